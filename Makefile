@@ -1,0 +1,44 @@
+# Every target works from nothing but Python 3.11, git and make, and is quick when nothing changed.
+PYTHON ?= python3.11
+STATE ?= .localcloud
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+AZURITE := .tools/.ready
+
+.PHONY: help demo up test check format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(READY): requirements.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Roadstead needs Python 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Installing Python packages into $(VENV) (once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(AZURITE): $(READY) localcloud/tools.py
+	@$(BIN)/python -m localcloud.tools
+	@touch $@
+
+demo: $(READY) $(AZURITE) ## the main job, told from a push to Ready clusters on the local cloud
+	@$(BIN)/python -m localcloud.demo
+
+up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops them
+	@$(BIN)/python -m localcloud up --state $(STATE)
+
+test: check $(AZURITE) ## every check and every test
+	@$(BIN)/python -m pytest -n 2
+
+check: $(READY) ## format, lint, types, layers
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache | tail -n 3
+
+format: $(READY) ## rewrite the code in the one format
+	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
+
+clean: ## remove everything that was installed or written
+	rm -rf $(VENV) .tools .localcloud* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,1 @@
+"""When things run: one trigger family per file; parse, one call into the pipeline, reply."""

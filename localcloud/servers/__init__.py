@@ -1,0 +1,1 @@
+"""The worlds behind their real wire protocols."""

@@ -1,0 +1,79 @@
+"""The one HTTP server of the local cloud: cheroot, HTTP/1.1 with keep-alive, optional TLS.
+
+A stand-in gives a WSGI application; ``HttpServer`` runs it on threads at a loopback port until closed.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from cheroot.ssl.builtin import BuiltinSSLAdapter
+from cheroot.wsgi import Server
+from werkzeug.wrappers import Response
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+
+class _Tls(BuiltinSSLAdapter):
+    """Cheroot's TLS with a ready-made context, so that keys stay in memory."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self.certificate = self.private_key = self.certificate_chain = ""
+        self.private_key_password = None
+        self.ciphers = None
+        self._server_env: dict[str, str] = {}
+        self.context = context
+
+
+class HttpServer:
+    """Serves a WSGI application at 127.0.0.1; port 0 takes a free one. A context manager.
+
+    ``threads`` bounds the requests that run at one time; idle connections hold no thread.
+    """
+
+    def __init__(
+        self,
+        app: WSGIApplication,
+        *,
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        threads: int = 8,
+    ) -> None:
+        self._server = Server(
+            ("127.0.0.1", port), app, numthreads=threads, request_queue_size=128, shutdown_timeout=1
+        )
+        if tls is not None:
+            self._server.ssl_adapter = _Tls(tls)
+        self._server.prepare()
+        self.port: int = self._server.bind_addr[1]
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve, daemon=True, name=f"http-{self.port}")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening; requests under way may be cut off."""
+        self._server.stop()
+        self._thread.join(5)
+
+    def __enter__(self) -> HttpServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def json_response(
+    status: int, body: Any, headers: Iterable[tuple[str, str]] | dict[str, str] | None = None
+) -> Response:
+    """Return a JSON reply."""
+    return Response(
+        json.dumps(body, separators=(",", ":")),
+        status=status,
+        headers=dict(headers or {}),
+        content_type="application/json; charset=utf-8",
+    )

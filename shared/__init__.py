@@ -1,0 +1,1 @@
+"""What runs in Azure: pure decisions (fleet, jobs), the story (pipeline), the seams (ports, adapters)."""

@@ -1,0 +1,1 @@
+"""One outside system per file; the errors of its client library are translated here."""

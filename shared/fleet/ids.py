@@ -1,0 +1,36 @@
+"""Names of things in Azure and Kubernetes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class ClusterId:
+    """Where a managed cluster lives in Azure: subscription (UUID), resource group, name."""
+
+    subscription: str
+    resource_group: str
+    name: str
+
+    @property
+    def resource(self) -> str:
+        """The ARM resource id."""
+        return (
+            f"/subscriptions/{self.subscription}/resourceGroups/{self.resource_group}"
+            f"/providers/Microsoft.ContainerService/managedClusters/{self.name}"
+        )
+
+
+@dataclass(frozen=True, order=True)
+class ObjectRef:
+    """A Kubernetes object: apiVersion, kind, name, and namespace ("" for cluster-scoped kinds)."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.kind} {self.name}{where}"

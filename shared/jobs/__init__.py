@@ -1,0 +1,1 @@
+"""How work moves: rows, recipes, outcomes, error classes. Pure."""

@@ -1,0 +1,127 @@
+"""Errors of a job, each named for what the engine does next.
+
+::
+
+    ReconcileError
+    ├── Retryable                the engine tries again by itself
+    │   ├── Throttled            the service asked us to slow down; wait for its Retry-After
+    │   ├── Conflict             another operation is in progress, or somebody wrote first; look again
+    │   ├── Unavailable          the service did not answer, or answered 5xx
+    │   └── Dependency           something this step needs is not there yet
+    └── Terminal                 waits for a new commit, or for a person who replays
+        ├── Unauthenticated      we have no valid credential
+        ├── Unauthorized         our identity lacks a role
+        ├── QuotaExceeded        the subscription has no room
+        ├── InvalidManifest      the service refused what the manifest asks for
+        ├── Immutable            the field cannot be changed on what exists
+        └── NotOwned             it exists, but does not belong to this fleet
+
+Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class ReconcileError(Exception):
+    """Something went wrong in a step; the class says what happens next."""
+
+    def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        """The service's own code, as "OperationNotAllowed"; empty when it gave none."""
+        self.request_id = request_id
+        """The service's correlation id for support; empty when it gave none."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the class, as stored and shown."""
+        return type(self).__name__
+
+
+class Retryable(ReconcileError):
+    """The engine tries again; ``retry_after`` (seconds) is the service's own wish, if it had one."""
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, code: str = "", request_id: str = ""
+    ) -> None:
+        super().__init__(message, code=code, request_id=request_id)
+        self.retry_after = retry_after
+
+
+class Terminal(ReconcileError):
+    """Trying again would give the same answer."""
+
+
+class Throttled(Retryable):
+    """The service asked us to slow down."""
+
+
+class Conflict(Retryable):
+    """Another operation is in progress, or the thing changed since we looked."""
+
+
+class Unavailable(Retryable):
+    """The service did not answer, or answered that it cannot."""
+
+
+class Dependency(Retryable):
+    """Something that this step needs is not there yet."""
+
+
+class Unauthenticated(Terminal):
+    """No valid credential."""
+
+
+class Unauthorized(Terminal):
+    """The identity lacks a role."""
+
+
+class QuotaExceeded(Terminal):
+    """The subscription has no room for this."""
+
+
+class InvalidManifest(Terminal):
+    """The service refused what the manifest asks for."""
+
+
+class Immutable(Terminal):
+    """The field cannot be changed on what exists."""
+
+
+class NotOwned(Terminal):
+    """It exists, but it is not this fleet's."""
+
+
+_QUOTA_CODES = ("quota", "skunotavailable", "insufficientcapacity", "allocationfailed")
+
+
+def from_http(
+    status: int, code: str, message: str, *, retry_after: float | None = None, request_id: str = ""
+) -> ReconcileError:
+    """Return the error for an HTTP answer of Azure Resource Manager, Kubernetes or GitHub.
+
+    ``status`` is the HTTP status, ``code`` and ``message`` the service's own (secrets already removed),
+    ``retry_after`` seconds. The one place where answers are mapped to classes.
+    """
+    flat = code.lower()
+    context: dict[str, str] = {"code": code, "request_id": request_id}
+    if status == 429:
+        return Throttled(message, retry_after=retry_after, **context)
+    if status >= 500 or status == 408:
+        return Unavailable(message, retry_after=retry_after, **context)
+    if any(word in flat for word in _QUOTA_CODES):
+        return QuotaExceeded(message, **context)
+    if status in (409, 412):
+        return Conflict(message, retry_after=retry_after, **context)
+    if "propertychangenotallowed" in flat:
+        return Immutable(message, **context)
+    return _BY_STATUS.get(status, InvalidManifest)(message, **context)
+
+
+_BY_STATUS: Mapping[int, type[ReconcileError]] = {
+    401: Unauthenticated,
+    403: Unauthorized,
+    404: Dependency,
+}

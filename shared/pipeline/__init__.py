@@ -1,0 +1,1 @@
+"""The story of a push, told in ports: intake, planning, advance, steps, sweep, report."""
