@@ -106,9 +106,9 @@ class ManagedClusters(Protocol):
     """AKS managed clusters and their agent pools, as ARM JSON (``properties``, ``eTag``, ``tags`` ...).
 
     Each profile in ``properties.agentPoolProfiles`` has its own ``eTag``; a pool operation changes only
-    that one, a cluster operation both. ``etag`` of a write: a value writes only over that version, None only where nothing is yet
-    (``If-None-Match: *``); both raise Conflict when that does not hold. Writes start an operation and
-    return; look at ``properties.provisioningState`` to see its end.
+    that one, a cluster operation both. ``etag`` of a write: a value writes only over that version, None
+    only where nothing is yet (``If-None-Match: *``); both raise Conflict when that does not hold. Writes
+    start an operation and return; look at ``properties.provisioningState`` to see its end.
     """
 
     def get(self, cluster: ClusterId) -> Json | None:
