@@ -1,0 +1,221 @@
+"""A YAML file as a tree of nodes that remember their place, and how such trees are merged.
+
+Every problem in a manifest is told with file, line and column, also after merging: a node keeps the
+``Mark`` of the file it was written in. Scalars follow the YAML 1.2 core schema, so ``no`` and ``on`` are
+text and dates stay text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 32
+MAX_NODES = 20_000
+"""Bounds of one manifest: a few hundred bytes of YAML can otherwise grow to megabytes, or to a stack
+overflow in the C parser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in a file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value with its place: a dict of nodes, a tuple of nodes, or a scalar; ``key`` is its key's place."""
+
+    value: Any
+    mark: Mark
+
+    def plain(self) -> Any:
+        """Return the value without places."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, tuple):
+            return [node.plain() for node in self.value]
+        return self.value
+
+    def find(self, path: Sequence[str | int]) -> Node:
+        """Return the node at a path, or the nearest one above it."""
+        node = self
+        for step in path:
+            below = node._child(step)
+            if below is None:
+                break
+            node = below
+        return node
+
+    def _child(self, step: str | int) -> Node | None:
+        if isinstance(self.value, dict):
+            child = self.value.get(step)
+            return child if isinstance(child, Node) else None
+        if isinstance(self.value, tuple) and isinstance(step, int) and step < len(self.value):
+            item = self.value[step]
+            return item if isinstance(item, Node) else None
+        return None
+
+
+class YamlError(Exception):
+    """The text is not a manifest; says why and where."""
+
+    def __init__(self, message: str, mark: Mark) -> None:
+        super().__init__(message)
+        self.message, self.mark = message, mark
+
+
+def parse(content: bytes, file: str) -> Node:
+    """Return the one YAML document of a file; raise YamlError for anything else."""
+    start = Mark(file, 1, 1)
+    if len(content) > MAX_BYTES:
+        raise YamlError(f"the file has {len(content)} bytes; a manifest has at most {MAX_BYTES}", start)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise YamlError("the file is not UTF-8 text; save it as UTF-8", Mark(file, line, 1)) from error
+    try:
+        return _Builder(text, file).document()
+    except yaml.MarkedYAMLError as error:
+        place = error.problem_mark or error.context_mark
+        mark = Mark(file, place.line + 1, place.column + 1) if place else start
+        raise YamlError(f"not valid YAML: {error.problem or error.context}", mark) from error
+    except yaml.YAMLError as error:
+        raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}", start) from error
+
+
+class _Builder:
+    """Builds nodes from libyaml's events, bounded in depth and number."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
+        self._file = file
+        self._count = 0
+
+    def document(self) -> Node:
+        """Return the only document."""
+        next(self._events)  # stream start
+        event = next(self._events)
+        if isinstance(event, yaml.StreamEndEvent):
+            raise YamlError("the file is empty", Mark(self._file, 1, 1))
+        root = self._node(next(self._events), 0)
+        next(self._events)  # document end
+        event = next(self._events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise YamlError("a second document begins here; a file holds one", self._mark(event))
+        return root
+
+    def _node(self, event: Any, depth: int) -> Node:
+        mark = self._mark(event)
+        self._count += 1
+        if isinstance(event, yaml.AliasEvent):
+            raise YamlError("YAML aliases (*name) are not allowed; write the value out", mark)
+        if self._count > MAX_NODES:
+            raise YamlError(f"more than {MAX_NODES} values in one manifest", mark)
+        if depth > MAX_DEPTH:
+            raise YamlError(f"nested more than {MAX_DEPTH} levels deep", mark)
+        if isinstance(event, yaml.MappingStartEvent):
+            return Node(self._mapping(depth), mark)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Node(self._sequence(depth), mark)
+        return Node(_scalar(event, mark), mark)
+
+    def _mapping(self, depth: int) -> dict[str, Node]:
+        result: dict[str, Node] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            mark = self._mark(event)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise YamlError("a key must be plain text", mark)
+            if event.value in result:
+                first = result[event.value].mark.line
+                raise YamlError(f"{event.value} is written twice, first in line {first}", mark)
+            value = self._node(next(self._events), depth + 1)
+            result[event.value] = Node(value.value, mark)  # a problem is shown at the key
+        return result
+
+    def _sequence(self, depth: int) -> tuple[Node, ...]:
+        items: list[Node] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._node(event, depth + 1))
+        return tuple(items)
+
+    def _mark(self, event: Any) -> Mark:
+        return Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+_NULL = re.compile(r"(~|null|Null|NULL|)\Z")
+_BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)\Z")
+_INT = re.compile(r"[-+]?[0-9]{1,18}\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+
+
+def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
+    """Return a scalar by the YAML 1.2 core schema; explicit tags other than !!str are refused."""
+    text: str = event.value
+    if event.tag is not None and not event.implicit[0] and not event.implicit[1]:
+        if event.tag == "tag:yaml.org,2002:str":
+            return text
+        raise YamlError(f"the YAML tag {event.tag} is not allowed", mark)
+    if event.style is not None:  # quoted or a block: always text
+        return text
+    if _NULL.match(text):
+        return None
+    if _BOOL.match(text):
+        return text.lower() == "true"
+    if _INT.match(text):
+        return int(text)
+    if _FLOAT.match(text):
+        return float(text)
+    return text
+
+
+def merge(base: Node, over: Node) -> Node:
+    """Lay ``over`` on ``base``: maps merge, lists of named things merge by name, all else replaces.
+
+    A ``null`` removes what the base says; it stays in the result as None so that a further layer sees
+    it, until ``without_nulls``.
+    """
+    if isinstance(base.value, dict) and isinstance(over.value, dict):
+        merged = dict(base.value)
+        for key, node in over.value.items():
+            merged[key] = merge(merged[key], node) if key in merged else node
+        return Node(merged, over.mark)
+    if _named(base.value) and _named(over.value):
+        by_name = {item.value["name"].value: item for item in base.value}
+        for item in over.value:
+            name = item.value["name"].value
+            by_name[name] = merge(by_name[name], item) if name in by_name else item
+        return Node(tuple(by_name.values()), over.mark)
+    return over
+
+
+def _named(value: Any) -> bool:
+    """Tell whether a value is a list of maps that all have a distinct name."""
+    if not isinstance(value, tuple) or not value:
+        return False
+    names = [i.value["name"].value for i in value if isinstance(i.value, dict) and "name" in i.value]
+    return (
+        len(names) == len(value) and all(isinstance(n, str) for n in names) and len(set(names)) == len(names)
+    )
+
+
+def without_nulls(node: Node) -> Node:
+    """Drop map entries that are null."""
+    if isinstance(node.value, dict):
+        kept: Mapping[str, Node] = {k: without_nulls(n) for k, n in node.value.items() if n.value is not None}
+        return Node(dict(kept), node.mark)
+    if isinstance(node.value, tuple):
+        return Node(tuple(without_nulls(n) for n in node.value), node.mark)
+    return node

@@ -1,0 +1,194 @@
+"""The plan: what a commit will do to each cluster, decided from git and the recorded state alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from shared.fleet.desired import DesiredFleet, digest_of
+
+
+class Action(StrEnum):
+    """What happens to a cluster."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    UNCHANGED = "unchanged"
+    HELD = "held"
+    INVALID = "invalid"
+
+
+class Recorded(Protocol):
+    """What the planner needs to know of a cluster's row."""
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The stored form of the last accepted ``Desired``."""
+
+    @property
+    def digest(self) -> str:
+        """Its digest."""
+
+    @property
+    def generation(self) -> int:
+        """How many specs were accepted so far."""
+
+    @property
+    def deleting(self) -> bool:
+        """Whether an accepted commit removed the cluster."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field that differs: its path and both values as short text; "" where there is none."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A cluster's part of the plan; ``generation`` is the one it will have, or has."""
+
+    cluster: str
+    action: Action
+    generation: int = 0
+    changes: tuple[Change, ...] = ()
+    reason: str = ""
+
+    @property
+    def acts(self) -> bool:
+        """Whether a job follows."""
+        return self.action in (Action.CREATE, Action.UPDATE, Action.DELETE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a commit will do. ``applied`` once every item's job was handed over."""
+
+    commit: str
+    items: tuple[Item, ...] = ()
+    problems: tuple[str, ...] = ()
+    applied: bool = False
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many clusters each action has."""
+        return Counter(item.action.value for item in self.items)
+
+    def resume(self, earlier: Plan | None) -> Plan:
+        """Take over what an interrupted attempt at the same commit had begun.
+
+        What it already accepted looks unchanged now; it must still be reported, and its job re-sent.
+        """
+        if earlier is None or earlier.applied or earlier.commit != self.commit:
+            return self
+        begun = {item.cluster: item for item in earlier.items if item.acts}
+        now = {item.cluster for item in self.items}
+        items = [
+            begun.get(item.cluster, item) if item.action is Action.UNCHANGED else item for item in self.items
+        ]
+        # A delete that was accepted and finished meanwhile has no row any more.
+        items += [item for name, item in begun.items() if name not in now]
+        return Plan(self.commit, tuple(items), self.problems)
+
+
+def make_plan(commit: str, desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Plan:
+    """Return the plan; it deletes nothing that a guard, a problem or a protection forbids."""
+    items = [
+        _kept(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
+    ]
+    gone = [name for name in sorted(recorded) if name not in desired.clusters and name not in desired.invalid]
+    items += _removed(gone, desired, recorded)
+    return Plan(
+        commit,
+        tuple(sorted(items, key=lambda item: item.cluster)),
+        tuple(str(problem) for problem in desired.problems),
+    )
+
+
+def _kept(name: str, desired: DesiredFleet, row: Recorded | None) -> Item:
+    generation = row.generation if row else 0
+    if name in desired.invalid:
+        first = str(desired.invalid[name][0])
+        held = f"{first} (the cluster stays at its last good spec)" if row else first
+        return Item(name, Action.INVALID, generation, reason=held)
+    cluster = desired.clusters[name]
+    if row is None:
+        return Item(name, Action.CREATE, 1)
+    if row.deleting:
+        reason = "it is still being deleted; it will be created again once that has finished"
+        return Item(name, Action.HELD, generation, reason=reason)
+    document = cluster.document()
+    if digest_of(document) == row.digest:
+        return Item(name, Action.UNCHANGED, generation)
+    moved = _moved(row.document, document)
+    if moved:
+        return Item(name, Action.HELD, generation, reason=moved)
+    return Item(name, Action.UPDATE, generation + 1, tuple(differences(row.document, document)))
+
+
+_PLACE = ("subscriptionId", "resourceGroup", "location")
+
+
+def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return why a change of place is held: it would leave the old cluster behind, unmanaged."""
+    for field in _PLACE:
+        before, after = old["spec"][field], new["spec"][field]
+        if before != after:
+            return (
+                f"spec.{field} cannot change from {before} to {after}: a cluster does not move; "
+                "remove its folder, or add the new one under another name"
+            )
+    return ""
+
+
+def _removed(gone: list[str], desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[Item]:
+    fresh = [name for name in gone if not recorded[name].deleting]
+    budget = desired.guards.delete_budget.count
+    for name in gone:
+        row = recorded[name]
+        if row.deleting:
+            yield Item(name, Action.UNCHANGED, row.generation, reason="it is being deleted")
+        elif row.document["spec"].get("deletionProtection"):
+            reason = "deletionProtection is on; a commit must switch it off before the folder is removed"
+            yield Item(name, Action.HELD, row.generation, reason=reason)
+        elif len(fresh) > budget:
+            reason = (
+                f"the commit removes {len(fresh)} clusters, guards.deleteBudget.count in fleet.yaml allows "
+                f"{budget}; nothing is deleted until the budget allows it or the folders are back"
+            )
+            yield Item(name, Action.HELD, row.generation, reason=reason)
+        else:
+            yield Item(name, Action.DELETE, row.generation + 1)
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:
+    """Yield every leaf that differs between two JSON values; lists of named things are paired by name."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted({*old, *new}):
+            yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif _named(old) and _named(new):
+        before, after = ({item["name"]: item for item in side} for side in (old, new))
+        for name in dict.fromkeys([*before, *after]):
+            yield from differences(before.get(name), after.get(name), f"{path}[{name}]")
+    elif old != new:
+        yield Change(path, _short(old), _short(new))
+
+
+def _named(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Mapping) and "name" in value:
+        return str(value["name"])
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,121 @@
+"""What is wrong in a manifest, told with its place and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from shared.fleet.nodes import Mark, Node
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One mistake: ``file:line:column field: message``."""
+
+    file: str
+    line: int
+    column: int
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        field = f" {self.field}" if self.field else ""
+        return f"{self.file}:{self.line}:{self.column}{field}: {self.message}"
+
+
+def problem_at(mark: Mark, field: str, message: str) -> Problem:
+    """Return a problem at a place."""
+    return Problem(mark.file, mark.line, mark.column, field, message)
+
+
+def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> list[Problem]:
+    """Translate what pydantic found into problems with places in the manifest."""
+    found: dict[tuple[Mark, str], Problem] = {}
+    for detail in error.errors():
+        path = [step for step in detail["loc"] if isinstance(step, int) or not step.startswith("function-")]
+        field = _field(path)
+        mark = root.find(path).mark
+        # Of several complaints about one value (a union, say) the first is the clearest.
+        found.setdefault((mark, field), problem_at(mark, field, _message(detail, path, model)))
+    return sorted(found.values())
+
+
+def _field(path: Sequence[str | int]) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def _message(detail: Any, path: Sequence[str | int], model: type[BaseModel]) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    given = _shown(detail.get("input"))
+    simple = {
+        "missing": "is required; add it",
+        "string_type": f'must be text, got {given}; write it in quotes, as "{given}"',
+        "int_type": f"must be a whole number, got {given}",
+        "bool_type": f"must be true or false, got {given}",
+        "dict_type": f"must be a map of keys and values, got {given}",
+        "model_type": f"must be a map of keys and values, got {given}",
+        "model_attributes_type": f"must be a map of keys and values, got {given}",
+        "tuple_type": f"must be a list, got {given}",
+        "literal_error": f"must be {context.get('expected')}, got {given}",
+        "enum": f"must be {context.get('expected')}, got {given}",
+        "greater_than_equal": f"must be {context.get('ge')} or more, got {given}",
+        "less_than_equal": f"must be {context.get('le')} or less, got {given}",
+        "too_short": f"needs at least {context.get('min_length')} item",
+        "too_long": f"has at most {context.get('max_length')} items",
+        "string_too_short": f"must have at least {context.get('min_length')} characters",
+        "string_too_long": f"must have at most {context.get('max_length')} characters",
+    }
+    if kind == "extra_forbidden":
+        return _unknown_field(str(path[-1]), path, model)
+    if kind == "value_error":
+        return str(context["error"])
+    return simple.get(kind, f"{detail['msg']}, got {given}")
+
+
+def _unknown_field(name: str, path: Sequence[str | int], model: type[BaseModel]) -> str:
+    fields = _fields_at(path[:-1], model)
+    near = difflib.get_close_matches(name, fields, n=1, cutoff=0.5) or [
+        field for field in fields if field.lower() == name.lower()
+    ]
+    right = f"did you mean {near[0]}?" if near else f"the fields here are {', '.join(sorted(fields))}"
+    return f"there is no such field; {right}"
+
+
+def _fields_at(path: Iterable[str | int], model: type[BaseModel]) -> list[str]:
+    current: type[BaseModel] = model
+    for step in path:
+        if isinstance(step, int):
+            continue
+        for name, info in current.model_fields.items():
+            if (info.alias or name) == step:
+                current = next(_models_in(info.annotation), current)
+                break
+    return [info.alias or name for name, info in current.model_fields.items()]
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
+
+
+def _shown(value: Any) -> str:
+    """Return a short form of a value for a message."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,70 @@
+"""A row decides about a message without touching the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from shared.jobs.messages import JobMessage
+from shared.jobs.row import Claim, ClusterRow
+
+EARLY = timedelta(seconds=1)
+"""How much before its time a message may come; clocks differ a little."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run the step; ``row`` carries the claim and has to be saved first."""
+
+    row: ClusterRow
+
+
+@dataclass(frozen=True)
+class Resend:
+    """The row is ahead of the message: send the row's own continuation and stop."""
+
+
+@dataclass(frozen=True)
+class Superseded:
+    """The message has nothing left to do."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class NotYet:
+    """Too early: somebody runs the step, or its time has not come. Send a copy for ``at``."""
+
+    at: datetime
+
+
+Decision = Run | Resend | Superseded | NotYet
+
+
+def claim(
+    row: ClusterRow | None, message: JobMessage, *, now: datetime, owner: str, seconds: float
+) -> Decision:
+    """Decide what a message may do; ``seconds`` is how long a claim lasts."""
+    if row is None:
+        return Superseded("the cluster is not recorded any more")
+    if row.uid != message.uid:
+        return Superseded("the message is of an earlier cluster of the same name")
+    if not row.job.active:
+        return Superseded("the job has ended")
+    if (message.generation, message.sequence) != (row.generation, row.job.sequence):
+        return Resend()
+    held = row.job.claim
+    if held is not None and held.until > now:
+        return NotYet(held.until)
+    if row.job.next_at > now + EARLY:
+        return NotYet(row.job.next_at)
+    claimed = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)))
+    return Run(replace(row, job=claimed))
+
+
+def overdue(row: ClusterRow, *, now: datetime, grace: float) -> bool:
+    """Tell whether the row's continuation should have run more than ``grace`` seconds ago."""
+    if not row.job.active:
+        return False
+    due = max(row.job.next_at, row.job.claim.until) if row.job.claim else row.job.next_at
+    return due + timedelta(seconds=grace) < now

@@ -1,0 +1,54 @@
+"""What the queues carry. A message names a moment; the row decides whether that moment is now.
+
+An unreadable or unknown message raises ``ValueError``, so that the host abandons it and the queue keeps it
+in its dead letters: nothing is lost by being misunderstood.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from shared.jobs.row import ClusterRow
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class JobMessage(_Wire):
+    """Run the next step of a cluster's job, if the row is still at this moment."""
+
+    schema_version: Literal[1] = 1
+    cluster: str
+    uid: str
+    generation: int
+    sequence: int
+
+
+class PlanRequest(_Wire):
+    """Plan the head of the branch, or (``report``) bring commit statuses up to date."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["plan", "report"] = "plan"
+    commit: str = ""
+    reason: str = ""
+    attempt: int = 0
+
+
+def job_message(row: ClusterRow) -> JobMessage:
+    """Return the message that the row waits for: its continuation."""
+    return JobMessage(cluster=row.name, uid=row.uid, generation=row.generation, sequence=row.job.sequence)
+
+
+def continuation_id(row: ClusterRow, again: datetime | None = None) -> str:
+    """Return the message id of the row's continuation; the same moment gives the same id.
+
+    ``again``: the time of a deliberate second copy, which duplicate detection must let through; copies
+    of the same second are one. At most 63 + 1 + 8 + two numbers and a time: below Service Bus' 128.
+    """
+    moment = f"{row.name}:{row.uid}:{row.generation}:{row.job.sequence}"
+    return f"{moment}@{math.ceil(again.timestamp())}" if again else moment

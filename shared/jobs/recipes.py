@@ -1,0 +1,83 @@
+"""The recipes: ordered steps, each an "ensure". The functions behind the names are in pipeline/steps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Recipe(StrEnum):
+    """What a job brings about. One recipe serves creation and change, because every step is an ensure."""
+
+    PROVISION = "provision"
+    DELETE = "delete"
+
+
+class Step(StrEnum):
+    """A step, as stored and shown."""
+
+    RESOURCE_GROUP = "resource-group"
+    CLUSTER = "cluster"
+    NODE_POOLS = "node-pools"
+    ACCESS = "access"
+    FLUX_COMPONENTS = "flux-components"
+    FLUX_SYNC = "flux-sync"
+    VERIFY = "verify"
+    TOMBSTONE = "tombstone"
+    DELETE_CLUSTER = "delete-cluster"
+    DELETE_RESOURCE_GROUP = "delete-resource-group"
+    FORGET = "forget"
+
+
+STEPS: dict[Recipe, tuple[Step, ...]] = {
+    Recipe.PROVISION: (
+        Step.RESOURCE_GROUP,
+        Step.CLUSTER,
+        Step.NODE_POOLS,
+        Step.ACCESS,
+        Step.FLUX_COMPONENTS,
+        Step.FLUX_SYNC,
+        Step.VERIFY,
+    ),
+    Recipe.DELETE: (
+        Step.TOMBSTONE,
+        Step.DELETE_CLUSTER,
+        Step.DELETE_RESOURCE_GROUP,
+        Step.FORGET,
+    ),
+}
+
+CONDITIONS: dict[Step, str] = {
+    Step.RESOURCE_GROUP: "ResourceGroupReady",
+    Step.CLUSTER: "ClusterReady",
+    Step.NODE_POOLS: "NodePoolsReady",
+    Step.ACCESS: "AccessReady",
+    Step.FLUX_COMPONENTS: "FluxInstalled",
+    Step.FLUX_SYNC: "FluxSynced",
+    Step.VERIFY: "Ready",
+    Step.TOMBSTONE: "Tombstoned",
+    Step.DELETE_CLUSTER: "ClusterDeleted",
+    Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
+    Step.FORGET: "Forgotten",
+}
+
+DEADLINES: dict[Step, float] = {
+    Step.CLUSTER: 3600,
+    Step.NODE_POOLS: 3600,
+    Step.DELETE_CLUSTER: 3600,
+    Step.DELETE_RESOURCE_GROUP: 3600,
+}
+DEADLINE = 900.0
+"""Seconds a step may wait before the job is called stalled: told as a failure, yet still looked after.
+AKS documents creations of minutes; 20 have been seen, an hour means that something is wrong."""
+
+
+def next_step(recipe: Recipe, step: Step) -> Step | None:
+    """Return the step after this one, None after the last."""
+    steps = STEPS[recipe]
+    index = steps.index(step) + 1
+    return steps[index] if index < len(steps) else None
+
+
+def deadline(step: Step) -> float:
+    """Return after how many seconds of one step its job is called stalled."""
+    return DEADLINES.get(step, DEADLINE)

@@ -1,0 +1,173 @@
+"""A cluster's row: everything Roadstead remembers of a cluster, and its stored form.
+
+``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
+``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) names one moment of one
+cluster, and a message that names another moment is known to be late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from shared.fleet.desired import Desired
+from shared.jobs.recipes import STEPS, Recipe, Step
+
+
+class Phase(StrEnum):
+    """What a person reads first."""
+
+    PROVISIONING = "Provisioning"
+    UPDATING = "Updating"
+    DELETING = "Deleting"
+    READY = "Ready"
+    STALLED = "Stalled"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """As in Kubernetes; ``since`` is when ``status`` last changed."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong last: class, the service's words, since when, how often, and its request id."""
+
+    kind: str
+    message: str
+    since: datetime
+    code: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who runs the step now, and until when nobody else may."""
+
+    owner: str
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Job:
+    """The work under way, or the last one. ``active`` False: nothing more will happen by itself."""
+
+    recipe: Recipe
+    step: Step
+    sequence: int
+    started: datetime
+    step_since: datetime
+    next_at: datetime
+    active: bool = True
+    attempts: int = 0
+    reason: str = ""
+    failure: Failure | None = None
+    claim: Claim | None = None
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """One cluster of the fleet; ``etag`` is the version that was read, "" for a row not saved yet."""
+
+    name: str
+    uid: str
+    document: Mapping[str, Any]
+    digest: str
+    generation: int
+    observed_generation: int
+    phase: Phase
+    job: Job
+    commit: str
+    created: datetime
+    updated: datetime
+    conditions: tuple[Condition, ...] = ()
+    etag: str = field(default="", compare=False)
+
+    @property
+    def deleting(self) -> bool:
+        """Whether an accepted commit removed the cluster: its tombstone. Nothing is created after it."""
+        return self.job.recipe is Recipe.DELETE
+
+    @property
+    def desired(self) -> Desired:
+        """The spec to bring about."""
+        return Desired.from_document(self.document)
+
+    def condition(self, kind: str) -> Condition | None:
+        """Return a condition by its type."""
+        return next((c for c in self.conditions if c.type == kind), None)
+
+
+_STORED = TypeAdapter(ClusterRow)
+
+
+def to_json(row: ClusterRow) -> str:
+    """Return the stored form, without the etag."""
+    return _STORED.dump_json(row, exclude={"etag"}).decode()
+
+
+def from_json(text: str, etag: str) -> ClusterRow:
+    """Read the stored form."""
+    return replace(_STORED.validate_json(text), etag=etag)
+
+
+def new_job(recipe: Recipe, *, sequence: int, now: datetime) -> Job:
+    """Return a job at the beginning of its recipe, due at once."""
+    return Job(recipe, STEPS[recipe][0], sequence, started=now, step_since=now, next_at=now)
+
+
+def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> ClusterRow:
+    """Return the row of a cluster that git has for the first time."""
+    return ClusterRow(
+        name=desired.name,
+        uid=uid,
+        document=desired.document(),
+        digest=desired.digest,
+        generation=1,
+        observed_generation=0,
+        phase=Phase.PROVISIONING,
+        job=new_job(Recipe.PROVISION, sequence=1, now=now),
+        commit=commit,
+        created=now,
+        updated=now,
+    )
+
+
+def accept_change(row: ClusterRow, desired: Desired, *, commit: str, now: datetime) -> ClusterRow:
+    """Return the row with a new spec; a step that runs now keeps its claim until it has ended."""
+    job = new_job(Recipe.PROVISION, sequence=row.job.sequence + 1, now=now)
+    return replace(
+        row,
+        document=desired.document(),
+        digest=desired.digest,
+        generation=row.generation + 1,
+        phase=Phase.UPDATING if row.observed_generation else Phase.PROVISIONING,
+        job=replace(job, claim=row.job.claim),
+        commit=commit,
+        updated=now,
+    )
+
+
+def accept_delete(row: ClusterRow, *, commit: str, now: datetime) -> ClusterRow:
+    """Return the row with its tombstone: from now on nothing is created for it."""
+    job = new_job(Recipe.DELETE, sequence=row.job.sequence + 1, now=now)
+    return replace(
+        row,
+        generation=row.generation + 1,
+        phase=Phase.DELETING,
+        job=replace(job, claim=row.job.claim),
+        commit=commit,
+        updated=now,
+    )

@@ -1,0 +1,187 @@
+"""The one place that turns an outcome into the next row, and a difference of rows into events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from shared.jobs.errors import ReconcileError
+from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
+from shared.jobs.recipes import CONDITIONS, deadline, next_step
+from shared.jobs.retry import policy_for, wait_before_retry
+from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase
+
+STALLED_WAIT = 300.0
+"""Seconds between looks at a job that has waited too long."""
+
+
+def settle(row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float) -> ClusterRow:
+    """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
+    job = replace(row.job, sequence=row.job.sequence + 1, claim=None)
+    match outcome:
+        case Done():
+            return _done(row, job, outcome, now)
+        case Wait():
+            return _wait(row, job, outcome, now)
+        case Retry(error):
+            return _retry(row, job, error, now, jitter)
+        case Fail(error):
+            return _fail(row, job, error, now)
+
+
+def release(row: ClusterRow, owner: str) -> ClusterRow | None:
+    """Return the row without the claim of ``owner``, None when the claim is not theirs (any more).
+
+    For a step that ended after a newer spec was accepted: its outcome no longer matters, because the
+    first step of the new job looks at the world afresh.
+    """
+    if row.job.claim is None or row.job.claim.owner != owner:
+        return None
+    return replace(row, job=replace(row.job, claim=None))
+
+
+def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow:
+    conditions = _with(row, CONDITIONS[job.step], True, "Done", outcome.note, now)
+    following = next_step(job.recipe, job.step)
+    if following is not None:
+        job = replace(job, step=following, step_since=now, next_at=now, attempts=0, reason="", failure=None)
+        phase = row.phase if row.phase is not Phase.STALLED else _working(row)
+        return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
+    job = replace(job, active=False, attempts=0, reason="", failure=None, next_at=now)
+    return replace(
+        row,
+        job=job,
+        phase=Phase.READY,
+        observed_generation=row.generation,
+        conditions=conditions,
+        updated=now,
+    )
+
+
+def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
+    stalled = (now - job.step_since).total_seconds() > deadline(job.step)
+    seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
+    job = replace(
+        job, next_at=now + timedelta(seconds=seconds), reason=outcome.reason, attempts=0, failure=None
+    )
+    conditions = _with(
+        row, CONDITIONS[job.step], False, "Stalled" if stalled else "Waiting", outcome.reason, now
+    )
+    phase = Phase.STALLED if stalled else _working(row)
+    return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
+
+
+def _retry(row: ClusterRow, job: Job, error: ReconcileError, now: datetime, jitter: float) -> ClusterRow:
+    attempts = job.attempts + 1
+    seconds = wait_before_retry(error, attempts, jitter)
+    if seconds is None:
+        return _fail(row, replace(job, attempts=attempts), error, now)
+    job = replace(
+        job,
+        attempts=attempts,
+        next_at=now + timedelta(seconds=seconds),
+        reason=f"{error.kind}: {error}",
+        failure=_failure(job, error, now),
+    )
+    conditions = _with(row, CONDITIONS[job.step], False, error.kind, str(error), now)
+    stalled = policy_for(error).attempts is None and (
+        (now - job.step_since).total_seconds() > deadline(job.step)
+    )
+    phase = Phase.STALLED if stalled else _working(row)
+    return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
+
+
+def _fail(row: ClusterRow, job: Job, error: ReconcileError, now: datetime) -> ClusterRow:
+    job = replace(
+        job,
+        active=False,
+        attempts=max(1, job.attempts),
+        next_at=now,
+        reason=f"{error.kind}: {error}",
+        failure=_failure(job, error, now),
+    )
+    conditions = _with(row, CONDITIONS[job.step], False, error.kind, str(error), now)
+    conditions = _with(replace(row, conditions=conditions), "Ready", False, error.kind, str(error), now)
+    return replace(row, job=job, phase=Phase.FAILED, conditions=conditions, updated=now)
+
+
+def _working(row: ClusterRow) -> Phase:
+    if row.deleting:
+        return Phase.DELETING
+    return Phase.UPDATING if row.observed_generation else Phase.PROVISIONING
+
+
+def _failure(job: Job, error: ReconcileError, now: datetime) -> Failure:
+    earlier = job.failure
+    since = earlier.since if earlier and earlier.kind == error.kind else now
+    return Failure(error.kind, str(error)[:2000], since, error.code, error.request_id)
+
+
+def _with(
+    row: ClusterRow, kind: str, status: bool, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions with one set; its ``since`` moves only when the status changes."""
+    before = row.condition(kind)
+    since = before.since if before and before.status == status else now
+    changed = Condition(kind, status, reason, message[:1000], since)
+    if before is None:
+        return (*row.conditions, changed)
+    return tuple(changed if c.type == kind else c for c in row.conditions)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a cluster; (uid, sequence) makes it one event however often it is saved."""
+
+    cluster: str
+    uid: str
+    generation: int
+    sequence: int
+    at: datetime
+    warning: bool
+    reason: str
+    message: str
+    step: str = ""
+
+
+def accepted_event(row: ClusterRow) -> Event:
+    """Return the event of a spec, or a removal, that was just accepted."""
+    what = "removal" if row.deleting else f"generation {row.generation}"
+    return _event(row, "Accepted", f"{what} of commit {row.commit[:8]}", warning=False)
+
+
+def events_between(before: ClusterRow, after: ClusterRow, outcome: Outcome) -> Iterator[Event]:
+    """Yield what is worth telling; repeated looks at the same wait are not."""
+    step = before.job.step
+    if isinstance(outcome, Done):
+        if not after.job.active:
+            yield _event(after, "Ready", outcome.note or "verified", step=step)
+        elif outcome.note:
+            yield _event(after, "StepDone", outcome.note, step=step)
+    elif isinstance(outcome, Wait):
+        if outcome.reason != before.job.reason or after.phase != before.phase:
+            stalled = after.phase is Phase.STALLED
+            yield _event(
+                after, "Stalled" if stalled else "Waiting", outcome.reason, warning=stalled, step=step
+            )
+    elif not after.job.active:
+        yield _event(after, "Failed", after.job.reason, warning=True, step=step)
+    else:
+        wait = (after.job.next_at - after.updated).total_seconds()
+        message = f"{after.job.reason} (attempt {after.job.attempts}, again in {wait:.0f} s)"
+        yield _event(after, "Retrying", message, warning=True, step=step)
+
+
+def _event(row: ClusterRow, reason: str, message: str, *, warning: bool = False, step: str = "") -> Event:
+    return Event(
+        row.name,
+        row.uid,
+        row.generation,
+        row.job.sequence,
+        row.updated,
+        warning,
+        reason,
+        message[:1000],
+        step,
+    )
