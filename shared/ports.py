@@ -8,11 +8,15 @@ client libraries, ``localcloud.world`` in memory; ``tests/contract`` runs one su
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from shared.fleet.flux import GitCredentials
 from shared.fleet.ids import ClusterId, ObjectRef
+from shared.fleet.plan import Plan
+from shared.jobs.row import ClusterRow
+from shared.jobs.settle import Event
 
 Json = Mapping[str, Any]
 """A JSON object, as the service writes it."""
@@ -165,3 +169,131 @@ class Kubernetes(Protocol):
 
 Clock = Callable[[], datetime]
 """Returns the time now, in UTC."""
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """A plan as kept, and what was last said about it.
+
+    ``open`` while its commit status may still change, ``settled`` when only a commit or a replay can
+    change it.
+    """
+
+    plan: Plan
+    at: datetime
+    open: bool = True
+    settled: bool = False
+    reported: str = ""
+
+
+@dataclass(frozen=True)
+class FleetRow:
+    """What was planned last, and why the newest commit could not be ("" when it could).
+
+    ``etag`` is the version that was read, "" when there is none yet.
+    """
+
+    commit: str = ""
+    at: datetime | None = None
+    problem: str = ""
+    etag: str = field(default="", compare=False)
+
+
+class State(Protocol):
+    """What Roadstead remembers of one fleet. No secret is ever kept here."""
+
+    def cluster(self, name: str) -> ClusterRow | None:
+        """Return a cluster's row, or None."""
+        ...
+
+    def clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows of the whole fleet, by name."""
+        ...
+
+    def active_clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows whose job is active: as many as there is work, not as there are clusters."""
+        ...
+
+    def save(self, row: ClusterRow) -> ClusterRow:
+        """Write the row over the version in ``row.etag`` ("": only if there is none); raise Stale.
+
+        Returns the row with its new etag.
+        """
+        ...
+
+    def forget(self, row: ClusterRow) -> None:
+        """Remove the row if it is still this version; raise Stale. One that is gone is success."""
+        ...
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep events; an event that was kept before is kept once."""
+        ...
+
+    def events(self, cluster: str, limit: int) -> Sequence[Event]:
+        """Return a cluster's newest events, newest first; also after the cluster is gone."""
+        ...
+
+    def fleet(self) -> FleetRow:
+        """Return what was planned last."""
+        ...
+
+    def save_fleet(self, row: FleetRow) -> None:
+        """Write the fleet's row over the version that was read; raise Stale."""
+        ...
+
+    def plan(self, commit: str) -> PlanRecord | None:
+        """Return the plan of a commit, or None."""
+        ...
+
+    def save_plan(self, record: PlanRecord) -> None:
+        """Write a plan over what is kept for its commit. Only the planner writes, and it is one."""
+        ...
+
+    def open_plans(self) -> Sequence[PlanRecord]:
+        """Return the plans whose commit status may still change, newest first."""
+        ...
+
+    def delivery_seen(self, delivery: str) -> bool:
+        """Tell whether a webhook delivery was queued before."""
+        ...
+
+    def remember_delivery(self, delivery: str, at: datetime) -> None:
+        """Remember a webhook delivery; twice is once."""
+        ...
+
+
+@dataclass(frozen=True)
+class FleetConfig:
+    """Which fleet this app serves.
+
+    ``claim_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
+    ``public_url`` begins the links on commit statuses.
+    """
+
+    fleet: str
+    repository: str
+    branch: str = "main"
+    public_url: str = ""
+    claim_seconds: float = 90
+    poll_seconds: float = 20
+    git_credentials: GitCredentials | None = None
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Everything the pipeline may touch.
+
+    ``random`` returns a float in [0, 1), ``unique`` a fresh id of 8 hexadecimal digits.
+    """
+
+    config: FleetConfig
+    state: State
+    plans: Queue
+    jobs: Queue
+    repository: Repository
+    groups: ResourceGroups
+    aks: ManagedClusters
+    kubernetes: Kubernetes
+    clock: Clock
+    random: Callable[[], float]
+    unique: Callable[[], str]

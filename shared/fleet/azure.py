@@ -53,7 +53,8 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
 def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
     """Return the body of the PUT that the cluster needs, None when it needs none.
 
-    Node pools of an existing cluster are left as they are; they have their own PUT.
+    A cluster in the state Failed needs one without a difference: Azure then tries again what failed
+    (learn.microsoft.com/troubleshoot/azure/azure-kubernetes, clusters in a failed state). Node pools of an existing cluster are left as they are; they have their own PUT.
     """
     if existing is None:
         return _new_cluster(desired, owner)
@@ -69,7 +70,7 @@ def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[
     if outbound:
         properties["networkProfile"]["outboundType"] = outbound
     body["identity"] = _identity(desired, existing.get("identity"))
-    return None if body == existing else _writable(body)
+    return None if body == existing and not _failed(properties) else _writable(body)
 
 
 def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
@@ -92,7 +93,7 @@ def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | N
         desired.spec.kubernetes_version, _current_version(existing, "orchestratorVersion")
     ):
         properties["orchestratorVersion"] = desired.spec.kubernetes_version
-    if _significant(properties) == _significant(before):
+    if _significant(properties) == _significant(before) and not _failed(existing):
         return None
     return {"properties": {key: value for key, value in properties.items() if value is not None}}
 
@@ -100,6 +101,10 @@ def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | N
 def _significant(properties: Json) -> dict[str, Any]:
     """Leave out what means the same as absent, so that a default is not taken for a difference."""
     return {key: value for key, value in properties.items() if value not in (None, False, {}, [])}
+
+
+def _failed(properties: Json) -> bool:
+    return bool(properties.get("provisioningState") == "Failed")
 
 
 def version_satisfies(wanted: str, current: str) -> bool:

@@ -81,6 +81,11 @@ class Plan:
         """How many clusters each action has."""
         return Counter(item.action.value for item in self.items)
 
+    @property
+    def summary(self) -> str:
+        """The counts in words, as "2 create, 1 delete, 5 unchanged"."""
+        return ", ".join(f"{self.counts[a]} {a}" for a in Action if a in self.counts) or "no clusters"
+
     def resume(self, earlier: Plan | None) -> Plan:
         """Take over what an interrupted attempt at the same commit had begun.
 

@@ -23,6 +23,8 @@ class Run:
 class Resend:
     """The row is ahead of the message: send the row's own continuation and stop."""
 
+    row: ClusterRow
+
 
 @dataclass(frozen=True)
 class Superseded:
@@ -35,6 +37,7 @@ class Superseded:
 class NotYet:
     """Too early: somebody runs the step, or its time has not come. Send a copy for ``at``."""
 
+    row: ClusterRow
     at: datetime
 
 
@@ -52,12 +55,12 @@ def claim(
     if not row.job.active:
         return Superseded("the job has ended")
     if (message.generation, message.sequence) != (row.generation, row.job.sequence):
-        return Resend()
+        return Resend(row)
     held = row.job.claim
     if held is not None and held.until > now:
-        return NotYet(held.until)
+        return NotYet(row, held.until)
     if row.job.next_at > now + EARLY:
-        return NotYet(row.job.next_at)
+        return NotYet(row, row.job.next_at)
     claimed = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)))
     return Run(replace(row, job=claimed))
 

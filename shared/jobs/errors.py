@@ -6,6 +6,7 @@
     ├── Retryable                the engine tries again by itself
     │   ├── Throttled            the service asked us to slow down; wait for its Retry-After
     │   ├── Conflict             another operation is in progress, or somebody wrote first; look again
+    │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   └── Dependency           something this step needs is not there yet
     └── Terminal                 waits for a new commit, or for a person who replays
@@ -60,6 +61,10 @@ class Throttled(Retryable):
 
 class Conflict(Retryable):
     """Another operation is in progress, or the thing changed since we looked."""
+
+
+class Stale(Conflict):
+    """A row of the state changed since it was read."""
 
 
 class Unavailable(Retryable):

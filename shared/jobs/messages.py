@@ -30,12 +30,16 @@ class JobMessage(_Wire):
 
 
 class PlanRequest(_Wire):
-    """Plan the head of the branch, or (``report``) bring commit statuses up to date."""
+    """Plan the head of the branch, or (``report``) bring commit statuses up to date.
+
+    ``commit`` is what a push announced; ``again`` plans a head that was planned before.
+    """
 
     schema_version: Literal[1] = 1
     kind: Literal["plan", "report"] = "plan"
     commit: str = ""
     reason: str = ""
+    again: bool = False
     attempt: int = 0
 
 

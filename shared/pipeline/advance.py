@@ -1,0 +1,113 @@
+"""The worker: one message makes a cluster take at most one short step.
+
+Save the claim, run the step, save the outcome, send the continuation. A crash at any line leaves a row
+from which the next message, or the timer, goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from shared.jobs.claim import NotYet, Resend, Run, Superseded, claim
+from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.messages import JobMessage
+from shared.jobs.outcomes import Done, Fail, Outcome, Retry
+from shared.jobs.recipes import next_step
+from shared.jobs.row import ClusterRow
+from shared.jobs.settle import events_between, release, settle
+from shared.pipeline import planning, report
+from shared.pipeline.send import send_continuation
+from shared.pipeline.steps import run_step
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+
+def handle(message: JobMessage, ports: Ports) -> None:
+    """Let the row decide about the message, and do what it decides."""
+    decision = claim(
+        ports.state.cluster(message.cluster),
+        message,
+        now=ports.clock(),
+        owner=ports.unique(),
+        seconds=ports.config.claim_seconds,
+    )
+    match decision:
+        case Superseded(why):
+            log.info("%s: nothing to do: %s", message.cluster, why)
+        case Resend(current):
+            send_continuation(current, ports)
+        case NotYet(current):
+            send_continuation(current, ports, again=True)
+        case Run(claimed):
+            _run(claimed, ports)
+
+
+def _run(claimed: ClusterRow, ports: Ports) -> None:
+    try:
+        row = ports.state.save(claimed)
+    except Stale:
+        log.info("%s: somebody else was faster", claimed.name)
+        _resend_current(claimed.name, ports)
+        return
+    outcome = _outcome(row, ports)
+    log.info("%s: %s: %s", row.name, row.job.step, outcome)
+    if isinstance(outcome, Done) and row.deleting and next_step(row.job.recipe, row.job.step) is None:
+        _forget(row, outcome, ports)
+        return
+    after = settle(row, outcome, now=ports.clock(), jitter=ports.random())
+    try:
+        saved = ports.state.save(after)
+    except Stale:
+        _step_aside(row, ports)
+        return
+    ports.state.append(list(events_between(row, saved, outcome)))
+    if saved.job.active:
+        send_continuation(saved, ports)
+    if not saved.job.active or saved.phase != row.phase:
+        report.request(ports)
+
+
+def _outcome(row: ClusterRow, ports: Ports) -> Outcome:
+    """Run the row's step; an error becomes the outcome that its class asks for."""
+    try:
+        return run_step(row, ports)
+    except Retryable as error:
+        return Retry(error)
+    except ReconcileError as error:
+        return Fail(error)
+
+
+def _step_aside(row: ClusterRow, ports: Ports) -> None:
+    """Give the claim back after a newer spec was accepted while the step ran, so that it can start."""
+    owner = row.job.claim.owner if row.job.claim else ""
+    while (current := ports.state.cluster(row.name)) is not None:
+        released = release(current, owner)
+        if released is None:
+            return
+        try:
+            saved = ports.state.save(released)
+        except Stale:
+            continue
+        send_continuation(saved, ports, again=True)
+        return
+
+
+def _resend_current(name: str, ports: Ports) -> None:
+    current = ports.state.cluster(name)
+    if current is not None:
+        send_continuation(current, ports)
+
+
+def _forget(row: ClusterRow, outcome: Done, ports: Ports) -> None:
+    after = settle(row, outcome, now=ports.clock(), jitter=0)
+    gone = [replace(event, reason="Deleted") for event in events_between(row, after, outcome)]
+    ports.state.append(gone)
+    try:
+        ports.state.forget(row)
+    except Stale:
+        _step_aside(row, ports)
+        return
+    report.request(ports)
+    planning.request_if_awaited(row.name, ports)

@@ -1,0 +1,43 @@
+"""From a delivery to a plan request: queue, then remember, then answer. No call to GitHub, no scan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from shared.jobs.messages import PlanRequest
+from shared.pipeline.webhook import Ignored, Pushed, Refused
+from shared.ports import Message, Ports
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The answer to a delivery: HTTP status and a JSON object."""
+
+    status: int
+    body: Mapping[str, str] = field(default_factory=dict)
+
+
+def accept(delivery: Refused | Ignored | Pushed, ports: Ports) -> Receipt:
+    """Queue what the delivery asks for and return the receipt."""
+    if isinstance(delivery, Refused):
+        return Receipt(delivery.status, {"error": delivery.reason})
+    if isinstance(delivery, Ignored):
+        return Receipt(200, {"ignored": delivery.reason})
+    if ports.state.delivery_seen(delivery.delivery):
+        return Receipt(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
+    request_plan(
+        PlanRequest(commit=delivery.commit, reason="push"),
+        message_id=f"push:{delivery.delivery}",
+        ports=ports,
+    )
+    # Remembered only now: a crash before this line costs a second, harmless plan, never a lost push.
+    ports.state.remember_delivery(delivery.delivery, ports.clock())
+    return Receipt(202, {"queued": "plan", "commit": delivery.commit, "delivery": delivery.delivery})
+
+
+def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
+    """Queue a plan request for the fleet's one planner; ``after`` seconds if set."""
+    at = ports.clock() + timedelta(seconds=after) if after else None
+    ports.plans.send(Message(ports.config.fleet, message_id, request.model_dump_json(), at))

@@ -1,0 +1,57 @@
+"""Taking a cluster away. What is gone already is success at every step; nothing is created after it began."""
+
+from __future__ import annotations
+
+from shared.jobs.errors import NotOwned
+from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.azure import poll
+from shared.pipeline.steps.looks import owner_of, state_of
+from shared.ports import Ports
+
+
+def tombstone(row: ClusterRow, ports: Ports) -> Outcome:
+    """The row itself is the tombstone: saved with this recipe, it lets no other step run again."""
+    return Done(f"commit {row.commit[:8]} removed the cluster")
+
+
+def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
+    """Delete the managed cluster, whatever state it is in, if it is ours."""
+    cluster = row.desired.id
+    existing = ports.aks.get(cluster)
+    if existing is None:
+        return Done(f"the cluster {row.name} is gone")
+    if not owner_of(row, ports).owns(existing):
+        if row.observed_generation or _ever_written(row):
+            return Fail(NotOwned(f"the cluster {row.name} lost the tags of this fleet; delete it by hand"))
+        return Done(f"the cluster {row.name} was never this fleet's; it is left alone")
+    if state_of(existing) != "Deleting":
+        ports.aks.delete(cluster)
+    return Wait(poll(ports), "Azure is deleting the cluster")
+
+
+def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
+    """Delete the resource group if we made it for this cluster and nothing else is in it."""
+    spec = row.desired.spec
+    group = ports.groups.get(spec.subscription_id, spec.resource_group)
+    if group is None:
+        return Done()
+    if not owner_of(row, ports).owns(group):
+        return Done(f"left the resource group {spec.resource_group}: it was not made for this cluster")
+    if state_of(group) == "Deleting":
+        return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
+    inside = ports.groups.resources(spec.subscription_id, spec.resource_group)
+    if inside:
+        names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
+        return Done(f"left the resource group {spec.resource_group}: it still holds {names}")
+    ports.groups.delete(spec.subscription_id, spec.resource_group)
+    return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
+
+
+def forget(row: ClusterRow, ports: Ports) -> Outcome:
+    """Let the engine remove the row; the events stay."""
+    return Done("deleted")
+
+
+def _ever_written(row: ClusterRow) -> bool:
+    return row.condition("ClusterReady") is not None

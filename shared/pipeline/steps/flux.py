@@ -1,0 +1,76 @@
+"""From a cluster that runs to one on which Flux pulls: access, components, sync objects, verified Ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.fleet import flux
+from shared.fleet.ids import ObjectRef
+from shared.jobs.errors import InvalidManifest
+from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.looks import Json
+from shared.ports import KubernetesApi, Ports
+
+CRD = "apiextensions.k8s.io/v1"
+
+
+def ensure_access(row: ClusterRow, ports: Ports) -> Outcome:
+    """Reach the Kubernetes API with credentials fetched for this purpose and kept in memory only."""
+    ports.kubernetes.connect(row.desired.id).check()
+    return Done()
+
+
+def ensure_components(row: ClusterRow, ports: Ports) -> Outcome:
+    """Apply Flux as the fleet repository pins it: namespaces and definitions first, then the rest."""
+    try:
+        manifests = flux.components(ports.repository.blob(row.desired.components))
+    except flux.ComponentsError as error:
+        return Fail(InvalidManifest(f"{row.desired.spec.flux.components}: {error}"))
+    api = ports.kubernetes.connect(row.desired.id)
+    first = [manifest for manifest in manifests if flux.comes_first(manifest)]
+    applied = _apply_missing(first, api)
+    for manifest in first:
+        if manifest["kind"] == "CustomResourceDefinition" and not _established(manifest, api):
+            name = manifest["metadata"]["name"]
+            return Wait(2, f"the cluster is establishing {name}")
+    applied += _apply_missing([m for m in manifests if not flux.comes_first(m)], api)
+    return Done(f"applied {applied} objects of Flux" if applied else "")
+
+
+def ensure_sync(row: ClusterRow, ports: Ports) -> Outcome:
+    """Apply the git credentials, the GitRepository and the Kustomization where they differ."""
+    api = ports.kubernetes.connect(row.desired.id)
+    applied = _apply_missing(flux.sync_objects(row.desired, ports.config.git_credentials), api)
+    return Done(f"applied {applied} sync objects" if applied else "")
+
+
+def verify(row: ClusterRow, ports: Ports) -> Outcome:
+    """Wait until Flux says that source and Kustomization are Ready for what was applied."""
+    api = ports.kubernetes.connect(row.desired.id)
+    live: Json | None = None
+    for ref in (flux.SOURCE, flux.KUSTOMIZATION):
+        live = api.get(ref)
+        ready, why = flux.readiness(live)
+        if not ready:
+            return Wait(ports.config.poll_seconds, f"Flux: {ref.kind} {ref.name}: {why}")
+    return Done(f"Flux applied {_revision(live)}")
+
+
+def _apply_missing(manifests: Sequence[Json], api: KubernetesApi) -> int:
+    """Apply the objects that the cluster does not hold as we would apply them; return how many."""
+    missing = [m for m in manifests if not flux.is_applied(m, api.get(flux.ref_of(m)))]
+    for manifest in missing:
+        api.apply(manifest)
+    return len(missing)
+
+
+def _established(manifest: Json, api: KubernetesApi) -> bool:
+    live = api.get(ObjectRef(CRD, "CustomResourceDefinition", manifest["metadata"]["name"])) or {}
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
+
+
+def _revision(kustomization: Json | None) -> str:
+    status = (kustomization or {}).get("status") or {}
+    return str(status.get("lastAppliedRevision") or "the source")

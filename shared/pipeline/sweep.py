@@ -1,0 +1,45 @@
+"""The safety net: what webhooks, crashes and lost messages left undone is found by timers."""
+
+from __future__ import annotations
+
+import logging
+
+from shared.jobs.claim import overdue
+from shared.jobs.messages import PlanRequest
+from shared.pipeline import report
+from shared.pipeline.intake import request_plan
+from shared.pipeline.send import send_continuation
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+
+def plan_missed_head(ports: Ports) -> bool:
+    """Queue a plan when the branch's head is not what was planned last; tell whether it was missed.
+
+    One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
+    that was spent without effect can be made again.
+    """
+    head = ports.repository.head(ports.config.branch)
+    if head == ports.state.fleet().commit:
+        return False
+    log.warning("no webhook planned commit %s; planning it now", head[:8])
+    minute = int(ports.clock().timestamp() // 60)
+    request_plan(PlanRequest(commit=head, reason="sweep"), message_id=f"sweep:{head}:{minute}", ports=ports)
+    return True
+
+
+def resend_overdue(ports: Ports) -> int:
+    """Send the continuation of every row that is overdue again; return how many.
+
+    A continuation is overdue two claims after its time: by then a worker that held it has ended or died.
+    """
+    now = ports.clock()
+    grace = 2 * ports.config.claim_seconds
+    late = [row for row in ports.state.active_clusters() if overdue(row, now=now, grace=grace)]
+    for row in late:
+        log.warning("%s: its continuation is overdue since %s; sending it again", row.name, row.job.next_at)
+        send_continuation(row, ports, again=True)
+    if any(not record.settled for record in ports.state.open_plans()):
+        report.request(ports)
+    return len(late)

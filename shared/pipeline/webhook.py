@@ -1,0 +1,108 @@
+"""What a GitHub webhook says, decided from its headers and raw body alone.
+
+The signature is checked before anything is parsed, in constant time, over the raw bytes
+(docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries). Two secrets are accepted, so that
+one can be rotated; with none configured every delivery is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MAX_BODY_BYTES = 25 * 1024 * 1024
+"""GitHub caps payloads at 25 MB."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The request is not a delivery we take: HTTP status and why."""
+
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A genuine delivery that asks for nothing."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """The tracked branch moved to ``commit``; ``delivery`` is GitHub's id, the same on a redelivery."""
+
+    delivery: str
+    commit: str
+
+
+def read_delivery(
+    headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
+) -> Refused | Ignored | Pushed:
+    """Return what the delivery asks for; ``headers`` are looked up without regard to case."""
+    header = {name.lower(): value for name, value in headers.items()}
+    if len(body) > MAX_BODY_BYTES:
+        return Refused(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
+    refused = _check_signature(header.get("x-hub-signature-256", ""), body, secrets)
+    if refused:
+        return refused
+    event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
+    if event == "ping":
+        return Ignored("pong")
+    if event != "push":
+        return Ignored(f"the event {event[:40] or '(none)'} is not push")
+    payload = _json_object(body)
+    if payload is None:
+        return Refused(
+            400, "the body is not a JSON object; set the webhook's content type to application/json"
+        )
+    if not 0 < len(delivery) <= 100:
+        return Refused(400, "the header X-GitHub-Delivery is missing")
+    return _read_push(payload, delivery, repository, branch)
+
+
+def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Refused | None:
+    usable = [secret for secret in secrets if secret]
+    if not usable:
+        return Refused(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
+    if not signature:
+        return Refused(401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub")
+    good = False
+    for secret in usable:
+        expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        good |= hmac.compare_digest(expected.encode(), signature.encode())
+    if not good:
+        return Refused(401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET")
+    return None
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None
+
+
+def _read_push(
+    payload: dict[str, Any], delivery: str, repository: str, branch: str
+) -> Refused | Ignored | Pushed:
+    source = payload.get("repository")
+    name = source.get("full_name") if isinstance(source, dict) else None
+    ref, commit = payload.get("ref"), payload.get("after")
+    if not (isinstance(name, str) and isinstance(ref, str) and isinstance(commit, str)):
+        return Refused(400, "the push has no repository.full_name, ref or after")
+    if name.lower() != repository.lower():
+        return Ignored(f"the repository {name[:100]} is not {repository}")
+    if not ref.startswith("refs/heads/"):
+        return Ignored(f"{ref[:100]} is not a branch")
+    if ref != f"refs/heads/{branch}":
+        return Ignored(f"the branch {ref.removeprefix('refs/heads/')[:100]} is not {branch}")
+    if payload.get("deleted") is True:
+        return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
+    return Pushed(delivery, commit)
