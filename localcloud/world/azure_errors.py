@@ -1,0 +1,84 @@
+"""What Azure Resource Manager answers when it refuses: one exception, and a function per refusal.
+
+Codes and wording follow what the service is known to answer, because production code decides by code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ArmError(Exception):
+    """A refusal: HTTP status, ARM error code, message, the property it is about, Retry-After in seconds."""
+
+    def __init__(
+        self, status: int, code: str, message: str, *, target: str = "", retry_after: int | None = None
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.status, self.code, self.message = status, code, message
+        self.target, self.retry_after = target, retry_after
+
+    def body(self) -> dict[str, Any]:
+        """Return ARM's error envelope."""
+        error = {"code": self.code, "message": self.message}
+        return {"error": error | ({"target": self.target} if self.target else {})}
+
+
+def invalid(message: str, target: str = "") -> ArmError:
+    """Return the refusal of a value that breaks a rule."""
+    return ArmError(400, "InvalidParameter", message, target=target)
+
+
+def missing(parameter: str) -> ArmError:
+    """Return the refusal of a body that lacks a required property."""
+    return invalid(f"Required parameter {parameter} is missing (null).", parameter)
+
+
+def immutable(path: str) -> ArmError:
+    """Return the refusal to change a property that is fixed at creation."""
+    message = f"Changing property '{path}' is not allowed."
+    return ArmError(400, "PropertyChangeNotAllowed", message, target=path)
+
+
+def not_allowed(message: str, status: int = 400) -> ArmError:
+    """Return AKS' general "not in this state" refusal."""
+    return ArmError(status, "OperationNotAllowed", message)
+
+
+def busy(what: str) -> ArmError:
+    """Return the refusal to start while ``what`` ("create managed cluster") runs."""
+    return not_allowed(
+        f"Operation is not allowed because there's an in progress {what} operation. "
+        "Please wait for it to finish before starting a new operation.",
+        409,
+    )
+
+
+def precondition_failed(exists: bool) -> ArmError:
+    """Return the refusal of an If-Match or If-None-Match that does not hold."""
+    message = (
+        "The ETag of the request does not match the resource."
+        if exists
+        else "Resource not found but an ETag header is provided."
+    )
+    return ArmError(412, "PreconditionFailed", message)
+
+
+def no_group(name: str) -> ArmError:
+    """Return the answer about a resource group that does not exist."""
+    return ArmError(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+
+
+def no_resource(resource: str) -> ArmError:
+    """Return the answer about a resource that does not exist."""
+    short = resource.partition("/providers/")[2]
+    return ArmError(404, "ResourceNotFound", f"The Resource '{short}' was not found.")
+
+
+def group_being_deleted(name: str) -> ArmError:
+    """Return the refusal to write into a group that is on its way out."""
+    return ArmError(
+        409,
+        "ResourceGroupBeingDeleted",
+        f"The resource group '{name}' is in deprovisioning state and cannot perform this operation.",
+    )

@@ -1,0 +1,91 @@
+"""The ports of production code, answered by the Azure world in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_errors import ArmError
+from localcloud.world.azure_state import Condition
+from shared.fleet.ids import ClusterId
+from shared.jobs.errors import from_http
+from shared.ports import Json
+
+
+class WorldResourceGroups:
+    """The port ``ResourceGroups``."""
+
+    def __init__(self, world: AzureWorld) -> None:
+        self._world = world
+
+    def get(self, subscription: str, name: str) -> Json | None:
+        """Return the group, or None."""
+        with _refusals(missing_is_fine=True):
+            return self._world.get_group(subscription, name)
+        return None
+
+    def put(self, subscription: str, name: str, body: Json) -> None:
+        """Create or update the group."""
+        with _refusals():
+            self._world.put_group(subscription, name, body)
+
+    def delete(self, subscription: str, name: str) -> None:
+        """Start to delete the group; a group that is gone is success."""
+        with _refusals(missing_is_fine=True):
+            self._world.delete_group(subscription, name)
+
+    def resources(self, subscription: str, name: str) -> Sequence[str]:
+        """Return the resource ids inside the group; empty when the group is gone."""
+        with _refusals(missing_is_fine=True):
+            return [str(found["id"]) for found in self._world.list_resources(subscription, name)]
+        return []
+
+
+class WorldManagedClusters:
+    """The port ``ManagedClusters``."""
+
+    def __init__(self, world: AzureWorld) -> None:
+        self._world = world
+
+    def get(self, cluster: ClusterId) -> Json | None:
+        """Return the cluster, or None."""
+        with _refusals(missing_is_fine=True):
+            return self._world.get_cluster(cluster)
+        return None
+
+    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+        """Start to create or update the cluster."""
+        with _refusals():
+            self._world.put_cluster(cluster, body, Condition.of(etag))
+
+    def delete(self, cluster: ClusterId) -> None:
+        """Start to delete the cluster; one that is gone is success."""
+        with _refusals(missing_is_fine=True):
+            self._world.delete_cluster(cluster)
+
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> None:
+        """Start to create or update one agent pool."""
+        with _refusals():
+            self._world.put_pool(cluster, pool, body, Condition.of(etag))
+
+    def delete_pool(self, cluster: ClusterId, pool: str) -> None:
+        """Start to delete one agent pool; one that is gone is success."""
+        with _refusals(missing_is_fine=True):
+            self._world.delete_pool(cluster, pool)
+
+    def kubeconfig(self, cluster: ClusterId) -> str:
+        """Return a kubeconfig for the cluster."""
+        with _refusals():
+            return self._world.credentials(cluster)
+
+
+@contextmanager
+def _refusals(*, missing_is_fine: bool = False) -> Iterator[None]:
+    """Turn a refusal of the world into the error that the production adapter would raise."""
+    try:
+        yield
+    except ArmError as error:
+        if missing_is_fine and error.status == 404:
+            return
+        raise from_http(error.status, error.code, error.message, retry_after=error.retry_after) from error
