@@ -3,7 +3,8 @@
 ``GET /_local/requests`` lists the requests seen; ``PUT /_local/faults`` takes a list of rules, as
 ``[{"match": "^PUT .*/managedClusters/", "status": 429, "headers": {"Retry-After": "2"}, "times": 3}]``.
 A rule with ``"after": true`` lets the request take effect and loses the answer. ``times`` null: for ever;
-``share`` (0 to 1): only that share of the requests, evenly spread.
+``share`` (0 to 1): only that share of the requests, evenly spread. Other paths below ``/_local/`` are the
+application's own; they are neither logged nor hit by faults.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class FrontDoor:
         """Answer from the fault script or the application, and log."""
         request = Request(environ, populate_request=False)
         if request.path.startswith("/_local/"):
-            return self._control(request)(environ, start_response)
+            control = self._control(request)
+            return (control or self._app)(environ, start_response)
         line = f"{request.method} {request.full_path.rstrip('?')}"
         note: dict[str, Any] = environ.setdefault("roadstead.note", {})
         with self._lock:
@@ -92,7 +94,8 @@ class FrontDoor:
         self._record(request, reply.status_code, note)
         return reply(environ, start_response)
 
-    def _control(self, request: Request) -> Response:
+    def _control(self, request: Request) -> Response | None:
+        """Answer a control request of the door; None: it is the application's own."""
         if request.path == "/_local/requests":
             with self._lock:
                 return json_response(200, self.requests)
@@ -101,7 +104,7 @@ class FrontDoor:
             with self._lock:
                 self.faults = rules
             return json_response(200, {"rules": len(rules)})
-        return json_response(404, {"message": "the local cloud has /_local/requests and /_local/faults"})
+        return None
 
     def _record(self, request: Request, status: int, note: dict[str, Any]) -> None:
         entry = {

@@ -1,0 +1,154 @@
+"""Who may call the GitHub stand-in: one token, and the installation tokens of one GitHub App.
+
+Also the hourly limit on requests, as GitHub counts it: all of them except conditional ones answered 304.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import secrets
+import threading
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import jwt
+
+from shared.ports import Clock
+
+TOKEN_LIFE = timedelta(hours=1)
+"""How long an installation token is good for."""
+
+JWT_LIFE = timedelta(minutes=10)
+"""The longest a GitHub App may date its own token ahead."""
+
+
+@dataclass(frozen=True)
+class GitHubApp:
+    """A GitHub App that is installed on every repository here; ``public_key`` is PEM."""
+
+    id: str
+    public_key: str
+    installation: int = 1
+
+
+class ApiError(Exception):
+    """An answer of GitHub's that is not a success; ``errors`` are the details of a 422."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        errors: tuple[dict[str, str], ...] = (),
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.errors = status, message, errors
+        self.headers = headers or {}
+
+
+class Credentials:
+    """Checks what callers show, and issues installation tokens."""
+
+    def __init__(self, token: str, *, app: GitHubApp | None, clock: Clock) -> None:
+        self._token, self._app, self._clock = token, app, clock
+        self._lock = threading.Lock()
+        self._issued: dict[str, datetime] = {}
+
+    def check(self, authorization: str) -> None:
+        """Let a REST call pass, or raise 401 as GitHub does."""
+        scheme, _, secret = authorization.partition(" ")
+        if not authorization:
+            raise ApiError(401, "Requires authentication")
+        if scheme.lower() not in ("token", "bearer") or not self.accepts(secret):
+            raise ApiError(401, "Bad credentials")
+
+    def check_basic(self, authorization: str) -> None:
+        """Let a git call pass: with no password at all, or with one that is a good token."""
+        scheme, _, encoded = authorization.partition(" ")
+        if not authorization:
+            return
+        try:
+            password = base64.b64decode(encoded).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            password = ""
+        if scheme.lower() != "basic" or not self.accepts(password):
+            raise ApiError(
+                401, "Invalid username or token.", headers={"WWW-Authenticate": 'Basic realm="GitHub"'}
+            )
+
+    def accepts(self, secret: str) -> bool:
+        """Tell whether a token is the configured one, or an installation token that is still good."""
+        if hmac.compare_digest(secret.encode(), self._token.encode()):
+            return True
+        with self._lock:
+            expires = self._issued.get(secret)
+        return expires is not None and self._clock() < expires
+
+    def issue(self, installation: int, authorization: str) -> tuple[str, datetime]:
+        """Return a new installation token and its end for a call signed by the App; raise 401 or 404."""
+        app = self._app
+        if app is None:
+            raise ApiError(404, "Not Found")
+        self._check_app(app, authorization.partition(" ")[2])
+        if installation != app.installation:
+            raise ApiError(404, "Not Found")
+        token, expires = f"ghs_{secrets.token_urlsafe(27)}", self._clock() + TOKEN_LIFE
+        with self._lock:
+            self._issued[token] = expires
+        return token, expires
+
+    def _check_app(self, app: GitHubApp, encoded: str) -> None:
+        # Expiry is checked against the local cloud's own clock, not the library's.
+        options = {"require": ["exp", "iat", "iss"], "verify_exp": False, "verify_iat": False}
+        try:
+            claims = jwt.decode(encoded, app.public_key, algorithms=["RS256"], options=options)  # type: ignore[arg-type]
+        except jwt.PyJWTError as error:
+            raise ApiError(401, "A JSON web token could not be decoded") from error
+        now = self._clock().timestamp()
+        if claims["iss"] != app.id:
+            raise ApiError(401, "Integration not found")
+        if claims["exp"] <= now:
+            raise ApiError(401, "'Expiration time' claim ('exp') must be in the future")
+        if claims["exp"] > now + JWT_LIFE.total_seconds():
+            raise ApiError(401, "'Expiration time' claim ('exp') is too far in the future")
+        if claims["iat"] > now:
+            raise ApiError(401, "'Issued at' claim ('iat') must be in the past")
+
+
+class RateLimit:
+    """Counts requests in a window of one hour; ``limit`` may be changed at any time."""
+
+    def __init__(self, clock: Clock, limit: int = 5000) -> None:
+        self.limit = limit
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._used = 0
+        self._reset = clock()
+
+    def take(self) -> None:
+        """Count a request; raise 403 when the window is used up."""
+        with self._lock:
+            if self._clock() >= self._reset:
+                self._used, self._reset = 0, self._clock() + timedelta(hours=1)
+            if self._used >= self.limit:
+                raise ApiError(403, "API rate limit exceeded for user ID 1.")
+            self._used += 1
+
+    def give_back(self) -> None:
+        """Uncount a request, because it was answered 304."""
+        with self._lock:
+            self._used = max(0, self._used - 1)
+
+    def headers(self) -> dict[str, str]:
+        """Return the x-ratelimit headers of an answer."""
+        with self._lock:
+            return {
+                "x-ratelimit-limit": str(self.limit),
+                "x-ratelimit-remaining": str(max(0, self.limit - self._used)),
+                "x-ratelimit-used": str(self._used),
+                "x-ratelimit-reset": str(int(self._reset.timestamp())),
+                "x-ratelimit-resource": "core",
+            }

@@ -1,0 +1,109 @@
+"""GitHub's REST API over the repositories of the stand-in: the calls of the adapter and their neighbours.
+
+Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET that shows a current ETag is
+answered 304 and not counted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
+from localcloud.servers import github_reads as reads
+from localcloud.servers import github_statuses as statuses
+from localcloud.servers.github_auth import ApiError, Credentials, RateLimit
+from localcloud.servers.github_json import Place, utc
+from localcloud.servers.github_store import RepositoryStore
+from localcloud.servers.http import json_response
+from shared.jobs.errors import ReconcileError
+
+Handler = Callable[..., Any]
+"""Takes the place, the request and the variables of the path; returns JSON for a 200, or a Response."""
+
+_TOKENS = "/app/installations/<int:installation>/access_tokens"
+
+_ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", "", reads.repository),
+    ("GET", "/branches/<path:branch>", reads.branch),
+    ("GET", "/git/ref/<path:ref>", reads.ref),
+    ("GET", "/git/commits/<sha>", reads.git_commit),
+    ("GET", "/git/trees/<path:tree>", reads.tree),
+    ("GET", "/git/blobs/<sha>", reads.blob),
+    ("GET", "/contents/", reads.contents),
+    ("GET", "/contents/<path:path>", reads.contents),
+    ("GET", "/compare/<path:basehead>", reads.compare),
+    ("GET", "/commits/<path:ref>/statuses", statuses.listed),
+    ("GET", "/commits/<path:ref>/status", statuses.combined),
+    ("GET", "/commits/<path:ref>", reads.commit),
+    ("POST", "/statuses/<sha>", statuses.create),
+)
+
+
+class RestApi:
+    """Answers REST calls, errors included."""
+
+    def __init__(self, store: RepositoryStore, credentials: Credentials, limit: RateLimit) -> None:
+        self._store, self._credentials, self._limit = store, credentials, limit
+        prefix = "/repos/<owner>/<name>"
+        rules = [Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in _ROUTES]
+        self._map = Map([*rules, Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)])
+
+    def answer(self, request: Request) -> Response:
+        """Answer one call."""
+        try:
+            reply = self._answer(request)
+        except ApiError as error:
+            reply = error_response(error)
+        except HTTPException as error:
+            reply = error_response(ApiError(error.code or 500, "Not Found"))
+        except ReconcileError as error:
+            reply = error_response(ApiError(502, str(error)))
+        reply.headers.extend(self._limit.headers())
+        reply.headers["x-github-request-id"] = uuid.uuid4().hex[:16].upper()
+        return reply
+
+    def _answer(self, request: Request) -> Response:
+        if not request.user_agent.string:
+            raise ApiError(403, "Request forbidden by administrative rules. A User-Agent is required.")
+        call, variables = self._map.bind_to_environ(request.environ).match()
+        path = dict(variables)
+        if call == _TOKENS:
+            return self._issue(request, path["installation"])
+        self._credentials.check(request.headers.get("Authorization", ""))
+        self._limit.take()
+        full_name = f"{path.pop('owner')}/{path.pop('name')}"
+        repository = self._store.find(full_name)
+        if repository is None:
+            raise ApiError(404, "Not Found")
+        found = call(Place(repository, full_name, request.host_url.rstrip("/")), request, **path)
+        reply = found if isinstance(found, Response) else json_response(200, found)
+        if request.method == "GET":
+            reply.add_etag(weak=True)
+            reply.make_conditional(request.environ)
+            if reply.status_code == 304:
+                self._limit.give_back()
+        return reply
+
+    def _issue(self, request: Request, installation: int) -> Response:
+        token, expires = self._credentials.issue(installation, request.headers.get("Authorization", ""))
+        body = {
+            "token": token,
+            "expires_at": utc(expires),
+            "permissions": {"contents": "read", "metadata": "read", "statuses": "write"},
+            "repository_selection": "all",
+        }
+        return json_response(201, body)
+
+
+def error_response(error: ApiError) -> Response:
+    """Write an error as GitHub does."""
+    body: dict[str, Any] = {"message": error.message}
+    if error.errors:
+        body["errors"] = list(error.errors)
+    body |= {"documentation_url": "https://docs.github.com/rest", "status": str(error.status)}
+    return json_response(error.status, body, error.headers)

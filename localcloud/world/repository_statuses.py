@@ -1,0 +1,79 @@
+"""Commit statuses as GitHub keeps them: a history per commit and context, of which the newest counts.
+
+GitHub's rules hold: four states, a description of at most 140 characters, an http(s) target, and at most
+1,000 statuses for one commit and context.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
+
+from shared.jobs.errors import InvalidManifest
+from shared.ports import Clock, CommitStatus
+
+STATES = ("error", "failure", "pending", "success")
+MAX_DESCRIPTION = 140
+MAX_PER_CONTEXT = 1000
+
+
+@dataclass(frozen=True)
+class StatusRecord:
+    """A status that was written: its number, what it says, and when."""
+
+    id: int
+    status: CommitStatus
+    created_at: datetime
+
+
+class Statuses:
+    """The statuses of one repository, by commit."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._by_commit: dict[str, list[StatusRecord]] = {}
+
+    def add(self, commit: str, status: CommitStatus) -> StatusRecord:
+        """Record a status; raise InvalidManifest when GitHub would answer 422."""
+        _check(status)
+        with self._lock:
+            records = self._by_commit.setdefault(commit, [])
+            if sum(r.status.context == status.context for r in records) >= MAX_PER_CONTEXT:
+                raise InvalidManifest("This SHA and context has reached the maximum number of statuses.")
+            record = StatusRecord(next(self._numbers), status, self._clock())
+            records.append(record)
+            return record
+
+    def history(self, commit: str) -> Sequence[StatusRecord]:
+        """Return every status of a commit, newest first."""
+        with self._lock:
+            return list(reversed(self._by_commit.get(commit, [])))
+
+    def latest(self, commit: str) -> Sequence[StatusRecord]:
+        """Return the newest status of each context, newest first."""
+        seen: dict[str, StatusRecord] = {}
+        for record in self.history(commit):
+            seen.setdefault(record.status.context, record)
+        return list(seen.values())
+
+
+def combined(records: Sequence[StatusRecord]) -> str:
+    """Return GitHub's one word for the latest statuses: failure, pending or success."""
+    states = {record.status.state for record in records}
+    if states & {"error", "failure"}:
+        return "failure"
+    return "success" if states == {"success"} else "pending"
+
+
+def _check(status: CommitStatus) -> None:
+    if status.state not in STATES:
+        raise InvalidManifest("state is not included in the list")
+    if len(status.description) > MAX_DESCRIPTION:
+        raise InvalidManifest(f"description is too long (maximum is {MAX_DESCRIPTION} characters)")
+    if status.target_url and not status.target_url.startswith(("http://", "https://")):
+        raise InvalidManifest("target_url must use http(s) scheme")

@@ -1,0 +1,205 @@
+"""The fleet repository on GitHub, through PyGithub.
+
+Every method is one HTTP call (a blob that was read before: none), with no retry and no sleep inside the
+library. Blobs are immutable, so the last ones read stay in memory, bounded by their bytes. Safe to share
+between threads. No error holds a credential.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import jwt
+import requests
+from github import Auth, Github, GithubException
+from github.Commit import Commit
+
+from shared.jobs.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable, from_http
+from shared.ports import CommitStatus, TreeEntry
+
+TIMEOUT = 15
+"""Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""
+
+SECONDARY_WAIT = 60.0
+"""Seconds to wait when GitHub throttles and does not say how long: its documentation asks for a minute."""
+
+_PLAIN_MODES = ("100644", "100755")
+
+
+class GitHubRepository:
+    """The repository "owner/name" at GitHub or at a GitHub Enterprise Server's ``base_url``."""
+
+    def __init__(
+        self,
+        repository: str,
+        auth: Auth.Auth,
+        *,
+        base_url: str = "https://api.github.com",
+        cache_bytes: int = 32 << 20,
+    ) -> None:
+        self._name = repository
+        self._github = Github(
+            auth=auth,
+            base_url=base_url,
+            timeout=TIMEOUT,
+            retry=None,
+            seconds_between_requests=None,
+            seconds_between_writes=None,
+            user_agent="roadstead",
+            lazy=True,
+        )
+        self._repo = self._github.get_repo(repository)
+        self._blobs = _BlobCache(cache_bytes)
+
+    def head(self, branch: str) -> str:
+        """Return the commit that the branch points to; raise Dependency when there is no such branch."""
+        # 409: the repository is empty, so it has no branch at all.
+        with self._translated(f"no branch {branch}", absent=(404, 409)):
+            return self._repo.get_git_ref(f"heads/{branch}").object.sha
+
+    def tree(self, commit: str) -> Sequence[TreeEntry]:
+        """Return every file at a commit; raise Unavailable when GitHub cut the answer short."""
+        with self._translated(f"no commit {commit}"):
+            answer = self._repo.get_git_tree(commit, recursive=True).raw_data
+        if answer.get("truncated", True):
+            raise Unavailable(
+                f"{self._name}: the tree of {commit} is too large for one answer of GitHub "
+                "(100,000 entries or 7 MB); a part of it must not be taken for the whole"
+            )
+        return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
+
+    def blob(self, sha: str) -> bytes:
+        """Return a file's content by its blob id; raise Dependency when there is none."""
+        data = self._blobs.get(sha)
+        if data is None:
+            with self._translated(f"no blob {sha}"):
+                data = base64.b64decode(self._repo.get_git_blob(sha).content)
+            self._blobs.put(sha, data)
+        return data
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Write the commit status; raise InvalidManifest when GitHub refuses what it says."""
+        url = f"{self._repo.url}/commits/{commit}"
+        known = Commit(self._github.requester, attributes={"sha": commit, "url": url}, completed=True)
+        optional = {"target_url": status.target_url} if status.target_url else {}
+        with self._translated(f"no commit {commit}"):
+            known.create_status(
+                status.state, description=status.description, context=status.context, **optional
+            )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._github.close()
+
+    @contextmanager
+    def _translated(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[None]:
+        """Raise what goes wrong as a class of ``shared.jobs.errors``; ``missing`` says what a 404 means."""
+        try:
+            yield
+        except GithubException as error:
+            if error.status in absent:
+                raise Dependency(
+                    f"{self._name}: {missing}, or the credential may not see it",
+                    request_id=_header(error, "x-github-request-id"),
+                ) from error
+            raise _error(error, self._name) from error
+        except requests.RequestException as error:
+            raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
+        except ValueError as error:
+            raise Unavailable(f"{self._name}: GitHub's answer cannot be read") from error
+
+
+def github_auth(
+    *, token: str = "", app_id: str = "", private_key: str = "", installation_id: int | str = 0
+) -> Auth.Auth:
+    """Return the credential of a GitHub App's installation when ``app_id`` is set, else of the token.
+
+    An installation's token lives an hour and is renewed by the library. ``private_key`` is PEM; its line
+    ends may be written as backslash and n, as environment variables hold them.
+    """
+    if not app_id:
+        if not token:
+            raise Unauthenticated("neither a GitHub token nor a GitHub App is configured")
+        return Auth.Token(token)
+    app = Auth.AppAuth(app_id, sign_func=_signer(private_key.replace("\\n", "\n")))
+    return app.get_installation_auth(int(installation_id))
+
+
+def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
+    def sign(claims: dict[str, Any]) -> str:
+        try:
+            return jwt.encode(claims, private_key, algorithm="RS256")
+        except (jwt.PyJWTError, ValueError, TypeError):
+            # Not chained: the cause could quote the key.
+            raise Unauthenticated("the GitHub App's private key is not an RSA key in PEM form") from None
+
+    return sign
+
+
+def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
+    return TreeEntry(item["path"], item["sha"], item.get("size", 0), plain=item["mode"] in _PLAIN_MODES)
+
+
+def _error(error: GithubException, repository: str) -> ReconcileError:
+    """Return the error for an answer of GitHub's that is not a success."""
+    data = error.data if isinstance(error.data, dict) else {}
+    message = f"{repository}: {_sentence(data) or 'GitHub gave no reason'}"
+    request_id, wait = _header(error, "x-github-request-id"), _retry_after(error)
+    limited = _header(error, "x-ratelimit-remaining") == "0" or "rate limit" in message.lower()
+    if error.status == 429 or (error.status == 403 and (limited or _header(error, "retry-after"))):
+        # GitHub answers its rate limits with 403 as often as with 429.
+        seconds = SECONDARY_WAIT if wait is None else wait
+        return Throttled(message, retry_after=seconds, request_id=request_id)
+    return from_http(error.status, "", message, retry_after=wait, request_id=request_id)
+
+
+def _sentence(data: Mapping[str, Any]) -> str:
+    """Return the message of an answer with its details, as "Validation Failed: description is too long"."""
+    details: list[str] = [str(data.get("message", ""))]
+    for item in data.get("errors") or ():
+        details.append(str(item.get("message", item.get("code", "")) if isinstance(item, dict) else item))
+    return ": ".join(part for part in details if part)
+
+
+def _retry_after(error: GithubException) -> float | None:
+    """Return the seconds GitHub asks us to wait, by its own clock; None when it does not say."""
+    wait = _header(error, "retry-after")
+    if wait.isdigit():
+        return float(wait)
+    reset, date = _header(error, "x-ratelimit-reset"), _header(error, "date")
+    if _header(error, "x-ratelimit-remaining") == "0" and reset.isdigit() and date:
+        return max(1.0, int(reset) - parsedate_to_datetime(date).timestamp())
+    return None
+
+
+def _header(error: GithubException, name: str) -> str:
+    return str((error.headers or {}).get(name, ""))
+
+
+class _BlobCache:
+    """The blobs that were used last, up to a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._lock = threading.Lock()
+        self._blobs: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, sha: str) -> bytes | None:
+        with self._lock:
+            if sha in self._blobs:
+                self._blobs.move_to_end(sha)
+            return self._blobs.get(sha)
+
+    def put(self, sha: str, data: bytes) -> None:
+        with self._lock:
+            self._size += len(data) - len(self._blobs.pop(sha, b""))
+            self._blobs[sha] = data
+            while self._size > self._limit:
+                self._size -= len(self._blobs.popitem(last=False)[1])

@@ -1,0 +1,133 @@
+"""One suite for the Repository port: the world in memory, and the adapter talking to the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from localcloud.servers.github import GitHubServer
+from localcloud.world.repository import GitRepository
+from shared.adapters.github import GitHubRepository, github_auth
+from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
+from shared.ports import CommitStatus, Repository
+
+UNKNOWN = "1234567890" * 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """An implementation of the port, and the repository behind it."""
+
+    port: Repository
+    git: GitRepository
+
+
+@pytest.fixture(params=["world", "adapter"])
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    if request.param == "world":
+        with GitRepository.create(tmp_path / "fleet.git") as git:
+            yield Case(git, git)
+        return
+    with GitHubServer(tmp_path, token="local", webhook_secret="s") as server:
+        git = server.create_repository("acme/fleet")
+        adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+        yield Case(adapter, git)
+        adapter.close()
+
+
+def test_head_follows_the_branch(case: Case) -> None:
+    first = case.git.commit({"a.yaml": b"1"})
+    assert case.port.head("main") == first
+    second = case.git.commit({"a.yaml": b"2"})
+    other = case.git.commit({"b.yaml": b"3"}, branch="team/next")
+    assert (case.port.head("main"), case.port.head("team/next")) == (second, other)
+
+
+def test_a_branch_that_is_not_there_is_named_in_the_error(case: Case) -> None:
+    with pytest.raises(Dependency, match="no branch main"):
+        case.port.head("main")  # the repository is still empty
+    case.git.commit({"a.yaml": b"1"})
+    for branch in ("release", "main~0", "mai"):
+        with pytest.raises(Dependency, match=f"no branch {branch}"):
+            case.port.head(branch)
+
+
+def test_the_tree_of_a_commit_lists_every_file_and_marks_what_is_not_plain(case: Case) -> None:
+    old = case.git.commit({"clusters/a/cluster.yaml": b"kind: Cluster\n", "run.sh": b"#!", "ä ö.txt": b""})
+    new = case.git.commit(
+        {"link": b"run.sh", "module": UNKNOWN.encode()}, modes={"link": "120000", "module": "160000"}
+    )
+    entries = {entry.path: entry for entry in case.port.tree(new)}
+    assert sorted(entries) == ["clusters/a/cluster.yaml", "link", "module", "run.sh", "ä ö.txt"]
+    assert [path for path, entry in entries.items() if not entry.plain] == ["link", "module"]
+    assert entries["clusters/a/cluster.yaml"].size == len(b"kind: Cluster\n")
+    assert entries["module"].sha == UNKNOWN
+    assert len(case.port.tree(old)) == 3
+
+
+def test_a_truncated_tree_is_an_error_and_never_a_short_list(case: Case) -> None:
+    commit = case.git.commit({"a.yaml": b"1"})
+    case.git.truncate_trees = True
+    with pytest.raises(Unavailable, match=commit):
+        case.port.tree(commit)
+
+
+def test_blobs_come_back_byte_for_byte(case: Case) -> None:
+    contents = {"empty": b"", "binary": bytes(range(256)) * 300, "text": "größer\r\n".encode()}
+    tree = case.port.tree(case.git.commit(contents))
+    for _ in range(2):  # the second time, the adapter has them in memory
+        assert {entry.path: case.port.blob(entry.sha) for entry in tree} == contents
+
+
+def test_what_is_not_in_the_repository_is_a_missing_dependency(case: Case) -> None:
+    case.git.commit({"a.yaml": b"1"})
+    with pytest.raises(Dependency, match=UNKNOWN):
+        case.port.tree(UNKNOWN)
+    with pytest.raises(Dependency, match=UNKNOWN):
+        case.port.blob(UNKNOWN)
+    with pytest.raises(InvalidManifest):
+        case.port.blob("main")
+
+
+def test_the_newest_status_of_a_context_counts_and_its_history_stays(case: Case) -> None:
+    commit = case.git.commit({"a.yaml": b"1"})
+    plan, other = (
+        CommitStatus("pending", "3 clusters", "roadstead/plan", "https://example.com/plan"),
+        CommitStatus("error", "", "roadstead/other"),
+    )
+    done = CommitStatus("success", "d" * 140, "roadstead/plan")
+    for status in (plan, other, done):
+        case.port.set_status(commit, status)
+    assert [r.status for r in case.git.statuses.latest(commit)] == [done, other]
+    assert [r.status for r in case.git.statuses.history(commit)] == [done, other, plan]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (CommitStatus("success", "d" * 141, "c"), "description is too long"),
+        (CommitStatus("done", "", "c"), "state"),
+        (CommitStatus("success", "", "c", "ftp://example.com"), "target_url"),
+    ],
+)
+def test_a_status_that_github_would_refuse_is_refused_with_its_reason(
+    case: Case, status: CommitStatus, reason: str
+) -> None:
+    commit = case.git.commit({"a.yaml": b"1"})
+    with pytest.raises(InvalidManifest, match=reason):
+        case.port.set_status(commit, status)
+    with pytest.raises(InvalidManifest, match="No commit found for SHA"):
+        case.port.set_status(UNKNOWN, CommitStatus("success", "", "c"))
+    assert not case.git.statuses.history(commit)
+
+
+def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(case: Case) -> None:
+    commit = case.git.commit({"a.yaml": b"1"})
+    for _ in range(1000):
+        case.git.statuses.add(commit, CommitStatus("pending", "", "c"))
+    with pytest.raises(InvalidManifest, match="maximum number of statuses"):
+        case.port.set_status(commit, CommitStatus("success", "", "c"))
+    case.port.set_status(commit, CommitStatus("success", "", "another"))
