@@ -53,8 +53,8 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
 def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
     """Return the body of the PUT that the cluster needs, None when it needs none.
 
-    A cluster in the state Failed needs one without a difference: Azure then tries again what failed
-    (learn.microsoft.com/troubleshoot/azure/azure-kubernetes, clusters in a failed state). Node pools of an existing cluster are left as they are; they have their own PUT.
+    A cluster in the state Failed needs one without a difference: Azure then tries again what failed.
+    Node pools of an existing cluster are left as they are; they have their own PUT.
     """
     if existing is None:
         return _new_cluster(desired, owner)

@@ -155,6 +155,7 @@ class _Builder:
         return Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
 
 
+_QUOTED = ("'", '"', "|", ">")
 _NULL = re.compile(r"(~|null|Null|NULL|)\Z")
 _BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)\Z")
 _INT = re.compile(r"[-+]?[0-9]{1,18}\Z")
@@ -168,7 +169,7 @@ def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
         if event.tag == "tag:yaml.org,2002:str":
             return text
         raise YamlError(f"the YAML tag {event.tag} is not allowed", mark)
-    if event.style is not None:  # quoted or a block: always text
+    if event.style in _QUOTED:  # quoted or a block: always text
         return text
     if _NULL.match(text):
         return None

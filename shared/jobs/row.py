@@ -123,6 +123,11 @@ def from_json(text: str, etag: str) -> ClusterRow:
     return replace(_STORED.validate_json(text), etag=etag)
 
 
+def with_etag(row: ClusterRow, etag: str) -> ClusterRow:
+    """Return the row as the version it was saved as."""
+    return replace(row, etag=etag)
+
+
 def new_job(recipe: Recipe, *, sequence: int, now: datetime) -> Job:
     """Return a job at the beginning of its recipe, due at once."""
     return Job(recipe, STEPS[recipe][0], sequence, started=now, step_since=now, next_at=now)

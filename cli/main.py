@@ -1,0 +1,104 @@
+"""The ``roadstead`` command."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from cli import render
+from cli.client import Api, ApiError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="See what Roadstead does with a fleet of AKS clusters.",
+)
+
+
+class Output(StrEnum):
+    """How to print."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+Url = Annotated[
+    str, typer.Option("--url", envvar="ROADSTEAD_URL", help="Address of the function app.", show_default=True)
+]
+Key = Annotated[str, typer.Option("--key", envvar="ROADSTEAD_KEY", help="A function key of the app.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until Ctrl-C.")]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for people, json for scripts.")]
+
+
+@app.callback()
+def _commands() -> None:
+    """See what Roadstead does with a fleet of AKS clusters."""
+
+
+@app.command()
+def status(
+    name: Annotated[str, typer.Argument(help="A cluster; without it the whole fleet.")] = "",
+    *,
+    watch: Watch = False,
+    output: OutputOption = Output.TABLE,
+    url: Url = "http://127.0.0.1:7071",
+    key: Key = "",
+) -> None:
+    """Show each cluster's phase, step and what it waits for; with NAME all about one cluster."""
+    path = f"clusters/{name}" if name else "clusters"
+    with Api(url, key) as api:
+        if watch:
+            _watch(api, path, output)
+        else:
+            view = api.get(path)
+            _print(view, output)
+
+
+def _print(view: dict[str, Any], output: Output) -> None:
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps(view, indent=None if not sys.stdout.isatty() else 2) + "\n")
+        return
+    Console().print(_rendered(view))
+
+
+def _rendered(view: dict[str, Any]) -> Any:
+    now = datetime.now(UTC)
+    return render.fleet(view, now) if "clusters" in view else render.cluster(view, now)
+
+
+def _watch(api: Api, path: str, output: Output) -> None:
+    """Show changes until Ctrl-C; a JSON line per change, or a live table."""
+    last: dict[str, Any] | None = None
+    console = Console()
+    if output is Output.JSON or not console.is_terminal:
+        while True:
+            view = api.get(path)
+            if view != last:
+                _print(view, output)
+                sys.stdout.flush()
+            last = view
+            time.sleep(1)
+    with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+        while True:
+            live.update(_rendered(api.get(path)), refresh=True)
+            time.sleep(1)
+
+
+def main() -> None:
+    """Run the command; problems are one line on stderr and exit status 1."""
+    try:
+        app()
+    except ApiError as error:
+        sys.stderr.write(f"roadstead: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

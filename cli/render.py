@@ -1,0 +1,136 @@
+"""What the API shows, as text for a terminal of 80 columns or more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+View = Mapping[str, Any]
+
+_COLOURS = {
+    "Ready": "green",
+    "Failed": "bold red",
+    "Stalled": "red",
+    "Deleting": "magenta",
+    "Deleted": "dim",
+}
+
+
+def fleet(view: View, now: datetime) -> RenderableType:
+    """Return the table of all clusters, with a line about the fleet above it."""
+    clusters: Sequence[View] = view["clusters"]
+    ready = sum(1 for cluster in clusters if cluster["phase"] == "Ready")
+    commit = (view["commit"] or "none yet")[:8]
+    head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
+    if view.get("problem"):
+        head.append(f"\n{view['problem']}", style="red")
+    if not clusters:
+        return head
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("CLUSTER", no_wrap=True)
+    table.add_column("PHASE", no_wrap=True)
+    table.add_column("STEP", no_wrap=True)
+    table.add_column("GEN", no_wrap=True, justify="right")
+    table.add_column("FOR", no_wrap=True, justify="right")
+    table.add_column("REASON", overflow="fold")
+    for cluster in clusters:
+        table.add_row(
+            cluster["name"],
+            phase(cluster["phase"]),
+            cluster["step"],
+            f"{cluster['observedGeneration']}/{cluster['generation']}",
+            age(cluster["since"], now),
+            cluster["waitingFor"],
+        )
+    return Group(head, table)
+
+
+def cluster(view: View, now: datetime) -> RenderableType:
+    """Return everything about one cluster."""
+    parts: list[RenderableType] = [_facts(view, now)]
+    if view.get("conditions"):
+        parts += [Text("\nConditions", style="bold"), _conditions(view["conditions"], now)]
+    if view.get("events"):
+        parts += [Text("\nEvents, newest first", style="bold"), _events(view["events"], now)]
+    return Group(*parts)
+
+
+def _facts(view: View, now: datetime) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("cluster", view["name"])
+    table.add_row("phase", phase(view["phase"]))
+    if "generation" not in view:
+        return table
+    table.add_row("generation", f"{view['generation']}, observed {view['observedGeneration']}")
+    table.add_row("commit", view["commit"][:8])
+    table.add_row("where", f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}")
+    table.add_row("kubernetes", view["kubernetesVersion"])
+    if view["step"]:
+        table.add_row("step", f"{view['step']}, for {age(view['since'], now)}")
+    if view["waitingFor"]:
+        table.add_row("waiting for", view["waitingFor"])
+    if view["nextLook"]:
+        table.add_row("next look", f"in {_seconds(view['nextLook'], now)}")
+    failure = view.get("failure")
+    if failure:
+        words = f"{failure['class']} since {age(failure['since'], now)}, {view['attempts']} attempts"
+        table.add_row("failure", Text(words, style="red"))
+        if failure["requestId"]:
+            table.add_row("request id", failure["requestId"])
+    return table
+
+
+def _conditions(conditions: Sequence[View], now: datetime) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for name in ("type", "status", "age"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("message", overflow="fold")
+    for condition in conditions:
+        good = condition["status"] == "True"
+        words = condition["message"] or condition["reason"]
+        table.add_row(
+            condition["type"],
+            Text(condition["status"], style="green" if good else "yellow"),
+            age(condition["lastTransitionTime"], now),
+            words,
+        )
+    return table
+
+
+def _events(events: Sequence[View], now: datetime) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column("age", no_wrap=True, justify="right")
+    table.add_column("reason", no_wrap=True)
+    table.add_column("message", overflow="fold")
+    for event in events:
+        style = "yellow" if event["type"] == "Warning" else ""
+        where = f"{event['step']}: " if event["step"] else ""
+        table.add_row(age(event["at"], now), Text(event["reason"], style=style), f"{where}{event['message']}")
+    return table
+
+
+def phase(name: str) -> Text:
+    """Return a phase in its colour."""
+    return Text(name, style=_COLOURS.get(name, "yellow"))
+
+
+def age(moment: str | None, now: datetime) -> str:
+    """Return how long ago a moment is, as Kubernetes writes it: 12s, 5m, 3h, 2d."""
+    if not moment:
+        return ""
+    seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _seconds(moment: str, now: datetime) -> str:
+    return f"{max(0, int((datetime.fromisoformat(moment) - now).total_seconds()))}s"

@@ -1,0 +1,32 @@
+"""``POST /api/github``: webhooks of the fleet repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import azure.functions as func
+
+from handlers.reply import json_reply
+from shared.pipeline import intake
+from shared.pipeline.webhook import read_delivery
+from shared.ports import Ports
+
+
+def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
+    """Return the webhook function; ``secrets`` may sign a delivery, none means that none is taken."""
+    bp = func.Blueprint()
+
+    @bp.function_name("github")
+    @bp.route("github", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    def github(request: func.HttpRequest) -> func.HttpResponse:
+        delivery = read_delivery(
+            request.headers,
+            request.get_body(),
+            secrets=secrets,
+            repository=ports.config.repository,
+            branch=ports.config.branch,
+        )
+        receipt = intake.accept(delivery, ports)
+        return json_reply(receipt.status, receipt.body)
+
+    return bp

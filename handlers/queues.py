@@ -1,0 +1,29 @@
+"""The Service Bus triggers: ``plans`` (session = fleet) and ``jobs`` (session = cluster).
+
+A message that cannot be read raises: the host abandons it, and the queue keeps it in its dead letters.
+"""
+
+from __future__ import annotations
+
+import azure.functions as func
+
+from shared.jobs.messages import JobMessage, PlanRequest
+from shared.pipeline import advance, planning
+from shared.ports import Ports
+
+
+def blueprint(ports: Ports) -> func.Blueprint:
+    """Return the planner and the worker."""
+    bp = func.Blueprint()
+
+    @bp.function_name("planner")
+    @bp.service_bus_queue_trigger("message", "ServiceBus", "plans", is_sessions_enabled=True)
+    def planner(message: func.ServiceBusMessage) -> None:
+        planning.handle(PlanRequest.model_validate_json(message.get_body()), ports)
+
+    @bp.function_name("worker")
+    @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs", is_sessions_enabled=True)
+    def worker(message: func.ServiceBusMessage) -> None:
+        advance.handle(JobMessage.model_validate_json(message.get_body()), ports)
+
+    return bp

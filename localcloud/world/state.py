@@ -1,0 +1,113 @@
+"""The State port in memory: what Table Storage would keep, with ETags, for tests and the simulation."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from shared.jobs.errors import Stale
+from shared.jobs.row import ClusterRow, from_json, to_json, with_etag
+from shared.jobs.settle import Event
+from shared.ports import FleetRow, PlanRecord
+
+
+class MemoryState:
+    """One fleet's state; rows go through their stored form, so that nothing is shared by accident."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._versions = itertools.count(1)
+        self._clusters: dict[str, tuple[str, str]] = {}
+        self._events: dict[tuple[str, str, int, str], Event] = {}
+        self._fleet = FleetRow()
+        self._plans: dict[str, PlanRecord] = {}
+        self._deliveries: dict[str, datetime] = {}
+
+    def cluster(self, name: str) -> ClusterRow | None:
+        """Return a cluster's row, or None."""
+        with self._lock:
+            stored = self._clusters.get(name)
+        return from_json(*stored) if stored else None
+
+    def clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows of the whole fleet, by name."""
+        with self._lock:
+            stored = sorted(self._clusters.items())
+        return [from_json(text, etag) for _, (text, etag) in stored]
+
+    def active_clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows whose job is active."""
+        return [row for row in self.clusters() if row.job.active]
+
+    def save(self, row: ClusterRow) -> ClusterRow:
+        """Write the row over its version, or as a new one; raise Stale."""
+        with self._lock:
+            self._check(row)
+            etag = f"v{next(self._versions)}"
+            self._clusters[row.name] = (to_json(row), etag)
+        return with_etag(row, etag)
+
+    def forget(self, row: ClusterRow) -> None:
+        """Remove the row if it is still this version; raise Stale."""
+        with self._lock:
+            if row.name in self._clusters:
+                self._check(row)
+                del self._clusters[row.name]
+
+    def _check(self, row: ClusterRow) -> None:
+        _, etag = self._clusters.get(row.name, ("", ""))
+        if etag != row.etag:
+            raise Stale("the row was changed by somebody else")
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep events."""
+        with self._lock:
+            for event in events:
+                self._events[(event.cluster, event.uid, event.sequence, event.reason)] = event
+
+    def events(self, cluster: str, limit: int) -> Sequence[Event]:
+        """Return a cluster's newest events, newest first."""
+        with self._lock:
+            found = [event for event in self._events.values() if event.cluster == cluster]
+        return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
+
+    def fleet(self) -> FleetRow:
+        """Return what was planned last."""
+        with self._lock:
+            return self._fleet
+
+    def save_fleet(self, row: FleetRow) -> None:
+        """Write the fleet's row over its version; raise Stale."""
+        with self._lock:
+            if row.etag != self._fleet.etag:
+                raise Stale("the row was changed by somebody else")
+            self._fleet = replace(row, etag=f"v{next(self._versions)}")
+
+    def plan(self, commit: str) -> PlanRecord | None:
+        """Return the plan of a commit, or None."""
+        with self._lock:
+            return self._plans.get(commit)
+
+    def save_plan(self, record: PlanRecord) -> None:
+        """Write a plan over what is kept for its commit."""
+        with self._lock:
+            self._plans[record.plan.commit] = record
+
+    def open_plans(self) -> Sequence[PlanRecord]:
+        """Return the plans whose commit status may still change, newest first."""
+        with self._lock:
+            found = [record for record in self._plans.values() if record.open]
+        return sorted(found, key=lambda record: record.at, reverse=True)
+
+    def delivery_seen(self, delivery: str) -> bool:
+        """Tell whether a webhook delivery was queued before."""
+        with self._lock:
+            return delivery in self._deliveries
+
+    def remember_delivery(self, delivery: str, at: datetime) -> None:
+        """Remember a webhook delivery."""
+        with self._lock:
+            self._deliveries[delivery] = at

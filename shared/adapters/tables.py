@@ -1,0 +1,272 @@
+"""State in Azure Table Storage: five small tables, every row written by compare-and-swap on its ETag.
+
+Limits (learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model): a string
+property holds 32 Ki characters, a binary one 64 KiB, an entity 1 MiB; keys may not contain ``/ \\ # ?``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from azure.core import MatchConditions
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+)
+from azure.data.tables import TableClient, TableServiceClient, UpdateMode
+from pydantic import TypeAdapter
+
+from shared.jobs import row as rows
+from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
+from shared.jobs.row import ClusterRow
+from shared.jobs.settle import Event
+from shared.ports import FleetRow, PlanRecord
+
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS = (
+    "roadsteadclusters",
+    "roadsteadevents",
+    "roadsteadplans",
+    "roadsteaddeliveries",
+    "roadsteadfleets",
+)
+_TEXT_LIMIT = 30_000
+_BYTES_LIMIT = 60_000
+_LAST = 10**13
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
+
+
+def table_service(
+    *, connection_string: str | None, endpoint: str | None, credential: TokenCredential
+) -> TableServiceClient:
+    """Return a client: from a connection string if given, else from an endpoint and our identity."""
+    options: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
+    if connection_string:
+        return TableServiceClient.from_connection_string(connection_string, **options)
+    return TableServiceClient(endpoint=endpoint or "", credential=credential, **options)
+
+
+class TablesState:
+    """The State port for one fleet. Tables that are missing are made at the first write."""
+
+    def __init__(self, service: TableServiceClient, fleet: str) -> None:
+        self._service, self._fleet = service, fleet
+        self._tables = {
+            name: service.get_table_client(name) for name in (CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS)
+        }
+
+    def cluster(self, name: str) -> ClusterRow | None:
+        """Return a cluster's row, or None."""
+        entity = self._get(CLUSTERS, self._fleet, name)
+        return _row(entity) if entity is not None else None
+
+    def clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows of the whole fleet, by name."""
+        return [_row(entity) for entity in self._query(CLUSTERS, "PartitionKey eq @key")]
+
+    def active_clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows whose job is active."""
+        return [_row(entity) for entity in self._query(CLUSTERS, "PartitionKey eq @key and active eq true")]
+
+    def save(self, row: ClusterRow) -> ClusterRow:
+        """Write the row over its version, or as a new one; raise Stale."""
+        entity = {
+            "PartitionKey": self._fleet,
+            "RowKey": row.name,
+            "phase": row.phase.value,
+            "active": row.job.active,
+            "step": row.job.step.value,
+            "generation": row.generation,
+            "observedGeneration": row.observed_generation,
+            **_packed(rows.to_json(row)),
+        }
+        return rows.with_etag(row, self._write(CLUSTERS, entity, row.etag))
+
+    def forget(self, row: ClusterRow) -> None:
+        """Remove the row if it is still this version; raise Stale."""
+        with _translated():
+            self._tables[CLUSTERS].delete_entity(
+                self._fleet, row.name, etag=row.etag, match_condition=MatchConditions.IfNotModified
+            )
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep events."""
+        for event in events:
+            key = f"{_LAST - int(event.at.timestamp() * 1000):013d}-{99_999_999 - event.sequence:08d}"
+            entity = {
+                "PartitionKey": f"{self._fleet}|{event.cluster}",
+                "RowKey": f"{key}-{event.uid}-{event.reason}",
+                **_packed(_EVENT.dump_json(event).decode()),
+            }
+            self._upsert(EVENTS, entity)
+
+    def events(self, cluster: str, limit: int) -> Sequence[Event]:
+        """Return a cluster's newest events, newest first."""
+        found: list[Event] = []
+        pages = self._query(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}", page=limit)
+        for entity in pages:
+            found.append(_EVENT.validate_json(_unpacked(entity)))
+            if len(found) >= limit:
+                break
+        return found
+
+    def fleet(self) -> FleetRow:
+        """Return what was planned last."""
+        entity = self._get(FLEETS, "fleet", self._fleet)
+        if entity is None:
+            return FleetRow()
+        return FleetRow(entity.get("commit", ""), entity.get("at"), entity.get("problem", ""), _etag(entity))
+
+    def save_fleet(self, row: FleetRow) -> None:
+        """Write the fleet's row over its version; raise Stale."""
+        entity = {
+            "PartitionKey": "fleet",
+            "RowKey": self._fleet,
+            "commit": row.commit,
+            "problem": row.problem[:1000],
+            **({"at": row.at} if row.at else {}),
+        }
+        self._write(FLEETS, entity, row.etag)
+
+    def plan(self, commit: str) -> PlanRecord | None:
+        """Return the plan of a commit, or None."""
+        if not commit:
+            return None
+        entity = self._get(PLANS, self._fleet, commit)
+        return _PLAN.validate_json(_unpacked(entity)) if entity is not None else None
+
+    def save_plan(self, record: PlanRecord) -> None:
+        """Write a plan over what is kept for its commit."""
+        entity = {
+            "PartitionKey": self._fleet,
+            "RowKey": record.plan.commit,
+            "open": record.open,
+            "at": record.at,
+            **_packed(_PLAN.dump_json(record).decode()),
+        }
+        self._upsert(PLANS, entity)
+
+    def open_plans(self) -> Sequence[PlanRecord]:
+        """Return the plans whose commit status may still change, newest first."""
+        found = self._query(PLANS, "PartitionKey eq @key and open eq true")
+        records = [_PLAN.validate_json(_unpacked(entity)) for entity in found]
+        return sorted(records, key=lambda record: record.at, reverse=True)
+
+    def delivery_seen(self, delivery: str) -> bool:
+        """Tell whether a webhook delivery was queued before."""
+        return self._get(DELIVERIES, self._fleet, _key(delivery)) is not None
+
+    def remember_delivery(self, delivery: str, at: datetime) -> None:
+        """Remember a webhook delivery."""
+        self._upsert(DELIVERIES, {"PartitionKey": self._fleet, "RowKey": _key(delivery), "at": at})
+
+    def _get(self, table: str, partition: str, key: str) -> Mapping[str, Any] | None:
+        with _translated():
+            try:
+                return self._tables[table].get_entity(partition, key)
+            except ResourceNotFoundError:
+                return None
+
+    def _query(
+        self, table: str, query: str, *, key: str | None = None, page: int | None = None
+    ) -> Iterator[Mapping[str, Any]]:
+        parameters = {"key": key or self._fleet}
+        with _translated():
+            try:
+                yield from self._tables[table].query_entities(
+                    query, parameters=parameters, results_per_page=page
+                )
+            except ResourceNotFoundError:  # the table was never written to
+                return
+
+    def _write(self, table: str, entity: dict[str, Any], etag: str) -> str:
+        """Insert when ``etag`` is "", else replace that version; return the new etag."""
+        client = self._tables[table]
+        with _translated():
+            if etag:
+                written = client.update_entity(
+                    entity, mode=UpdateMode.REPLACE, etag=etag, match_condition=MatchConditions.IfNotModified
+                )
+                return str(written["etag"])
+            return str(self._making(client, lambda: client.create_entity(entity))["etag"])
+
+    def _upsert(self, table: str, entity: dict[str, Any]) -> None:
+        client = self._tables[table]
+        with _translated():
+            self._making(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
+
+    def _making(self, client: TableClient, write: Any) -> Mapping[str, Any]:
+        try:
+            return dict(write())
+        except ResourceNotFoundError:
+            self._service.create_table_if_not_exists(client.table_name)
+            return dict(write())
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the library's errors into ours."""
+    try:
+        yield
+    except (ResourceModifiedError, ResourceExistsError) as error:
+        raise Stale("the row was changed by somebody else") from error
+    except ResourceNotFoundError as error:  # an update, or a delete, of a row that is gone
+        raise Stale("the row is gone") from error
+    except ClientAuthenticationError as error:
+        raise Unauthenticated("Table Storage refused our identity", request_id=_request_id(error)) from error
+    except HttpResponseError as error:
+        code = str(getattr(error, "error_code", "") or "")
+        raise from_http(
+            error.status_code or 500, code, f"Table Storage: {code}", request_id=_request_id(error)
+        ) from error
+    except AzureError as error:
+        raise Unavailable(f"Table Storage did not answer ({type(error).__name__})") from error
+
+
+def _request_id(error: HttpResponseError) -> str:
+    headers = getattr(error.response, "headers", {})
+    return str(headers.get("x-ms-request-id", ""))
+
+
+def _etag(entity: Any) -> str:
+    return str(entity.metadata["etag"])
+
+
+def _row(entity: Any) -> ClusterRow:
+    return rows.from_json(_unpacked(entity), _etag(entity))
+
+
+def _key(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in text)[:200]
+
+
+def _packed(text: str) -> dict[str, Any]:
+    """Return the text as properties: readable if it is short, compressed if it is long."""
+    if len(text) <= 8 * _TEXT_LIMIT:
+        parts = [text[i : i + _TEXT_LIMIT] for i in range(0, len(text), _TEXT_LIMIT)]
+        return {f"body{n}": part for n, part in enumerate(parts)}
+    data = zlib.compress(text.encode())
+    chunks = [data[i : i + _BYTES_LIMIT] for i in range(0, len(data), _BYTES_LIMIT)]
+    return {f"zip{n}": chunk for n, chunk in enumerate(chunks)}
+
+
+def _unpacked(entity: Mapping[str, Any]) -> str:
+    if "zip0" in entity:
+        return zlib.decompress(b"".join(_numbered(entity, "zip"))).decode()
+    return "".join(_numbered(entity, "body"))
+
+
+def _numbered(entity: Mapping[str, Any], prefix: str) -> Iterator[Any]:
+    number = 0
+    while f"{prefix}{number}" in entity:
+        yield entity[f"{prefix}{number}"]
+        number += 1

@@ -1,0 +1,141 @@
+"""What the API shows: JSON objects in the words of the field, for people and scripts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from shared.jobs.row import ClusterRow, Condition
+from shared.jobs.settle import Event
+from shared.pipeline.report import progress_of
+from shared.ports import PlanRecord, Ports
+
+EVENTS_SHOWN = 20
+
+
+def fleet_view(ports: Ports) -> dict[str, Any]:
+    """Return the fleet: what was planned last, and every cluster in short."""
+    fleet = ports.state.fleet()
+    return {
+        "fleet": ports.config.fleet,
+        "repository": ports.config.repository,
+        "branch": ports.config.branch,
+        "commit": fleet.commit,
+        "plannedAt": _time(fleet.at),
+        "problem": fleet.problem,
+        "clusters": [cluster_view(row) for row in ports.state.clusters()],
+    }
+
+
+def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
+    """Return one cluster with its spec and newest events; None when there is no trace of it."""
+    row = ports.state.cluster(name)
+    events = ports.state.events(name, EVENTS_SHOWN)
+    if row is None and not events:
+        return None
+    if row is None:
+        return {"name": name, "phase": "Deleted", "events": [_event(event) for event in events]}
+    return {**cluster_view(row), "spec": row.document["spec"], "events": [_event(event) for event in events]}
+
+
+def cluster_view(row: ClusterRow) -> dict[str, Any]:
+    """Return a cluster: where it is, what it waits for and since when, and when we look again."""
+    job, spec = row.job, row.document["spec"]
+    return {
+        "name": row.name,
+        "phase": row.phase.value,
+        "step": job.step.value if job.active or job.failure else "",
+        "waitingFor": job.reason,
+        "since": _time(job.step_since if job.active else row.updated),
+        "nextLook": _time(job.next_at if job.active else None),
+        "attempts": job.attempts,
+        "failure": _failure(row),
+        "generation": row.generation,
+        "observedGeneration": row.observed_generation,
+        "commit": row.commit,
+        "location": spec["location"],
+        "resourceGroup": spec["resourceGroup"],
+        "subscriptionId": spec["subscriptionId"],
+        "kubernetesVersion": spec["kubernetesVersion"],
+        "conditions": [_condition(condition) for condition in row.conditions],
+        "createdAt": _time(row.created),
+        "updatedAt": _time(row.updated),
+    }
+
+
+def plan_view(commit: str, ports: Ports) -> dict[str, Any] | None:
+    """Return the plan of a commit and how far it is; None when that commit was not planned."""
+    record = ports.state.plan(commit)
+    if record is None:
+        return None
+    rows = {row.name: row for row in ports.state.clusters()}
+    progress = progress_of(record.plan, rows)
+    return {
+        **_plan(record),
+        "progress": {
+            "total": progress.total,
+            "ready": progress.ready,
+            "failed": progress.failed,
+            "firstProblem": progress.first_problem,
+        },
+    }
+
+
+def _plan(record: PlanRecord) -> dict[str, Any]:
+    plan = record.plan
+    items = [
+        {
+            "cluster": item.cluster,
+            "action": item.action.value,
+            "generation": item.generation,
+            "reason": item.reason,
+            "changes": [{"path": c.path, "old": c.old, "new": c.new} for c in item.changes],
+        }
+        for item in plan.items
+    ]
+    return {
+        "commit": plan.commit,
+        "plannedAt": _time(record.at),
+        "summary": plan.summary,
+        "status": record.reported,
+        "problems": list(plan.problems),
+        "items": items,
+    }
+
+
+def _failure(row: ClusterRow) -> dict[str, Any] | None:
+    failure = row.job.failure
+    if failure is None:
+        return None
+    return {
+        "class": failure.kind,
+        "message": failure.message,
+        "since": _time(failure.since),
+        "code": failure.code,
+        "requestId": failure.request_id,
+    }
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    return {
+        "type": condition.type,
+        "status": "True" if condition.status else "False",
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": _time(condition.since),
+    }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "at": _time(event.at),
+        "type": "Warning" if event.warning else "Normal",
+        "reason": event.reason,
+        "step": event.step,
+        "message": event.message,
+        "generation": event.generation,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat(timespec="seconds") if moment else None

@@ -1,0 +1,118 @@
+"""The settings of the function app, read from the environment and checked once, each error by its name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shared.fleet.flux import GitCredentials
+from shared.ports import FleetConfig
+
+
+class SettingsError(Exception):
+    """The settings do not make sense; says which, and what would be right."""
+
+
+class Settings(BaseSettings):
+    """Every setting, named as its environment variable; ``docs/settings.md`` explains each."""
+
+    model_config = SettingsConfigDict(
+        case_sensitive=False, extra="ignore", env_ignore_empty=True, frozen=True
+    )
+
+    roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+
+    github_repository: Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
+    github_branch: str = "main"
+    github_api_url: str = "https://api.github.com"
+    github_token: SecretStr | None = None
+    github_app_id: int | None = None
+    github_app_private_key: SecretStr | None = None
+    github_app_installation_id: int | None = None
+    github_webhook_secret: SecretStr | None = None
+    github_webhook_secret_previous: SecretStr | None = None
+
+    flux_git_username: str = "git"
+    flux_git_password: SecretStr | None = None
+
+    servicebus: SecretStr | None = None
+    """A connection string; without it ``ServiceBus__fullyQualifiedNamespace`` and our identity are used."""
+    servicebus__fullyqualifiednamespace: str | None = None
+    tables_connection_string: SecretStr | None = None
+    tables_endpoint: str | None = None
+
+    azure_resource_manager_url: str = "https://management.azure.com"
+
+    website_hostname: str | None = None
+    """Set by Azure Functions."""
+    public_url: str | None = None
+
+    claim_seconds: Annotated[float, Field(ge=5, le=280)] = 90
+    poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """The secrets that may sign a webhook, the current one first."""
+        both = (self.github_webhook_secret, self.github_webhook_secret_previous)
+        return tuple(secret.get_secret_value() for secret in both if secret)
+
+    @property
+    def fleet_config(self) -> FleetConfig:
+        """What the pipeline has to know."""
+        password = self.flux_git_password
+        credentials = (
+            GitCredentials(self.flux_git_username, password.get_secret_value()) if password else None
+        )
+        host = f"https://{self.website_hostname}" if self.website_hostname else ""
+        return FleetConfig(
+            fleet=self.roadstead_fleet,
+            repository=self.github_repository,
+            branch=self.github_branch,
+            public_url=(self.public_url or host).rstrip("/"),
+            claim_seconds=self.claim_seconds,
+            poll_seconds=self.poll_seconds,
+            git_credentials=credentials,
+        )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret value, so that logs can leave them out."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+
+
+def secret_text(secret: SecretStr | None) -> str | None:
+    """Return a secret's value, None when it is not set."""
+    return secret.get_secret_value() if secret else None
+
+
+_FROM_ENVIRONMENT: dict[str, Any] = {}
+
+
+def load_settings() -> Settings:
+    """Read the settings from the environment; raise SettingsError naming every one that is wrong."""
+    try:
+        settings = Settings(**_FROM_ENVIRONMENT)
+    except ValidationError as error:
+        # The values are left out of the message: one of them may be a secret.
+        wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
+        raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
+    _refuse_gaps(settings)
+    return settings
+
+
+def _refuse_gaps(settings: Settings) -> None:
+    app = (settings.github_app_id, settings.github_app_private_key, settings.github_app_installation_id)
+    missing = []
+    if settings.github_token is None and None in app:
+        missing.append(
+            "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"
+        )
+    if settings.servicebus is None and settings.servicebus__fullyqualifiednamespace is None:
+        missing.append("ServiceBus__fullyQualifiedNamespace (or ServiceBus, a connection string)")
+    if settings.tables_connection_string is None and settings.tables_endpoint is None:
+        missing.append("TABLES_ENDPOINT (or TABLES_CONNECTION_STRING)")
+    if missing:
+        raise SettingsError("missing settings: " + "; ".join(missing))
