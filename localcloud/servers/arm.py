@@ -106,6 +106,11 @@ def _get_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, world.get_group(at["subscription"], at["group"]))
 
 
+def _group_exists(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    world.get_group(at["subscription"], at["group"])
+    return Response(status=204)
+
+
 def _put_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
     return _accepted(request, at, world.put_group(at["subscription"], at["group"], _body(request)))
 
@@ -234,6 +239,7 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("PUT", _POOL, _put_pool),
     ("DELETE", _POOL, _delete_pool),
     ("GET", _GROUP, _get_group),
+    ("HEAD", _GROUP, _group_exists),
     ("PUT", _GROUP, _put_group),
     ("DELETE", _GROUP, _delete_group),
     ("GET", _GROUP + "/resources", _list_resources),

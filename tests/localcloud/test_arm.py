@@ -1,0 +1,219 @@
+"""The Azure Resource Manager stand-in on the wire, and the adapter where Azure does not play along."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from azure.core.credentials import AccessToken
+from azure.identity import CredentialUnavailableError
+from azure.mgmt.containerservice import ContainerServiceClient
+from azure.mgmt.resource.resources import ResourceManagementClient
+
+from localcloud.servers.arm import ArmServer
+from localcloud.servers.frontdoor import Fault
+from localcloud.servers.tls import Authority
+from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_limits import TokenBucket
+from localcloud.world.azure_state import Timings
+from localcloud.world.clock import ManualClock, system_clock
+from localcloud.world.plane import NullPlane
+from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
+from shared.fleet.ids import ClusterId
+from shared.jobs.errors import Conflict, ReconcileError, Throttled, Unauthenticated, Unavailable
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+CLUSTER = ClusterId(SUBSCRIPTION, "rg", "aks")
+GROUP_PATH = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"
+BODY: dict[str, Any] = {
+    "location": "westeurope",
+    "identity": {"type": "SystemAssigned"},
+    "properties": {
+        "dnsPrefix": "aks",
+        "agentPoolProfiles": [{"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5"}],
+    },
+}
+
+
+class Credential:
+    """A credential whose token is good."""
+
+    def get_token(self, *_scopes: str, **_: Any) -> AccessToken:
+        return AccessToken("good", int(time.time()) + 3600)
+
+
+class NoCredential(Credential):
+    """A credential that finds no identity."""
+
+    def get_token(self, *_scopes: str, **_: Any) -> AccessToken:
+        raise CredentialUnavailableError("no managed identity here\nsecond line")
+
+
+@dataclass
+class Served:
+    """A served world, and how to speak to it."""
+
+    server: ArmServer
+    world: AzureWorld
+    http: httpx.Client
+
+    def adapter(self, credential: Credential | None = None) -> ArmManagedClusters:
+        return ArmManagedClusters(credential or Credential(), base_url=self.server.url)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Path]:
+    made, path = Authority(), tmp_path_factory.mktemp("tls") / "ca.pem"
+    made.write(path)
+    return made, path
+
+
+@pytest.fixture
+def served(authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    quick = Timings(create_cluster=0.1, update_cluster=0.1, delete_cluster=0.1, delete_group=0.1)
+    world = AzureWorld(system_clock, plane=NullPlane(), timings=quick)
+    trust = ssl.create_default_context(cafile=str(authority[1]))
+    with (
+        ArmServer(world, authority[0], accepts=lambda token: token == "good") as server,
+        httpx.Client(base_url=server.url, verify=trust, headers={"Authorization": "Bearer good"}) as http,
+    ):
+        world.put_group(SUBSCRIPTION, "rg", {"location": "westeurope"})
+        yield Served(server, world, http)
+
+
+def code_of(reply: httpx.Response) -> str:
+    return str(reply.json()["error"]["code"])
+
+
+def test_every_request_needs_a_token_and_an_api_version(served: Served) -> None:
+    without = served.http.get(GROUP_PATH, headers={"Authorization": ""})
+    wrong = served.http.get(GROUP_PATH, headers={"Authorization": "Bearer bad"})
+    assert (without.status_code, code_of(without)) == (401, "AuthenticationFailed")
+    assert (wrong.status_code, code_of(wrong)) == (401, "InvalidAuthenticationToken")
+    assert wrong.headers["WWW-Authenticate"].startswith("Bearer")
+    assert code_of(served.http.get(GROUP_PATH)) == "MissingApiVersionParameter"
+    found = served.http.get(GROUP_PATH.lower(), params={"api-version": "2025-04-01"})
+    assert found.json()["name"] == "rg"
+    assert found.headers["x-ms-request-id"]
+    assert found.headers["x-ms-correlation-request-id"]
+    stray = served.http.get("/subscriptions/shop/resourceGroups/rg", params={"api-version": "2025-04-01"})
+    assert code_of(stray) == "InvalidSubscriptionId"
+
+
+def test_a_body_that_is_not_json_is_refused(served: Served) -> None:
+    reply = served.http.put(GROUP_PATH, params={"api-version": "2025-04-01"}, content=b"{")
+    assert (reply.status_code, code_of(reply)) == (400, "InvalidRequestContent")
+
+
+def test_the_pollers_of_the_libraries_find_the_end_of_every_operation(served: Served) -> None:
+    options: dict[str, Any] = {"base_url": served.server.url, "polling_interval": 0.05}
+    with (
+        ContainerServiceClient(Credential(), SUBSCRIPTION, **options) as aks,
+        ResourceManagementClient(Credential(), SUBSCRIPTION, **options) as resources,
+    ):
+        body: Any = BODY
+        created = aks.managed_clusters.begin_create_or_update("rg", "aks", body).result()
+        assert created.properties is not None
+        assert created.properties.provisioning_state == "Succeeded"
+        assert resources.resource_groups.check_existence("rg")
+        aks.managed_clusters.begin_delete("rg", "aks").result()
+        resources.resource_groups.begin_delete("rg").result()
+        assert not resources.resource_groups.check_existence("rg")
+
+
+def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
+    clusters = served.adapter()
+    clusters.put(CLUSTER, BODY, etag=None)
+    with pytest.raises(Conflict):
+        clusters.put(CLUSTER, BODY, etag=None)
+    clusters.close()
+    puts = [entry for entry in served.server.door.requests if entry["method"] == "PUT"]
+    assert [(entry["status"], entry.get("accepted")) for entry in puts] == [(201, "create"), (412, None)]
+    assert puts[0]["resource"] == CLUSTER.resource
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Fault("GET", 429, {"error": {"code": "Throttled"}}, {"Retry-After": "7"}), Throttled),
+        (Fault("GET", 503, {"error": {"code": "ServerBusy"}}, {"Retry-After": "3"}), Unavailable),
+        (Fault("GET", 401, {"error": {"code": "ExpiredAuthenticationToken"}}), Unauthenticated),
+    ],
+)
+def test_an_answer_that_is_an_error_is_asked_for_once(
+    served: Served, fault: Fault, expected: type[ReconcileError]
+) -> None:
+    served.server.door.faults = [fault]
+    clusters = served.adapter()
+    with pytest.raises(expected) as raised:
+        clusters.get(CLUSTER)
+    clusters.close()
+    assert len(served.server.door.requests) == 1
+    assert raised.value.code == fault.body["error"]["code"]
+    if "Retry-After" in fault.headers:
+        assert getattr(raised.value, "retry_after", None) == float(fault.headers["Retry-After"])
+
+
+def test_a_provider_that_is_not_registered_is_an_error_and_not_a_wait(served: Served) -> None:
+    message = "The subscription is not registered to use namespace 'Microsoft.ContainerService'."
+    refusal = {"error": {"code": "MissingSubscriptionRegistration", "message": message}}
+    served.server.door.faults = [Fault("PUT", 409, refusal)]
+    clusters = served.adapter()
+    with pytest.raises(ReconcileError, match="not registered"):
+        clusters.put(CLUSTER, BODY, etag=None)
+    clusters.close()
+
+
+def test_without_a_credential_nothing_is_asked(served: Served) -> None:
+    clusters = served.adapter(NoCredential())
+    with pytest.raises(Unauthenticated, match="no managed identity here") as raised:
+        clusters.get(CLUSTER)
+    clusters.close()
+    assert "second line" not in str(raised.value)
+    assert served.server.door.requests == []
+
+
+def test_a_server_that_is_gone_is_unavailable(
+    authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    groups = ArmResourceGroups(Credential(), base_url="https://127.0.0.1:9")
+    with pytest.raises(Unavailable):
+        groups.get(SUBSCRIPTION, "rg")
+    groups.close()
+
+
+def test_no_token_and_no_body_is_logged(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    clusters = served.adapter()
+    clusters.get(CLUSTER)
+    clusters.close()
+    assert "good" not in caplog.text
+    assert not [record for record in caplog.records if record.name.startswith("azure")]
+
+
+def test_a_document_comes_through_the_adapter_as_it_was_stored(served: Served) -> None:
+    unknown = {**BODY, "properties": {**BODY["properties"], "newProfile": {"someField": [1, {"a": None}]}}}
+    clusters = served.adapter()
+    clusters.put(CLUSTER, unknown, etag=None)
+    assert clusters.get(CLUSTER) == served.world.get_cluster(CLUSTER)
+    clusters.close()
+
+
+def test_a_bucket_refills_with_time_and_never_over_its_burst() -> None:
+    clock = ManualClock()
+    bucket = TokenBucket(2, 0.5, now=clock())
+    assert [bucket.take(clock()) for _ in range(2)] == [0, 0]
+    assert bucket.take(clock()) == 2.0
+    clock.advance(1)
+    assert bucket.take(clock()) == 1.0
+    clock.advance(3600)
+    assert [bucket.take(clock()) == 0 for _ in range(3)] == [True, True, False]

@@ -1,0 +1,87 @@
+"""The managed identity endpoint, asked by the real azure-identity."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import DefaultAzureCredential, ManagedIdentityCredential
+
+from localcloud.servers.identity import IdentityServer
+from localcloud.world.clock import ManualClock
+
+AUDIENCE = "https://management.azure.com"
+
+
+@pytest.fixture
+def identity() -> Iterator[IdentityServer]:
+    with IdentityServer(header="open-sesame") as server:
+        yield server
+
+
+@pytest.fixture
+def environment(identity: IdentityServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set what App Service sets for a function app with a managed identity."""
+    monkeypatch.setenv("IDENTITY_ENDPOINT", identity.endpoint)
+    monkeypatch.setenv("IDENTITY_HEADER", "open-sesame")
+
+
+def ask(url: str, header: str) -> dict[str, str]:
+    request = urllib.request.Request(url, headers={"X-IDENTITY-HEADER": header})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=5) as reply:  # noqa: S310
+        answer: dict[str, str] = json.load(reply)
+        return answer
+
+
+@pytest.mark.usefixtures("environment")
+def test_the_default_credential_gets_a_token_for_its_audience(identity: IdentityServer) -> None:
+    with DefaultAzureCredential() as credential:
+        token = credential.get_token(f"{AUDIENCE}/.default")
+    assert identity.accepts(token.token)
+    assert identity.accepts(token.token, f"{AUDIENCE}/")
+    assert not identity.accepts(token.token, "https://vault.azure.net")
+    assert token.expires_on > datetime.now(UTC).timestamp() + 3600
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_credential_asks_once_while_its_token_lives(identity: IdentityServer) -> None:
+    with ManagedIdentityCredential() as credential:
+        tokens = {credential.get_token(f"{AUDIENCE}/.default").token for _ in range(5)}
+    assert len(tokens) == 1
+    assert [entry["path"] for entry in identity.door.requests] == ["/msi/token"]
+
+
+def test_a_wrong_header_gets_no_token(identity: IdentityServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IDENTITY_ENDPOINT", identity.endpoint)
+    monkeypatch.setenv("IDENTITY_HEADER", "guess")
+    with ManagedIdentityCredential() as credential, pytest.raises(ClientAuthenticationError):
+        credential.get_token(f"{AUDIENCE}/.default")
+    assert identity.door.requests[0]["status"] == 401
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?resource=x", "?api-version=2019-08-01", "?api-version=2018-02-01&resource=x"]
+)
+def test_a_request_that_is_not_the_protocol_is_refused(identity: IdentityServer, query: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(identity.endpoint + query, "open-sesame")
+    with refused.value as reply:
+        assert reply.code == 400
+
+
+def test_a_token_is_good_until_it_expires_and_only_as_it_was_issued() -> None:
+    clock = ManualClock()
+    with IdentityServer(header="h", clock=clock, lifetime=timedelta(minutes=5)) as server:
+        token, expires = server.issue(AUDIENCE)
+        assert expires == (clock() + timedelta(minutes=5)).timestamp()
+        assert server.accepts(token, AUDIENCE)
+        header, claims, signature = token.split(".")
+        assert not server.accepts(f"{header}.{claims[:-2]}AA.{signature}")
+        assert not server.accepts("nonsense")
+        clock.advance(300)
+        assert not server.accepts(token, AUDIENCE)
