@@ -29,6 +29,10 @@ class _Tls(BuiltinSSLAdapter):
         self._server_env: dict[str, str] = {}
         self.context = context
 
+    def get_environ(self, sock: ssl.SSLSocket) -> dict[str, Any]:  # type: ignore[override]  # stub lacks it
+        """Add the socket to each request's environment: a stream can see that its client hung up."""
+        return {**super().get_environ(sock), "roadstead.socket": sock}  # type: ignore[no-untyped-call]
+
 
 class HttpServer:
     """Serves a WSGI application at 127.0.0.1; port 0 takes a free one. A context manager.

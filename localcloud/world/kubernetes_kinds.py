@@ -1,0 +1,185 @@
+"""The kinds of a Kubernetes API: one table of built-in kinds, and those that CRDs add.
+
+Objects of one resource are stored once, whatever version they are read in: ``Kind.storage``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind in one version; ``columns`` are a CRD's additionalPrinterColumns.
+
+    ``status``: has a status subresource. ``generation``: metadata.generation counts changes of the spec.
+    ``fixed``: path of a field that cannot be changed once set.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    short: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    status: bool = False
+    generation: bool = False
+    fixed: tuple[str, ...] = ()
+    custom: bool = False
+    columns: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """As written in an object: "v1", "apps/v1"."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def storage(self) -> tuple[str, str]:
+        """What all versions of the resource share."""
+        return (self.group, self.plural)
+
+    @property
+    def resource(self) -> str:
+        """As written in error messages: "secrets", "deployments.apps"."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def _core(kind: str, plural: str, *short: str) -> Kind:
+    return Kind("", "v1", kind, plural, short=short)
+
+
+def _workload(kind: str, plural: str, short: str) -> Kind:
+    selector = ("spec", "selector")
+    base = Kind("apps", "v1", kind, plural, short=(short,), categories=("all",), fixed=selector)
+    return replace(base, status=True, generation=True)
+
+
+def _rbac(kind: str, plural: str, *, namespaced: bool) -> Kind:
+    fixed = ("roleRef",) if kind.endswith("Binding") else ()
+    return Kind("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, fixed=fixed)
+
+
+BUILT_IN: tuple[Kind, ...] = (
+    replace(_core("Namespace", "namespaces", "ns"), namespaced=False, status=True),
+    replace(_core("Node", "nodes", "no"), namespaced=False, status=True),
+    replace(_core("PersistentVolume", "persistentvolumes", "pv"), namespaced=False, status=True),
+    replace(_core("Pod", "pods", "po"), status=True, categories=("all",)),
+    replace(_core("Service", "services", "svc"), status=True, categories=("all",)),
+    replace(_core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc"), status=True),
+    replace(_core("ResourceQuota", "resourcequotas", "quota"), status=True),
+    _core("ConfigMap", "configmaps", "cm"),
+    _core("Endpoints", "endpoints", "ep"),
+    _core("Event", "events", "ev"),
+    _core("LimitRange", "limitranges", "limits"),
+    _core("Secret", "secrets"),
+    _core("ServiceAccount", "serviceaccounts", "sa"),
+    _workload("Deployment", "deployments", "deploy"),
+    _workload("StatefulSet", "statefulsets", "sts"),
+    _workload("DaemonSet", "daemonsets", "ds"),
+    _workload("ReplicaSet", "replicasets", "rs"),
+    _rbac("Role", "roles", namespaced=True),
+    _rbac("RoleBinding", "rolebindings", namespaced=True),
+    _rbac("ClusterRole", "clusterroles", namespaced=False),
+    _rbac("ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+    Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short=("netpol",), generation=True),
+    Kind("networking.k8s.io", "v1", "Ingress", "ingresses", short=("ing",), status=True, generation=True),
+    Kind(
+        "policy",
+        "v1",
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        short=("pdb",),
+        status=True,
+        generation=True,
+    ),
+    Kind(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        namespaced=False,
+        short=("crd", "crds"),
+        status=True,
+        generation=True,
+    ),
+    Kind("coordination.k8s.io", "v1", "Lease", "leases"),
+    Kind("batch", "v1", "Job", "jobs", categories=("all",), status=True, generation=True),
+    Kind(
+        "batch", "v1", "CronJob", "cronjobs", short=("cj",), categories=("all",), status=True, generation=True
+    ),
+    Kind(
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        short=("hpa",),
+        categories=("all",),
+        status=True,
+    ),
+    Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False, short=("sc",)),
+    Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False, short=("pc",)),
+)
+
+NAMESPACE, NODE, SERVICE_ACCOUNT, DEPLOYMENT, CRD = (
+    next(kind for kind in BUILT_IN if kind.kind == name)
+    for name in ("Namespace", "Node", "ServiceAccount", "Deployment", "CustomResourceDefinition")
+)
+
+
+def kinds_of(crd: Mapping[str, Any]) -> tuple[Kind, ...]:
+    """Return the kinds that a CustomResourceDefinition serves, one for each served version."""
+    spec = crd["spec"]
+    names = spec["names"]
+    return tuple(
+        Kind(
+            spec["group"],
+            version["name"],
+            names["kind"],
+            names["plural"],
+            namespaced=spec.get("scope") == "Namespaced",
+            short=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            status="status" in (version.get("subresources") or {}),
+            generation=True,
+            custom=True,
+            columns=tuple(version.get("additionalPrinterColumns") or ()),
+        )
+        for version in spec.get("versions") or ()
+        if version.get("served")
+    )
+
+
+class Kinds:
+    """The kinds that one cluster serves now."""
+
+    def __init__(self) -> None:
+        self._custom: dict[str, tuple[Kind, ...]] = {}
+
+    def serve(self, crd: Mapping[str, Any]) -> None:
+        """Begin, or go on, to serve the kinds of an established CRD."""
+        self._custom = {**self._custom, crd["metadata"]["name"]: kinds_of(crd)}
+
+    def forget(self, crd_name: str) -> None:
+        """Serve a CRD's kinds no longer."""
+        self._custom = {name: kinds for name, kinds in self._custom.items() if name != crd_name}
+
+    def all(self) -> Sequence[Kind]:
+        """Return every kind, the built-in ones first."""
+        return [*BUILT_IN, *(kind for kinds in self._custom.values() for kind in kinds)]
+
+    def resource(self, group: str, version: str, plural: str) -> Kind | None:
+        """Return the kind behind a URL's group, version and plural."""
+        for kind in self.all():
+            if (kind.group, kind.version, kind.plural) == (group, version, plural):
+                return kind
+        return None
+
+    def named(self, api_version: str, kind_name: str) -> Kind | None:
+        """Return the kind that an object's apiVersion and kind mean."""
+        for kind in self.all():
+            if kind.kind == kind_name and kind.api_version == api_version:
+                return kind
+        return None

@@ -1,0 +1,57 @@
+"""The Kubernetes port of ``shared.ports`` on a world in memory."""
+
+from __future__ import annotations
+
+from localcloud.world.kubernetes import KubernetesWorld
+from localcloud.world.kubernetes_errors import ApiError
+from localcloud.world.kubernetes_requests import At, Write
+from shared.fleet.ids import ObjectRef
+from shared.jobs.errors import Conflict, Dependency, ReconcileError, from_http
+from shared.ports import Json
+
+_WRITE = Write(manager="roadstead", force=True)
+
+
+class WorldKubernetes:
+    """A KubernetesApi on one cluster in memory."""
+
+    def __init__(self, world: KubernetesWorld) -> None:
+        self._world = world
+
+    def check(self) -> None:
+        """Do nothing: a world always answers."""
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        """Return the object, or None."""
+        at = self._at(ref)
+        return None if at is None else self._world.find(at)
+
+    def apply(self, manifest: Json) -> Json:
+        """Apply as field manager "roadstead", taking over conflicting fields."""
+        metadata = manifest["metadata"]
+        ref = ObjectRef(
+            manifest["apiVersion"], manifest["kind"], metadata["name"], metadata.get("namespace") or ""
+        )
+        at = self._at(ref)
+        if at is None:
+            raise Dependency(
+                f"{ref}: the cluster does not know {ref.api_version} {ref.kind}", code="NotFound"
+            )
+        try:
+            return self._world.apply(at, manifest, _WRITE)
+        except ApiError as error:
+            raise _translated(ref, error) from error
+
+    def _at(self, ref: ObjectRef) -> At | None:
+        kind = self._world.kind(ref.api_version, ref.kind)
+        if kind is None:
+            return None
+        return At(kind, ref.name, (ref.namespace or "default") if kind.namespaced else "")
+
+
+def _translated(ref: ObjectRef, error: ApiError) -> ReconcileError:
+    message = f"{ref}: {error.reason if ref.kind == 'Secret' else error.message}"
+    causes = error.details.get("causes") or ()
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        return Conflict(message, code=error.reason)
+    return from_http(error.code, error.reason, message)
