@@ -25,6 +25,7 @@ from localcloud.servers.github_store import RepositoryStore
 from localcloud.servers.http import HttpServer, json_response
 from localcloud.world.clock import system_clock
 from localcloud.world.repository import GitRepository
+from localcloud.world.repository_git import GitError
 from shared.ports import Clock
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ class GitHubServer:
                 reply = self._git.answer(request, git_path[1], git_path[2])
             except ApiError as error:
                 reply = error_response(error)
+            except GitError as error:
+                reply = error_response(ApiError(500, str(error)))
         else:
             reply = self._rest.answer(request)
         return reply(environ, start_response)
@@ -131,7 +134,8 @@ class GitHubServer:
             return json_response(200, [delivery.as_json() for delivery in self.hooks.deliveries()])
         if request.path == "/_local/webhooks" and request.method == "PUT":
             wanted = json.loads(request.get_data())
-            self.hooks.drop(int(wanted.get("drop", 0)))
+            if "drop" in wanted:
+                self.hooks.drop(int(wanted["drop"]))
             self.hooks.url = wanted.get("url", self.hooks.url)
             return json_response(200, {"url": self.hooks.url})
         return json_response(404, {"message": "no such control of the local GitHub"})

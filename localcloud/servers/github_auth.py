@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import jwt
+from jwt.types import Options
 
 from shared.ports import Clock
 
@@ -102,9 +103,9 @@ class Credentials:
 
     def _check_app(self, app: GitHubApp, encoded: str) -> None:
         # Expiry is checked against the local cloud's own clock, not the library's.
-        options = {"require": ["exp", "iat", "iss"], "verify_exp": False, "verify_iat": False}
+        options: Options = {"require": ["exp", "iat", "iss"], "verify_exp": False, "verify_iat": False}
         try:
-            claims = jwt.decode(encoded, app.public_key, algorithms=["RS256"], options=options)  # type: ignore[arg-type]
+            claims = jwt.decode(encoded, app.public_key, algorithms=["RS256"], options=options)
         except jwt.PyJWTError as error:
             raise ApiError(401, "A JSON web token could not be decoded") from error
         now = self._clock().timestamp()

@@ -20,6 +20,7 @@ from localcloud.servers.github_auth import ApiError, Credentials, RateLimit
 from localcloud.servers.github_json import Place, utc
 from localcloud.servers.github_store import RepositoryStore
 from localcloud.servers.http import json_response
+from localcloud.world.repository_git import GitError
 from shared.jobs.errors import ReconcileError
 
 Handler = Callable[..., Any]
@@ -59,10 +60,10 @@ class RestApi:
             reply = self._answer(request)
         except ApiError as error:
             reply = error_response(error)
-        except HTTPException as error:
-            reply = error_response(ApiError(error.code or 500, "Not Found"))
-        except ReconcileError as error:
-            reply = error_response(ApiError(502, str(error)))
+        except HTTPException:
+            reply = error_response(ApiError(404, "Not Found"))
+        except (ReconcileError, GitError) as error:
+            reply = error_response(ApiError(500, str(error)))
         reply.headers.extend(self._limit.headers())
         reply.headers["x-github-request-id"] = uuid.uuid4().hex[:16].upper()
         return reply

@@ -1,0 +1,229 @@
+"""The GitHub stand-in with the real git client, a webhook receiver on a socket, and PyGithub."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from werkzeug.wrappers import Request, Response
+
+from localcloud.servers.github import GitHubServer
+from localcloud.servers.http import HttpServer
+from localcloud.world.repository_git import git_environment
+from shared.adapters.github import GitHubRepository, github_auth
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+ZERO = "0" * 40
+SECRET = "a webhook secret"
+
+
+@dataclass
+class Receiver:
+    """Remembers what the webhook sends, and answers with ``status``."""
+
+    status: int = 202
+    seen: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+    def app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        self.seen.append(({k.lower(): v for k, v in request.headers.items()}, request.get_data()))
+        return Response("taken", self.status)(environ, start_response)
+
+    def events(self, number: int) -> Sequence[dict[str, Any]]:
+        wait_for(lambda: len(self.seen) >= number)
+        return [json.loads(body) for _, body in self.seen]
+
+
+@dataclass(frozen=True)
+class Local:
+    """A server with one repository, its receiver, and a working copy of it."""
+
+    server: GitHubServer
+    receiver: Receiver
+    copy: Path
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.copy,
+            env={**git_environment(), "GIT_ASKPASS": "true"},
+            capture_output=True,
+            check=True,
+            timeout=30,
+        )
+        return done.stdout.decode().strip()
+
+    def commit(self, path: str, content: bytes) -> str:
+        (self.copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.copy / path).write_bytes(content)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", f"Write {path}")
+        return self.git("rev-parse", "HEAD")
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        answer: list[dict[str, Any]] = httpx.get(f"{self.server.url}/_local/deliveries").json()
+        return answer
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Local]:
+    receiver = Receiver()
+    with (
+        HttpServer(receiver.app) as hook,
+        GitHubServer(tmp_path / "host", token="local", webhook_secret=SECRET) as server,
+    ):
+        server.create_repository("acme/fleet")
+        server.webhook_url = f"{hook.url}/api/github"
+        (tmp_path / "copy").mkdir()
+        case = Local(server, receiver, tmp_path / "copy")
+        case.git("clone", "--quiet", server.clone_url("acme/fleet"), ".")
+        yield case
+
+
+def test_a_push_fires_one_signed_webhook_that_tells_what_changed(local: Local) -> None:
+    first = local.commit("clusters/a/cluster.yaml", b"kind: Cluster\n")
+    local.git("push", "--quiet", "origin", "main")
+    local.commit("clusters/b/cluster.yaml", b"kind: Cluster\n")
+    local.git("rm", "--quiet", "clusters/a/cluster.yaml")
+    second = local.commit("clusters/b/cluster.yaml", b"kind: Cluster\nspec: {}\n")
+    local.git("push", "--quiet", "origin", "main")
+    created, event = local.receiver.events(2)
+    headers, body = local.receiver.seen[1]
+    signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    assert headers["x-hub-signature-256"] == f"sha256={signature}"
+    assert headers["x-github-event"] == "push"
+    assert headers["content-type"] == "application/json"
+    assert headers["user-agent"].startswith("GitHub-Hookshot/")
+    assert (created["before"], created["after"], created["created"]) == (ZERO, first, True)
+    assert (event["ref"], event["before"], event["after"]) == ("refs/heads/main", first, second)
+    assert [event[flag] for flag in ("created", "deleted", "forced")] == [False, False, False]
+    assert [c["added"] for c in event["commits"]] == [["clusters/b/cluster.yaml"], []]
+    assert event["head_commit"] == event["commits"][-1]
+    assert event["head_commit"]["removed"] == ["clusters/a/cluster.yaml"]
+    assert event["head_commit"]["modified"] == ["clusters/b/cluster.yaml"]
+    assert event["repository"]["full_name"] == "acme/fleet"
+    assert event["repository"]["default_branch"] == "main"
+    assert event["compare"].endswith(f"/compare/{first[:12]}...{second[:12]}")
+    assert len(local.receiver.seen) == 2
+
+
+def test_branches_tags_deletes_and_forced_pushes_have_their_own_events(local: Local) -> None:
+    base = local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main", "main:refs/heads/next")
+    local.git("tag", "--annotate", "v1", "--message", "One")
+    local.git("push", "--quiet", "origin", "v1")
+    local.git("push", "--quiet", "origin", ":next")
+    old = local.commit("a.yaml", b"2")
+    local.git("push", "--quiet", "origin", "main")
+    local.git("reset", "--quiet", "--hard", base)
+    new = local.commit("a.yaml", b"3")
+    local.git("push", "--quiet", "--force", "origin", "main")
+    local.receiver.events(6)
+    events = [delivery["request"]["payload"] for delivery in local.deliveries()]
+    assert [e["ref"].removeprefix("refs/") for e in events] == [
+        *("heads/main", "heads/next", "tags/v1", "heads/next", "heads/main", "heads/main")
+    ]
+    tag, deleted, _, forced = events[2:]
+    assert (tag["created"], tag["commits"], tag["head_commit"]["id"]) == (True, [], base)
+    assert (deleted["before"], deleted["after"], deleted["head_commit"]) == (base, ZERO, None)
+    assert (deleted["deleted"], deleted["forced"]) == (True, False)
+    assert (forced["forced"], forced["before"], forced["after"]) == (True, old, new)
+    assert [commit["id"] for commit in forced["commits"]] == [new]
+
+
+def test_a_push_that_changes_nothing_or_is_refused_fires_nothing(local: Local) -> None:
+    local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main")
+    local.git("push", "--quiet", "origin", "main")
+    with pytest.raises(subprocess.CalledProcessError):
+        local.git("push", "--quiet", "origin", ":main")  # the default branch
+    assert len(local.deliveries()) == 1
+
+
+def test_a_redelivery_keeps_the_guid_and_the_body(local: Local) -> None:
+    local.receiver.status = 500
+    local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main")
+    wait_for(lambda: local.deliveries()[0]["status"] == "Invalid HTTP Response: 500")
+    time.sleep(0.05)
+    assert len(local.receiver.seen) == 1  # GitHub does not try again by itself
+    local.receiver.status = 202
+    answer = httpx.post(f"{local.server.url}/_local/deliveries/1/redeliver")
+    assert answer.status_code == 202
+    wait_for(lambda: local.deliveries()[-1]["status"] == "OK")
+    (before, body), (after, again) = local.receiver.seen
+    assert (before["x-github-delivery"], body) == (after["x-github-delivery"], again)
+    first, second = local.deliveries()
+    assert (first["id"], first["redelivery"], first["status_code"]) == (1, False, 500)
+    assert (second["id"], second["redelivery"], second["response"]["payload"]) == (2, True, "taken")
+    assert httpx.post(f"{local.server.url}/_local/deliveries/9/redeliver").status_code == 404
+
+
+def test_dropped_webhooks_are_lost_until_someone_redelivers_them(local: Local) -> None:
+    httpx.put(f"{local.server.url}/_local/webhooks", json={"drop": 1}).raise_for_status()
+    local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main")
+    last = local.commit("a.yaml", b"2")
+    local.git("push", "--quiet", "origin", "main")
+    assert [event["after"] for event in local.receiver.events(1)] == [last]
+    lost = local.deliveries()[0]
+    assert (lost["status"], lost["status_code"]) == ("dropped", 0)
+    httpx.post(f"{local.server.url}/_local/deliveries/{lost['guid']}/redeliver").raise_for_status()
+    assert local.receiver.events(2)[1]["ref"] == "refs/heads/main"
+
+
+def test_a_receiver_that_is_down_loses_the_event_and_a_ping_reaches_one_that_is_up(local: Local) -> None:
+    with HttpServer(local.receiver.app) as gone:
+        up, local.server.webhook_url = local.server.webhook_url, gone.url
+    local.server.ping("acme/fleet")
+    wait_for(lambda: local.deliveries()[0]["status"].startswith("failed to connect"))
+    local.server.webhook_url = up
+    local.server.ping("acme/fleet")
+    local.receiver.events(1)
+    assert local.receiver.seen[0][0]["x-github-event"] == "ping"
+
+
+def test_git_refuses_a_wrong_password_and_takes_the_token(local: Local) -> None:
+    local.commit("a.yaml", b"1")
+
+    def push(password: str) -> None:
+        # Unasked, as CI systems send it: git itself shows what a URL holds only when it is asked for it.
+        basic = base64.b64encode(f"x-access-token:{password}".encode()).decode()
+        local.git("-c", f"http.extraHeader=Authorization: Basic {basic}", "push", "origin", "main")
+
+    with pytest.raises(subprocess.CalledProcessError):
+        push("wrong")
+    push("local")
+    with pytest.raises(subprocess.CalledProcessError):
+        local.git("ls-remote", local.server.clone_url("acme/other"))
+    assert len(local.receiver.events(1)) == 1
+
+
+def test_a_large_binary_push_is_read_back_and_a_single_commit_can_be_fetched(local: Local) -> None:
+    noise = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(65_536))
+    commit = local.commit("noise.bin", noise)
+    local.git("push", "--quiet", "origin", "main")
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=local.server.url)
+    (entry,) = adapter.tree(adapter.head("main"))
+    assert adapter.blob(entry.sha) == noise
+    adapter.close()
+    local.git("fetch", "--quiet", "--depth=1", "origin", commit)

@@ -1,0 +1,180 @@
+"""GitHub's REST API as the adapter sees it: one request a call, errors by class, limits, ETags."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from localcloud.servers.github import GitHubServer
+from localcloud.servers.github_auth import GitHubApp
+from localcloud.world.clock import ManualClock, system_clock
+from shared.adapters.github import GitHubRepository, github_auth
+from shared.jobs.errors import Dependency, Throttled, Unauthenticated, Unauthorized, Unavailable
+from shared.ports import CommitStatus
+
+SECRET = "a webhook secret"
+
+
+def get(server: GitHubServer, path: str, **headers: str) -> httpx.Response:
+    return httpx.get(f"{server.url}{path}", headers={"Authorization": "Bearer local", **headers})
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[GitHubServer]:
+    with GitHubServer(tmp_path / "host", token="local", webhook_secret=SECRET) as served:
+        served.create_repository("acme/fleet")
+        yield served
+
+
+def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    git.commit({"a.yaml": b"1"})
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    server.door.requests.clear()
+    commit = adapter.head("main")
+    (entry,) = adapter.tree(commit)
+    threads = [threading.Thread(target=adapter.blob, args=(entry.sha,)) for _ in range(4)]
+    adapter.blob(entry.sha)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    adapter.set_status(commit, CommitStatus("success", "Ready", "roadstead"))
+    adapter.close()
+    root = "/repos/acme/fleet"
+    assert [f"{r['method']} {r['path']}" for r in server.door.requests] == [
+        f"GET {root}/git/ref/heads/main",
+        f"GET {root}/git/trees/{commit}",
+        f"GET {root}/git/blobs/{entry.sha}",
+        f"POST {root}/statuses/{commit}",
+    ]
+    combined = get(server, f"{root}/commits/main/status").json()
+    assert (combined["state"], combined["statuses"][0]["context"]) == ("success", "roadstead")
+
+
+def test_the_adapter_translates_what_goes_wrong_and_never_shows_the_token(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    git.commit({"a.yaml": b"1"})
+    secret = "ghp_verysecret"
+    wrong = GitHubRepository("acme/fleet", github_auth(token=secret), base_url=server.url)
+    with pytest.raises(Unauthenticated, match="acme/fleet: Bad credentials") as refused:
+        wrong.head("main")
+    assert secret not in repr(refused.value)
+    assert refused.value.request_id
+    wrong.close()
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    script = [
+        ({"status": 403, "body": {"message": "Resource not accessible by integration"}}, Unauthorized, None),
+        ({"status": 403, "headers": {"Retry-After": "7"}}, Throttled, 7),
+        ({"status": 429, "headers": {"Retry-After": "3"}}, Throttled, 3),
+        ({"status": 403, "body": {"message": "You have exceeded a secondary rate limit."}}, Throttled, 60),
+        ({"status": 502, "body": {"message": "Server Error"}}, Unavailable, None),
+    ]
+    for rule, kind, seconds in script:
+        faults = [{"match": "GET .*/git/ref/", **rule}]
+        httpx.put(f"{server.url}/_local/faults", json=faults).raise_for_status()
+        with pytest.raises(kind) as failed:
+            adapter.head("main")
+        assert getattr(failed.value, "retry_after", None) == seconds
+    server.rate_limit.limit = 0
+    with pytest.raises(Throttled, match="rate limit exceeded") as throttled:
+        adapter.head("main")
+    assert 3500 < (throttled.value.retry_after or 0) <= 3600
+    adapter.close()
+
+
+def test_a_github_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path, token="local", webhook_secret=SECRET) as server:
+        url = server.url
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=url)
+    with pytest.raises(Unavailable, match="did not answer"):
+        adapter.head("main")
+    adapter.close()
+
+
+def test_a_github_app_signs_in_and_its_token_ends_after_an_hour(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    clock = ManualClock(system_clock())
+    app = GitHubApp("4711", public.decode(), installation=42)
+    with GitHubServer(tmp_path, token="local", webhook_secret=SECRET, app=app, clock=clock) as server:
+        commit = server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
+
+        def adapter(**changed: str) -> GitHubRepository:
+            known = {"app_id": "4711", "private_key": pem, "installation_id": "42", **changed}
+            return GitHubRepository("acme/fleet", github_auth(**known), base_url=server.url)
+
+        good = adapter(private_key=pem.replace("\n", "\\n"))
+        assert (good.head("main"), good.head("main")) == (commit, commit)
+        asked = [r["path"] for r in server.door.requests]
+        assert asked.count("/app/installations/42/access_tokens") == 1
+        with pytest.raises(Unauthenticated, match="not an RSA key"):
+            adapter(private_key="nonsense").head("main")
+        with pytest.raises(Dependency):
+            adapter(installation_id="43").head("main")
+        clock.advance(timedelta(hours=1).total_seconds())
+        with pytest.raises(Unauthenticated):
+            good.head("main")
+        with pytest.raises(Unauthenticated, match="must be in the future"):
+            adapter().head("main")  # the client's clock is an hour late now
+        good.close()
+    assert "ghs_" not in caplog.text
+
+
+def test_an_answer_that_did_not_change_is_a_304_and_costs_nothing(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    git.commit({"a.yaml": b"1"})
+    path = "/repos/acme/fleet/git/ref/heads/main"
+    first = get(server, path)
+    again = get(server, path, **{"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["x-ratelimit-remaining"] == first.headers["x-ratelimit-remaining"]
+    git.commit({"a.yaml": b"2"})
+    assert get(server, path, **{"If-None-Match": first.headers["etag"]}).status_code == 200
+
+
+def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    one = git.commit({"clusters/a/cluster.yaml": b"1", "README.md": b"# Fleet"})
+    two = git.commit({"clusters/a/cluster.yaml": b"2", "README.md": None})
+    root = "/repos/acme/fleet"
+    answers = {path: get(server, root + path) for path in ("", "/branches/main", "/commits/main")}
+    assert answers[""].json()["default_branch"] == "main"
+    assert answers["/branches/main"].json()["commit"]["sha"] == two
+    files = {f["filename"]: f["status"] for f in answers["/commits/main"].json()["files"]}
+    assert files == {"clusters/a/cluster.yaml": "modified", "README.md": "removed"}
+    compared = get(server, f"{root}/compare/{one}...main").json()
+    assert (compared["status"], compared["ahead_by"], len(compared["files"])) == ("ahead", 1, 2)
+    listed = get(server, f"{root}/contents/clusters?ref={one}").json()
+    assert [(entry["type"], entry["path"]) for entry in listed] == [("dir", "clusters/a")]
+    assert get(server, f"{root}/contents/README.md?ref={one}").json()["size"] == 7
+    missing = {"/branches/x": 404, "/commits/x": 422, "/git/commits/x": 404, "/nothing": 404}
+    assert {path: get(server, root + path).status_code for path in missing} == missing
+    assert httpx.get(server.url + root).status_code == 401
+    assert get(server, "/repos/acme/none").status_code == 404
+
+
+def test_a_tree_of_more_than_a_hundred_thousand_entries_is_truncated(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    files: dict[str, bytes | None] = {f"{i % 320}/{i}": b"" for i in range(99_680)}
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    assert len(adapter.tree(git.commit(files))) == 99_680  # and 320 folders
+    with pytest.raises(Unavailable, match="too large"):
+        adapter.tree(git.commit({"one more": b""}))
+    adapter.close()
