@@ -8,7 +8,6 @@ between threads. No error holds a credential.
 from __future__ import annotations
 
 import base64
-import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,8 +43,6 @@ class GitHubRepository:
         base_url: str = "https://api.github.com",
         cache_bytes: int = 32 << 20,
     ) -> None:
-        # At DEBUG the library logs whole answers, and so the tokens that an App is given.
-        logging.getLogger("github.Requester").setLevel(logging.INFO)
         self._name = repository
         self._github = Github(
             auth=auth,
