@@ -99,7 +99,7 @@ class ArmServer:
         raise ArmError(404, "NotFound", f"There is no {request.method} {request.path} here.")
 
 
-_Handler = Callable[[AzureWorld, Request, "re.Match[str]"], Response]
+_Handler = Callable[[AzureWorld, Request, re.Match[str]], Response]
 
 
 def _get_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:

@@ -1,8 +1,7 @@
 """Azure Resource Manager in memory: resource groups, AKS clusters and their agent pools, as ARM JSON.
 
-It is as strict as the service: names, versions, fixed properties, one operation at a time per cluster,
-ETags, token buckets. It has no threads: every access first settles what is due by the clock, so a virtual
-clock drives it. Ids and ETags come from a counter, so two runs are the same. Refusals are ``ArmError``.
+As strict as the service about names, versions, fixed properties, one operation at a time per cluster,
+ETags and request limits. Refusals are ``ArmError``; time and operations are ``azure_engine``'s.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
         "location": location,
         "tags": dict(body.get("tags") or {}),
         "sku": {"name": "Base", "tier": "Free", **(body.get("sku") or {})},
-        "identity": _identity(cluster, body.get("identity")),
+        "identity": _identity(cluster.resource, body.get("identity")),
         "properties": _merge(_defaults(cluster, location, given), given),
     }
 
@@ -78,9 +78,12 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     merged = _merge(properties, given)
     cluster_version(existing["name"], merged["kubernetesVersion"], properties["currentKubernetesVersion"])
     document = {**existing, "properties": merged}
-    for key in ("tags", "sku"):
-        if body.get(key) is not None:
-            document[key] = {**(existing["sku"] if key == "sku" else {}), **body[key]}
+    if body.get("tags") is not None:
+        document["tags"] = dict(body["tags"])
+    if body.get("sku"):
+        document["sku"] = {**existing["sku"], **body["sku"]}
+    if body.get("identity"):
+        document["identity"] = _identity(existing["id"], body["identity"])
     return document
 
 
@@ -126,10 +129,10 @@ def _at(document: Json, path: str) -> Any:
     return value
 
 
-def _identity(cluster: ClusterId, given: Json | None) -> dict[str, Any]:
+def _identity(resource: str, given: Json | None) -> dict[str, Any]:
     if not given:
         return {}
-    principal = str(uuid5(NAMESPACE_URL, cluster.resource))
+    principal = str(uuid5(NAMESPACE_URL, resource))
     if given.get("type") == "SystemAssigned":
         return {**given, "principalId": principal, "tenantId": TENANT}
     users = {

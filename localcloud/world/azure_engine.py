@@ -241,22 +241,24 @@ class AzureEngine:
         properties["currentKubernetesVersion"] = version
         for name in cluster.pools:
             self._move_version(cluster, name)
+        cluster.up = set(cluster.pools)
         if cluster.kubeconfig:
             self._tell_plane(cluster)
         else:
-            nodes = nodes_of(cluster.document, list(cluster.pools.values()))
-            cluster.kubeconfig = self._plane.start(cluster.id, nodes)
+            cluster.kubeconfig = self._plane.start(cluster.id, nodes_of(cluster))
 
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]
         mark(pool, operation.status, self._schedule.unique())
         if operation.kind == "delete-pool":
             del cluster.pools[operation.pool]
+            cluster.up.discard(operation.pool)
         elif operation.error:
             pool["status"] = _failure(operation)
             return
         else:
             self._move_version(cluster, operation.pool)
+            cluster.up.add(operation.pool)
         self._tell_plane(cluster)
 
     def _move_version(self, cluster: Cluster, name: str) -> None:
@@ -267,7 +269,7 @@ class AzureEngine:
 
     def _tell_plane(self, cluster: Cluster) -> None:
         if cluster.kubeconfig:
-            self._plane.set_nodes(cluster.id, nodes_of(cluster.document, list(cluster.pools.values())))
+            self._plane.set_nodes(cluster.id, nodes_of(cluster))
 
 
 def key_of(cluster: ClusterId) -> ClusterId:

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from localcloud.world.azure_state import Cluster
 from localcloud.world.plane import Node
 
 Json = Mapping[str, Any]
 
 
-def nodes_of(document: Json, pools: list[Json]) -> list[Node]:
-    """Return every node that the pools of a cluster have now; none while the cluster is stopped."""
-    if document["properties"]["powerState"]["code"] == "Stopped":
+def nodes_of(cluster: Cluster) -> list[Node]:
+    """Return every node that a cluster has now; none while it is stopped or its pools are not up."""
+    if cluster.properties["powerState"]["code"] == "Stopped":
         return []
-    return [_node(document, pool, index) for pool in pools for index in range(pool["count"])]
+    pools = [pool for name, pool in cluster.pools.items() if name in cluster.up]
+    return [_node(cluster.document, pool, index) for pool in pools for index in range(pool["count"])]
 
 
 def _node(document: Json, pool: Json, index: int) -> Node:

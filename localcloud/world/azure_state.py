@@ -100,7 +100,7 @@ class Group:
 class Cluster:
     """A managed cluster: its ARM JSON without pools, its pools by name, and the operation that runs.
 
-    ``kubeconfig`` is empty until its Kubernetes API runs.
+    ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes.
     """
 
     id: ClusterId
@@ -108,6 +108,7 @@ class Cluster:
     pools: dict[str, dict[str, Any]] = field(default_factory=dict)
     operation: Operation | None = None
     kubeconfig: str = ""
+    up: set[str] = field(default_factory=set)
 
     @property
     def properties(self) -> dict[str, Any]:

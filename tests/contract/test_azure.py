@@ -317,6 +317,40 @@ def test_a_create_that_fails_shows_why_and_can_be_tried_again(azure: Azure) -> N
     assert azure.clusters.kubeconfig(CLUSTER)
 
 
+def test_a_pool_that_fails_shows_why_and_has_no_nodes(azure: Azure) -> None:
+    azure.with_cluster()
+    azure.world.fail_next(CLUSTER.name, "SkuNotAvailable", "No such size in the zone.")
+    azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
+    azure.clock.advance(2)
+    assert azure.pool("web")["provisioningState"] == "Failed"
+    assert azure.pool("web")["status"]["provisioningError"]["code"] == "SkuNotAvailable"
+    assert azure.state() == "Succeeded"
+    azure.world.scale(CLUSTER, "system", 3)
+    assert [node.pool for node in azure.plane.nodes[CLUSTER]] == ["system"] * 3
+    azure.clusters.put_pool(CLUSTER, "web", pool(), etag=azure.pool("web")["eTag"])
+    azure.clock.advance(1)
+    assert azure.pool("web")["provisioningState"] == "Succeeded"
+    assert [node.pool for node in azure.plane.nodes[CLUSTER]] == ["system", "system", "system", "web"]
+
+
+def test_tags_tier_and_identity_can_be_changed(azure: Azure) -> None:
+    azure.with_cluster()
+    user = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/ids/providers/Microsoft.ManagedIdentity/x"
+    changed = {
+        "location": "West Europe",
+        "tags": {"a": "b"},
+        "sku": {"tier": "Standard"},
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": {user: {}}},
+    }
+    azure.clusters.put(CLUSTER, changed, etag=azure.seen()["eTag"])
+    azure.clock.advance(2)
+    seen = azure.seen()
+    assert (seen["tags"], seen["sku"]) == ({"a": "b"}, {"name": "Base", "tier": "Standard"})
+    assert seen["identity"]["type"] == "UserAssigned"
+    assert seen["identity"]["userAssignedIdentities"][user]["principalId"]
+    assert seen["properties"]["dnsPrefix"] == "shop-prod"
+
+
 def test_a_delete_goes_through_at_any_time_and_twice(azure: Azure) -> None:
     azure.with_cluster()
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
