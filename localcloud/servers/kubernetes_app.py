@@ -44,6 +44,8 @@ class ClusterApi:
         return response(environ, start_response)
 
     def _answer(self, request: Request) -> Response:
+        if self._closing():
+            raise ApiError(503, "ServiceUnavailable", "the API server is shutting down")
         path = request.path.rstrip("/") or "/"
         if path in ("/readyz", "/livez", "/healthz"):
             return Response("ok", content_type="text/plain; charset=utf-8")

@@ -1,0 +1,236 @@
+"""The Kubernetes port: one suite on the world in memory and on the adapter over a real TLS socket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from localcloud.servers.kubernetes import KubernetesPlane
+from localcloud.servers.tls import Authority
+from localcloud.world.clock import ManualClock, system_clock
+from localcloud.world.kubernetes import KubernetesWorld
+from localcloud.world.kubernetes_fleet import KubernetesFleet
+from localcloud.world.kubernetes_kinds import BUILT_IN, NAMESPACE
+from localcloud.world.kubernetes_requests import At, Write
+from shared.adapters.kubernetes import KubernetesConnections
+from shared.fleet.ids import ClusterId, ObjectRef
+from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
+from shared.ports import Json, Kubernetes, KubernetesApi
+
+CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")
+NOWHERE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "nowhere")
+CONFIG_MAP = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One implementation: its port, the world behind it, and how time goes by."""
+
+    port: Kubernetes
+    world: KubernetesWorld
+    wait: Callable[[], None]
+
+    @property
+    def api(self) -> KubernetesApi:
+        return self.port.connect(CLUSTER)
+
+    def until(self, happens: Callable[[], bool]) -> None:
+        for _ in range(200):
+            if happens():
+                return
+            self.wait()
+        raise AssertionError("it did not happen")
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[KubernetesPlane]:
+    with KubernetesPlane(
+        Authority(), read_source=lambda _url, _branch: None, accepts_token=lambda _token: False
+    ) as running:
+        yield running
+
+
+def _in_memory() -> Setting:
+    clock = ManualClock()
+    fleet = KubernetesFleet(clock, lambda _url, _branch: None)
+    fleet.start(CLUSTER, [])
+    world = fleet.world(CLUSTER)
+    assert world is not None
+    return Setting(fleet, world, lambda: clock.advance(1))
+
+
+@pytest.fixture(params=["world", "adapter"])
+def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
+    if request.param == "world":
+        yield _in_memory()
+        return
+    plane: KubernetesPlane = request.getfixturevalue("plane")
+    configs = {CLUSTER: plane.start(CLUSTER, []), NOWHERE: plane.start(NOWHERE, [])}
+    plane.stop(NOWHERE)
+    connections = KubernetesConnections(configs.__getitem__, aad_token=None, clock=system_clock)
+    world = plane.fleet.world(CLUSTER)
+    assert world is not None
+    yield Setting(connections, world, lambda: time.sleep(0.05))
+    connections.close()
+    plane.stop(CLUSTER)
+
+
+def config_map(data: dict[str, str], **metadata: Any) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "namespace": "default", **metadata},
+        "data": data,
+    }
+
+
+SETTINGS = ObjectRef("v1", "ConfigMap", "settings", "default")
+
+
+def widgets(plural: str = "widgets", kind: str = "Widget") -> Json:
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [version],
+        },
+    }
+
+
+def test_a_cluster_that_runs_passes_the_check(setting: Setting) -> None:
+    setting.api.check()
+
+
+def test_a_cluster_that_does_not_answer_is_unavailable(setting: Setting) -> None:
+    with pytest.raises(Unavailable, match="nowhere"):
+        setting.port.connect(NOWHERE).check()
+
+
+def test_what_is_not_there_is_none(setting: Setting) -> None:
+    assert setting.api.get(SETTINGS) is None
+    assert setting.api.get(ObjectRef("v1", "ConfigMap", "settings", "no-such-namespace")) is None
+
+
+def test_an_object_of_an_unknown_kind_is_none_and_cannot_be_applied(setting: Setting) -> None:
+    gadget = ObjectRef("example.org/v1", "Gadget", "one", "default")
+    manifest = {"apiVersion": "example.org/v1", "kind": "Gadget", "metadata": {"name": "one"}}
+    assert setting.api.get(gadget) is None
+    with pytest.raises(Dependency, match="does not know"):
+        setting.api.apply(manifest)
+
+
+def test_apply_creates_and_get_reads_it_back(setting: Setting) -> None:
+    created = setting.api.apply(config_map({"colour": "blue"}))
+    found = setting.api.get(SETTINGS)
+    assert found == created
+    assert created["data"] == {"colour": "blue"}
+    assert created["metadata"]["uid"]
+
+
+def test_an_apply_that_changes_nothing_keeps_the_version(setting: Setting) -> None:
+    first = setting.api.apply(config_map({"colour": "blue"}))
+    setting.wait()
+    assert setting.api.apply(config_map({"colour": "blue"})) == first
+
+
+def test_a_field_that_is_no_longer_applied_goes_and_fields_of_others_stay(setting: Setting) -> None:
+    setting.api.apply(config_map({"mine": "1", "also-mine": "2"}))
+    at = At(CONFIG_MAP, "settings", "default")
+    setting.world.apply(at, {"data": {"theirs": "3"}}, Write(manager="someone"))
+    after = setting.api.apply(config_map({"mine": "1"}))
+    assert after["data"] == {"mine": "1", "theirs": "3"}
+
+
+def test_an_apply_takes_over_a_field_of_another_manager(setting: Setting) -> None:
+    at = At(CONFIG_MAP, "settings", "default")
+    setting.world.apply(at, {"data": {"colour": "red"}}, Write(manager="someone"))
+    assert setting.api.apply(config_map({"colour": "blue"}))["data"] == {"colour": "blue"}
+    owners = [entry["manager"] for entry in setting.world.get(at)["metadata"]["managedFields"]]
+    assert owners == ["roadstead"]
+
+
+def test_an_apply_into_a_namespace_that_is_missing_waits_for_it(setting: Setting) -> None:
+    with pytest.raises(Dependency, match="not found"):
+        setting.api.apply(config_map({}, namespace="team"))
+    setting.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    setting.api.apply(config_map({}, namespace="team"))
+
+
+def test_an_apply_into_a_namespace_that_is_being_deleted_is_a_conflict(setting: Setting) -> None:
+    setting.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    setting.api.apply(config_map({}, namespace="team", name="held", finalizers=["example.org/hold"]))
+    setting.world.delete(At(NAMESPACE, "team"))
+    with pytest.raises(Conflict, match="being terminated"):
+        setting.api.apply(config_map({}, namespace="team"))
+
+
+def test_a_kind_is_known_once_its_definition_is_established(setting: Setting) -> None:
+    widget = {
+        "apiVersion": "example.org/v1",
+        "kind": "Widget",
+        "metadata": {"name": "one", "namespace": "default"},
+        "spec": {"size": 1},
+    }
+    ref = ObjectRef("example.org/v1", "Widget", "one", "default")
+    setting.api.apply(widgets())
+    with pytest.raises(Dependency):
+        setting.api.apply(widget)
+    definition = ObjectRef("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.org")
+
+    def established() -> bool:
+        status = (setting.api.get(definition) or {}).get("status") or {}
+        return any(item["type"] == "Established" for item in status.get("conditions", ()))
+
+    setting.until(established)
+    assert setting.api.apply(widget)["metadata"]["generation"] == 1
+    assert setting.api.apply({**widget, "spec": {"size": 2}})["metadata"]["generation"] == 2
+    found = setting.api.get(ref)
+    assert found is not None
+    assert found["spec"] == {"size": 2}
+
+
+def test_an_object_that_the_cluster_refuses_is_an_invalid_manifest(setting: Setting) -> None:
+    with pytest.raises(InvalidManifest, match=r"metadata\.name"):
+        setting.api.apply(config_map({}, name="Not_A_Name"))
+
+
+def test_a_refused_secret_shows_nothing_but_the_reason(setting: Setting) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "Not_hunter2", "namespace": "default"},
+        "stringData": {"password": "hunter2"},
+    }
+    with pytest.raises(InvalidManifest) as refused:
+        setting.api.apply(secret)
+    assert str(refused.value) == "Secret Not_hunter2 in default: Invalid"
+
+
+def test_a_deployment_becomes_available(setting: Setting) -> None:
+    labels = {"app": "web"}
+    spec = {
+        "replicas": 2,
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "web", "image": "example.org/web:1"}]},
+        },
+    }
+    metadata = {"name": "web", "namespace": "default"}
+    setting.api.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+    web = ObjectRef("apps/v1", "Deployment", "web", "default")
+
+    def available() -> bool:
+        status = (setting.api.get(web) or {}).get("status") or {}
+        return bool(status.get("availableReplicas") == 2 and status["observedGeneration"] == 1)
+
+    setting.until(available)
