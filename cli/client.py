@@ -33,7 +33,8 @@ class Api:
             ) from error
         except httpx.HTTPError as error:
             raise ApiError(
-                f"no answer from {self._url} ({type(error).__name__}); is it running, and is ROADSTEAD_URL right?"
+                f"no answer from {self._url} ({type(error).__name__}); "
+                "is it running, and is ROADSTEAD_URL right?"
             ) from error
         if reply.status_code in (401, 403):
             raise ApiError(f"{self._url} refused us; set ROADSTEAD_KEY to a function key of the app")

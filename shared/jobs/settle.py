@@ -157,8 +157,9 @@ def events_between(before: ClusterRow, after: ClusterRow, outcome: Outcome) -> I
     if isinstance(outcome, Done):
         if not after.job.active:
             yield _event(after, "Ready", outcome.note or "verified", step=step)
-        elif outcome.note:
-            yield _event(after, "StepDone", outcome.note, step=step)
+        elif outcome.note or before.job.reason:
+            waited = (after.updated - before.job.step_since).total_seconds()
+            yield _event(after, "StepDone", outcome.note or f"as asked, after {waited:.0f} s", step=step)
     elif isinstance(outcome, Wait):
         if outcome.reason != before.job.reason or after.phase != before.phase:
             stalled = after.phase is Phase.STALLED

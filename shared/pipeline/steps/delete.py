@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shared.jobs.errors import NotOwned
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.azure import poll
 from shared.pipeline.steps.looks import owner_of, state_of
@@ -22,7 +23,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     if existing is None:
         return Done(f"the cluster {row.name} is gone")
     if not owner_of(row, ports).owns(existing):
-        if row.observed_generation or _ever_written(row):
+        if _was_ours(row):
             return Fail(NotOwned(f"the cluster {row.name} lost the tags of this fleet; delete it by hand"))
         return Done(f"the cluster {row.name} was never this fleet's; it is left alone")
     if state_of(existing) != "Deleting":
@@ -53,5 +54,7 @@ def forget(row: ClusterRow, ports: Ports) -> Outcome:
     return Done("deleted")
 
 
-def _ever_written(row: ClusterRow) -> bool:
-    return row.condition("ClusterReady") is not None
+def _was_ours(row: ClusterRow) -> bool:
+    """Tell whether the cluster step ever got past the question of whose the cluster is."""
+    seen = row.condition(CONDITIONS[Step.CLUSTER])
+    return seen is not None and seen.reason != NotOwned.__name__

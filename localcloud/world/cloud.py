@@ -1,0 +1,184 @@
+"""All worlds on one virtual clock, and a driver that runs the pipeline over them in one thread.
+
+Nothing sleeps: when no message is there, the clock jumps to the next moment at which something can
+happen. Runs are exactly repeatable for the same seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.world.broker import Broker, BrokerQueue
+from localcloud.world.broker_values import MessageLockLost, QueueConfig, SessionLock, SessionLockLost
+from localcloud.world.clock import ManualClock
+from localcloud.world.commits import Commits
+from localcloud.world.kubernetes_fleet import KubernetesFleet
+from localcloud.world.state import MemoryState
+from shared.jobs.errors import ReconcileError
+from shared.jobs.messages import JobMessage, PlanRequest
+from shared.pipeline import advance, planning, sweep
+from shared.ports import FleetConfig, Ports
+
+LOCK_SECONDS = 30.0
+TIMER_SECONDS = 60.0
+QUEUES = ("plans", "jobs")
+
+
+class Crash(BaseException):
+    """The host died here: what it was doing is neither finished nor cleaned up."""
+
+
+class MemoryCloud:
+    """The cloud, the fleet repository and the function app, in memory."""
+
+    def __init__(self, *, seed: int = 0, throttle: bool = True, config: FleetConfig | None = None) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        self.clock = ManualClock()
+        self.repository = Commits()
+        self.broker = Broker([QueueConfig(name, lock_seconds=LOCK_SECONDS) for name in QUEUES], self.clock)
+        self.kubernetes = KubernetesFleet(self.clock, self.repository.source)
+        self.azure = AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
+        self.state = MemoryState()
+        self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
+        self.ports = Ports(
+            config=config or FleetConfig("example", "example/fleet", claim_seconds=20, poll_seconds=5),
+            state=self.state,
+            plans=BrokerQueue(self.broker, "plans"),
+            jobs=BrokerQueue(self.broker, "jobs"),
+            repository=self.repository,
+            groups=WorldResourceGroups(self.azure),
+            aks=WorldManagedClusters(self.azure),
+            kubernetes=self.kubernetes,
+            clock=self.clock,
+            random=chance.random,
+            unique=lambda: f"{chance.getrandbits(32):08x}",
+        )
+
+    def with_ports(self, change: Callable[[Ports], Ports]) -> None:
+        """Replace ports, as by ones that fail."""
+        self.ports = change(self.ports)
+
+    def step(self) -> bool:
+        """Deliver one message to its function; tell whether there was one."""
+        for queue in QUEUES:
+            lock = self.broker.accept_session(queue)
+            if lock is not None:
+                self._deliver(queue, lock)
+                return True
+        return False
+
+    def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
+        """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
+        done = until or self._idle
+        end = self.clock() + timedelta(seconds=seconds)
+        while self.clock() < end:
+            while self.step():
+                pass
+            if done():
+                return
+            self._jump(min(end, self._next_moment()))
+
+    def _idle(self) -> bool:
+        """Tell whether no message waits and every row and plan says that its work is done."""
+        counts = [self.broker.counts(queue) for queue in QUEUES]
+        if any(count.active or count.scheduled for count in counts):
+            return False
+        open_plans = any(not record.settled for record in self.state.open_plans())
+        planned = self.state.fleet().commit == self.repository.head(self.ports.config.branch)
+        return planned and not open_plans and not self.state.active_clusters()
+
+    def _next_moment(self) -> datetime:
+        timer = self._timer_due
+        message = self.broker.next_time()
+        return min(timer, message) if message else timer
+
+    def _jump(self, moment: datetime) -> None:
+        self.clock.advance(max(0.0, (moment - self.clock()).total_seconds()) + 0.001)
+        self.azure.settle()
+        self.kubernetes.reconcile()
+        self.kubernetes.reconcile()
+        if self.clock() >= self._timer_due:
+            self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
+            self._run_timers()
+
+    def _run_timers(self) -> None:
+        for timer in (sweep.plan_missed_head, sweep.resend_overdue):
+            try:
+                timer(self.ports)
+            except (Crash, ReconcileError):
+                continue  # a timer that fails runs again at its next time
+
+    def _deliver(self, queue: str, lock: SessionLock) -> None:
+        delivery = self.broker.receive(queue, lock)
+        if delivery is None:
+            self.broker.release_session(queue, lock)
+            return
+        body = delivery.message.draft.body
+        try:
+            if queue == "plans":
+                planning.handle(PlanRequest.model_validate_json(body), self.ports)
+            else:
+                advance.handle(JobMessage.model_validate_json(body), self.ports)
+        except Crash:
+            return  # the locks stay until they end, as after kill -9
+        except (ReconcileError, ValueError):
+            settle = self.broker.abandon
+        else:
+            settle = self.broker.complete
+        try:
+            settle(queue, delivery.lock_token)
+            self.broker.release_session(queue, lock)
+        except (MessageLockLost, SessionLockLost):
+            return
+
+
+class Tripwire:
+    """A port that dies at its ``at``-th call in the whole run, before or after the call had its effect."""
+
+    def __init__(self, inner: object, counter: Counter) -> None:
+        self._inner, self._counter = inner, counter
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method: Callable[..., object] = getattr(self._inner, name)
+
+        def call(*args: object, **kwargs: object) -> object:
+            self._counter.before()
+            result = method(*args, **kwargs)
+            self._counter.after()
+            return Tripwire(result, self._counter) if name == "connect" else result
+
+        return call
+
+
+class Counter:
+    """Counts calls through all tripwires; 2k crashes before the k-th call, 2k+1 after it."""
+
+    def __init__(self, point: int | None = None) -> None:
+        self.point, self.calls = point, 0
+
+    def before(self) -> None:
+        """Die here if this is the point."""
+        self._die_at(2 * self.calls)
+
+    def after(self) -> None:
+        """Die here if this is the point."""
+        self.calls += 1
+        self._die_at(2 * self.calls - 1)
+
+    def _die_at(self, point: int) -> None:
+        if self.point == point:
+            self.point = None
+            raise Crash
+
+
+def tripwired(ports: Ports, counter: Counter) -> Ports:
+    """Return the ports with a tripwire around each outside system."""
+    names = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes")
+    wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
+    return replace(ports, **wires)

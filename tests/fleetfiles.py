@@ -1,0 +1,39 @@
+"""Fleet repositories for tests, as path -> content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "fleet"
+
+
+def example() -> dict[str, bytes]:
+    """Return the example fleet, file by file."""
+    return {
+        path.relative_to(EXAMPLE).as_posix(): path.read_bytes()
+        for path in sorted(EXAMPLE.rglob("*"))
+        if path.is_file()
+    }
+
+
+def cluster(name: str, *, count: int = 1, extra: str = "") -> bytes:
+    """Return a small cluster manifest; ``extra`` is YAML indented below spec."""
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Cluster
+metadata:
+  name: {name}
+spec:
+  resourceGroup: rg-{name}
+  location: eastus
+  nodePools:
+    - name: system
+      count: {count}
+{extra}""".encode()
+
+
+def fleet(*names: str, budget: int = 1) -> dict[str, bytes]:
+    """Return the example fleet with other clusters in place of its own."""
+    files = {path: content for path, content in example().items() if not path.startswith("clusters/")}
+    files["fleet.yaml"] = files["fleet.yaml"].replace(b"count: 1  ", f"count: {budget}  ".encode())
+    return files | {f"clusters/{name}/cluster.yaml": cluster(name) for name in names}

@@ -1,0 +1,38 @@
+"""A crash before and after every call to the outside: the fleet converges, and nothing happens twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.world.cloud import Counter, MemoryCloud, tripwired
+from shared.jobs.row import Phase
+from tests import fleetfiles
+from tests.pipeline.test_main_job import accepted, phases, push, status
+
+
+def whole_life(counter: Counter) -> None:
+    """Create two clusters, change one and remove the other, while the host dies at one point."""
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.with_ports(lambda ports: tripwired(ports, counter))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
+    commit = cloud.repository.push(files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert status(cloud, commit)[0] == "success"
+    writes = accepted(cloud)
+    assert writes["create", "one"] == writes["create", "two"] == writes["delete", "two"] == 1
+    assert writes["update-pool", "system"] == 1
+    assert cloud.broker.counts("jobs").dead_lettered == 0
+    assert cloud.broker.counts("plans").dead_lettered == 0
+
+
+@pytest.mark.parametrize("tenth", range(10))
+def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(tenth: int) -> None:
+    counter = Counter()
+    whole_life(counter)
+    for point in range(tenth, 2 * counter.calls, 10):
+        whole_life(Counter(point))

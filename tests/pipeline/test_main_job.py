@@ -1,0 +1,273 @@
+"""The way of a push, in memory: from a commit to Ready clusters, and back."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from dataclasses import replace
+
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId, ObjectRef
+from shared.jobs.row import Phase
+from shared.pipeline.intake import accept
+from shared.pipeline.webhook import Pushed
+from shared.ports import Json, Kubernetes, KubernetesApi
+from tests import fleetfiles
+
+
+def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
+    commit = cloud.repository.push(files)
+    assert accept(Pushed(f"delivery-{commit}", commit), cloud.ports).status == 202
+    return commit
+
+
+def phases(cloud: MemoryCloud) -> dict[str, Phase]:
+    return {row.name: row.phase for row in cloud.state.clusters()}
+
+
+def accepted(cloud: MemoryCloud) -> Tally[tuple[str, str]]:
+    return Tally((write["accepted"], write["resource"].rsplit("/", 1)[-1]) for write in cloud.azure.accepted)
+
+
+def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:
+    found = cloud.repository.status(commit)
+    assert found is not None
+    return found.state, found.description
+
+
+def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleetfiles.example())
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys(["atlantic-aks", "pacific-aks", "sargasso-aks"], Phase.READY)
+    creates = {name: n for (kind, name), n in accepted(cloud).items() if kind == "create"}
+    assert creates == {"atlantic-aks": 1, "pacific-aks": 1, "sargasso-aks": 1}
+    assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 create)")
+    assert [s.state for _, s in cloud.repository.statuses] == ["pending", "success"]
+
+
+def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.example())
+    cloud.run()
+    writes = accepted(cloud)
+    rows = cloud.state.clusters()
+    commit = push(cloud, fleetfiles.example() | {"README.md": b"words\n"})
+    cloud.run()
+    assert accepted(cloud) == writes
+    assert cloud.state.clusters() == rows
+    assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 unchanged)")
+
+
+def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    writes = accepted(cloud)
+    applied: list[str] = []
+    cloud.with_ports(lambda ports: replace(ports, kubernetes=Watched(ports.kubernetes, applied)))
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
+    push(cloud, files)
+    cloud.run()
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert (row.generation, row.observed_generation, row.phase) == (2, 2, Phase.READY)
+    assert accepted(cloud) == writes
+    assert applied == []
+
+
+class Watched:
+    """Kubernetes connections that note what is applied."""
+
+    def __init__(self, inner: Kubernetes, applied: list[str]) -> None:
+        self.inner, self.applied = inner, applied
+
+    def connect(self, cluster: ClusterId) -> KubernetesApi:
+        return WatchedApi(self.inner.connect(cluster), self.applied)
+
+
+class WatchedApi:
+    def __init__(self, inner: KubernetesApi, applied: list[str]) -> None:
+        self.inner, self.applied = inner, applied
+
+    def check(self) -> None:
+        self.inner.check()
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        return self.inner.get(ref)
+
+    def apply(self, manifest: Json) -> Json:
+        self.applied.append(f"{manifest['kind']}/{manifest['metadata']['name']}")
+        return self.inner.apply(manifest)
+
+
+def test_node_counts_and_pools_follow_git() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    files = fleetfiles.fleet("one")
+    pool = "    - {name: batch, vmSize: Standard_D8s_v5, count: 2}\n"
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2, extra=pool)
+    commit = push(cloud, files)
+    cloud.run()
+    assert status(cloud, commit) == ("success", "1 of 1 clusters as asked (1 update)")
+    row = cloud.state.cluster("one")
+    assert row is not None
+    live = cloud.ports.aks.get(row.desired.id)
+    assert live is not None
+    assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {
+        "system": 2,
+        "batch": 2,
+    }
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    live = cloud.ports.aks.get(row.desired.id)
+    assert live is not None
+    assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {"system": 1}
+
+
+def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    gone = cloud.state.cluster("two")
+    assert gone is not None
+    commit = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cloud.ports.aks.get(gone.desired.id) is None
+    assert cloud.ports.groups.get(gone.desired.id.subscription, "rg-two") is None
+    assert status(cloud, commit) == ("success", "2 of 2 clusters as asked (1 delete, 1 unchanged)")
+    assert cloud.state.events("two", 1)[0].reason == "Deleted"
+
+
+def test_a_folder_that_comes_back_during_its_deletion_is_created_again_afterwards() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["create", "two"] == 2
+    assert accepted(cloud)["delete", "two"] == 1
+    assert status(cloud, commit)[0] == "success"
+
+
+def test_more_deletes_than_the_budget_are_held_and_said() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    cloud.run()
+    commit = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert len(phases(cloud)) == 3
+    state, words = status(cloud, commit)
+    assert state == "failure"
+    assert words.startswith("three: the commit removes 2 clusters, guards.deleteBudget.count in fleet.yaml")
+    cloud.run(600)
+    push(cloud, fleetfiles.fleet("one", budget=2))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_the_last_cluster_can_be_removed() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_a_typo_holds_its_own_cluster_at_its_last_good_spec_and_no_other() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    files = fleetfiles.fleet("one", "two", "new")
+    files["clusters/one/cluster.yaml"] = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
+    commit = push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY, "new": Phase.READY}
+    state, words = status(cloud, commit)
+    assert state == "failure"
+    assert words.startswith("one: clusters/one/cluster.yaml:")
+
+
+def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    cloud.repository.truncate_trees = True
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(120)
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert "truncated" in cloud.state.fleet().problem
+    cloud.repository.truncate_trees = False
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cloud.state.fleet().problem == ""
+
+
+def test_a_lost_webhook_is_found_by_the_timer() -> None:
+    cloud = MemoryCloud()
+    cloud.repository.push(fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_revert_is_a_new_generation() -> None:
+    cloud = MemoryCloud()
+    first = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    changed = fleetfiles.fleet("one")
+    changed["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=4)
+    push(cloud, changed)
+    cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING)
+    cloud.repository.reset(first)
+    accept(Pushed("back", first), cloud.ports)
+    cloud.run()
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert (row.generation, row.observed_generation) == (3, 3)
+    live = cloud.ports.aks.get(row.desired.id)
+    assert live is not None
+    assert live["properties"]["agentPoolProfiles"][0]["count"] == 1
+
+
+def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    row = cloud.state.cluster("one")
+    assert row is not None
+    cloud.state.forget(row)
+    live = dict(cloud.ports.aks.get(row.desired.id) or {})
+    cloud.ports.aks.put(row.desired.id, live | {"tags": {"owner": "somebody"}}, etag=live["eTag"])
+    cloud.run(60)
+    writes = accepted(cloud)
+    commit = push(cloud, fleetfiles.fleet("one") | {"README.md": b"2"})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "does not carry the tags of this fleet" in status(cloud, commit)[1]
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert accepted(cloud) == writes
+
+
+def test_a_failed_creation_is_told_and_the_next_commit_tries_again() -> None:
+    cloud = MemoryCloud()
+    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
+    commit = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    state, words = status(cloud, commit)
+    assert state == "failure"
+    assert "no vCPUs are left in eastus" in words
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
+    commit = push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert status(cloud, commit)[0] == "success"
