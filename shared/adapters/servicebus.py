@@ -1,0 +1,130 @@
+"""Azure Service Bus behind the ``Queue`` port.
+
+One sender link per queue is kept open and used by one thread at a time. The service closes a link that is
+idle for ten minutes, and a token ends after an hour: a send that fails on a link which had worked before is
+tried once more on a new link. Sending twice is harmless: every message has an id, and the queue drops
+duplicates.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import ClientAuthenticationError
+from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSender
+from azure.servicebus.exceptions import (
+    MessageSizeExceededError,
+    MessagingEntityNotFoundError,
+    ServiceBusAuthenticationError,
+    ServiceBusAuthorizationError,
+    ServiceBusError,
+    ServiceBusQuotaExceededError,
+    ServiceBusServerBusyError,
+)
+
+from shared.jobs.errors import (
+    Dependency,
+    InvalidManifest,
+    ReconcileError,
+    Throttled,
+    Unauthenticated,
+    Unauthorized,
+    Unavailable,
+)
+from shared.ports import Message
+
+SEND_SECONDS = 20
+"""How long a send may take, the opening of the link included."""
+
+_CLASSES: Mapping[type[ServiceBusError], type[ReconcileError]] = {
+    ServiceBusServerBusyError: Throttled,
+    ServiceBusQuotaExceededError: Throttled,
+    ServiceBusAuthenticationError: Unauthenticated,
+    ServiceBusAuthorizationError: Unauthorized,
+    MessagingEntityNotFoundError: Dependency,
+    MessageSizeExceededError: InvalidManifest,
+}
+_ABOUT_THE_LINK = (Unavailable, Unauthenticated, Unauthorized)
+
+
+def service_bus_client(
+    *,
+    connection_string: str | None = None,
+    namespace: str | None = None,
+    credential: TokenCredential | None = None,
+) -> ServiceBusClient:
+    """Return a client without retries: by connection string if there is one, else by identity.
+
+    ``namespace`` is the fully qualified name, as "fleet.servicebus.windows.net".
+    """
+    if connection_string:
+        return ServiceBusClient.from_connection_string(connection_string, retry_total=0)
+    if not namespace or credential is None:
+        raise ValueError("Service Bus needs a connection string, or a namespace and a credential")
+    return ServiceBusClient(namespace, credential, retry_total=0)
+
+
+class ServiceBusQueue:
+    """The ``Queue`` port on one queue of a namespace; safe to share between threads."""
+
+    def __init__(self, client: ServiceBusClient, queue_name: str) -> None:
+        self._client, self._name = client, queue_name
+        self._lock = threading.Lock()
+        self._sender: ServiceBusSender | None = None
+
+    def send(self, message: Message) -> None:
+        """Send, or schedule when ``message.at`` is set; raise Throttled, Unavailable or a Terminal error."""
+        try:
+            outgoing = ServiceBusMessage(
+                message.body,
+                session_id=message.session,
+                message_id=message.id,
+                content_type="application/json",
+                scheduled_enqueue_time_utc=message.at,
+            )
+        except ValueError as error:
+            raise InvalidManifest(f"not a message for Service Bus: {error}") from error
+        with self._lock:
+            try:
+                self._send_or_reopen(outgoing)
+            except ServiceBusError as error:
+                raise _translated(error, self._name) from error
+
+    def close(self) -> None:
+        """Close the link; a later send opens a new one."""
+        with self._lock:
+            self._drop_link()
+
+    def _send_or_reopen(self, outgoing: ServiceBusMessage) -> None:
+        had_worked = self._sender is not None
+        try:
+            self._send(outgoing)
+        except ServiceBusError as error:
+            self._drop_link()
+            if not had_worked or not isinstance(_translated(error, self._name), _ABOUT_THE_LINK):
+                raise
+            self._send(outgoing)
+
+    def _send(self, outgoing: ServiceBusMessage) -> None:
+        sender = self._sender or self._client.get_queue_sender(self._name)
+        try:
+            sender.send_messages(outgoing, timeout=SEND_SECONDS)
+        except ServiceBusError:
+            sender.close()
+            raise
+        self._sender = sender
+
+    def _drop_link(self) -> None:
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
+
+
+def _translated(error: ServiceBusError, queue: str) -> ReconcileError:
+    """Return the error for the engine; what the library does not name means that the service is away."""
+    kind = next((ours for theirs, ours in _CLASSES.items() if isinstance(error, theirs)), Unavailable)
+    if isinstance(error.inner_exception, ClientAuthenticationError):
+        kind = Unauthenticated
+    return kind(f"Service Bus queue {queue}: {error.message}", code=type(error).__name__)
