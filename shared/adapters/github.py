@@ -116,19 +116,23 @@ class GitHubRepository:
 
 
 def github_auth(
-    *, token: str = "", app_id: str = "", private_key: str = "", installation_id: int | str = 0
+    *,
+    token: str | None = None,
+    app_id: int | str | None = None,
+    private_key: str | None = None,
+    installation_id: int | str | None = None,
 ) -> Auth.Auth:
     """Return the credential of a GitHub App's installation when ``app_id`` is set, else of the token.
 
     An installation's token lives an hour and is renewed by the library. ``private_key`` is PEM; its line
     ends may be written as backslash and n, as environment variables hold them.
     """
-    if not app_id:
-        if not token:
-            raise Unauthenticated("neither a GitHub token nor a GitHub App is configured")
-        return Auth.Token(token)
-    app = Auth.AppAuth(app_id, sign_func=_signer(private_key.replace("\\n", "\n")))
-    return app.get_installation_auth(int(installation_id))
+    if app_id and private_key and installation_id:
+        app = Auth.AppAuth(app_id, sign_func=_signer(private_key.replace("\\n", "\n")))
+        return app.get_installation_auth(int(installation_id))
+    if not token:
+        raise Unauthenticated("neither a GitHub token nor a whole GitHub App is configured")
+    return Auth.Token(token)
 
 
 def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
