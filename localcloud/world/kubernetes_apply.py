@@ -91,7 +91,7 @@ def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: W
     merged = merge(live or {}, config, custom=custom)
     if before is not None:
         kept = frozenset[Path]().union(*(entry.fields for entry in entries.values()))
-        merged = remove(merged, _dropped(before.fields - mine.fields, kept), custom=custom)
+        merged = remove(merged, _dropped(before.fields - mine.fields, kept), kept, custom=custom)
     changed, removed = _difference(live or {}, merged, custom=custom)
     others = [entry for key, entry in entries.items() if key != mine.key]
     if not writer.force:

@@ -8,7 +8,7 @@ are atomic: one field, replaced as a whole. Objects are never changed in place.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Path = tuple[str, ...]
@@ -99,31 +99,29 @@ def merge(live: Any, wanted: Any, *, custom: bool, path: Path = ()) -> Any:
     ]
 
 
-def remove(value: Any, fields: Iterable[Path], *, custom: bool, path: Path = ()) -> Any:
-    """Return the value without these fields; maps that become empty by it go too."""
-    doomed = {field for field in fields if field[: len(path)] == path}
+def remove(value: Any, gone: Fields, spared: Fields, *, custom: bool, path: Path = ()) -> Any:
+    """Return the value without the fields ``gone``.
+
+    Maps and lists that become empty by it go too, unless they are among ``spared``.
+    """
+    doomed = frozenset(field for field in gone if field[: len(path)] == path)
     if not doomed:
         return value
+
+    def kept(children: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for element, inner in children.items():
+            here = (*path, element)
+            if here in doomed:
+                continue
+            left = remove(inner, doomed, spared, custom=custom, path=here)
+            if left or left == inner or here in spared:
+                yield element, left
+
     if isinstance(value, Mapping):
-        named = {f"f:{name}": (name, inner) for name, inner in value.items()}
-        return dict(_kept(named, doomed, custom=custom, path=path))
+        named = {f"f:{name}": inner for name, inner in value.items()}
+        return {element.removeprefix("f:"): left for element, left in kept(named)}
     items = items_by_key(path, value, custom=custom)
-    if items is None:
-        return value
-    listed = {key: (key, item) for key, item in items.items()}
-    return [item for _, item in _kept(listed, doomed, custom=custom, path=path)]
-
-
-def _kept(
-    children: Mapping[str, tuple[str, Any]], doomed: set[Path], *, custom: bool, path: Path
-) -> Iterator[tuple[str, Any]]:
-    for element, (name, inner) in children.items():
-        here = (*path, element)
-        if here in doomed:
-            continue
-        left = remove(inner, doomed, custom=custom, path=here)
-        if left or left == inner:
-            yield name, left
+    return value if items is None else [left for _, left in kept(items)]
 
 
 def to_wire(fields: Fields) -> dict[str, Any]:
