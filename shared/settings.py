@@ -28,9 +28,9 @@ class Settings(BaseSettings):
     github_branch: str = "main"
     github_api_url: str = "https://api.github.com"
     github_token: SecretStr | None = None
-    github_app_id: int | None = None
+    github_app_id: str = ""
     github_app_private_key: SecretStr | None = None
-    github_app_installation_id: int | None = None
+    github_app_installation_id: int = 0
     github_webhook_secret: SecretStr | None = None
     github_webhook_secret_previous: SecretStr | None = None
 
@@ -83,9 +83,9 @@ class Settings(BaseSettings):
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
 
-def secret_text(secret: SecretStr | None) -> str | None:
-    """Return a secret's value, None when it is not set."""
-    return secret.get_secret_value() if secret else None
+def secret_text(secret: SecretStr | None) -> str:
+    """Return a secret's value, "" when it is not set."""
+    return secret.get_secret_value() if secret else ""
 
 
 _FROM_ENVIRONMENT: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def load_settings() -> Settings:
 def _refuse_gaps(settings: Settings) -> None:
     app = (settings.github_app_id, settings.github_app_private_key, settings.github_app_installation_id)
     missing = []
-    if settings.github_token is None and None in app:
+    if settings.github_token is None and not all(app):
         missing.append(
             "GITHUB_TOKEN, or GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_APP_INSTALLATION_ID"
         )

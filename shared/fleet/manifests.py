@@ -213,7 +213,7 @@ class NodePool(_Manifest):
     def _sized_one_way(self) -> Self:
         if self.count is not None and (self.min_count is not None or self.max_count is not None):
             raise ValueError(
-                "has both count and minCount/maxCount; keep count, or the range for the autoscaler"
+                "has both count and minCount/maxCount; keep one (count: null takes a default away)"
             )
         if (self.min_count is None) != (self.max_count is None):
             raise ValueError("minCount and maxCount go together; add the other one")

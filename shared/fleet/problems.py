@@ -11,6 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from shared.fleet.nodes import Mark, Node
 
+Path = tuple[str | int, ...]
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -34,24 +36,43 @@ def problem_at(mark: Mark, field: str, message: str) -> Problem:
 
 def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> list[Problem]:
     """Translate what pydantic found into problems with places in the manifest."""
+    details = [(detail, _path(detail)) for detail in error.errors()]
+    consequences = _consequences(details, model)
     found: dict[tuple[Mark, str], Problem] = {}
-    for detail in error.errors():
-        path = [step for step in detail["loc"] if isinstance(step, int) or not step.startswith("function-")]
-        field = _field(path)
-        mark = root.find(path).mark
-        # Of several complaints about one value (a union, say) the first is the clearest.
-        found.setdefault((mark, field), problem_at(mark, field, _message(detail, path, model)))
+    for detail, path in details:
+        field, mark = _field(path), root.find(path).mark
+        if (detail["type"], field) not in consequences:
+            # Of several complaints about one value (a union, say) the first is the clearest.
+            found.setdefault((mark, field), problem_at(mark, field, _message(detail, path, model)))
     return sorted(found.values())
 
 
-def _field(path: Sequence[str | int]) -> str:
+def _path(detail: Any) -> Path:
+    return tuple(step for step in detail["loc"] if isinstance(step, int) or not step.startswith("function-"))
+
+
+def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -> set[tuple[str, str]]:
+    """Return the complaints (type, field) that only follow from another one.
+
+    A list counts as too short when its items are wrong; a misspelt field makes the right one missing.
+    """
+    found: set[tuple[str, str]] = set()
+    for detail, path in details:
+        found |= {("too_short", _field(path[:depth])) for depth in range(len(path))}
+        if detail["type"] == "extra_forbidden":
+            near = _nearest(str(path[-1]), _fields_at(path[:-1], model))
+            found.add(("missing", _field((*path[:-1], near))))
+    return found
+
+
+def _field(path: Path) -> str:
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
 
 
-def _message(detail: Any, path: Sequence[str | int], model: type[BaseModel]) -> str:
+def _message(detail: Any, path: Path, model: type[BaseModel]) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     given = _shown(detail.get("input"))
     simple = {
@@ -79,16 +100,20 @@ def _message(detail: Any, path: Sequence[str | int], model: type[BaseModel]) -> 
     return simple.get(kind, f"{detail['msg']}, got {given}")
 
 
-def _unknown_field(name: str, path: Sequence[str | int], model: type[BaseModel]) -> str:
+def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
     fields = _fields_at(path[:-1], model)
-    near = difflib.get_close_matches(name, fields, n=1, cutoff=0.5) or [
-        field for field in fields if field.lower() == name.lower()
-    ]
-    right = f"did you mean {near[0]}?" if near else f"the fields here are {', '.join(sorted(fields))}"
+    near = _nearest(name, fields)
+    right = f"did you mean {near}?" if near else f"the fields here are {', '.join(sorted(fields))}"
     return f"there is no such field; {right}"
 
 
-def _fields_at(path: Iterable[str | int], model: type[BaseModel]) -> list[str]:
+def _nearest(name: str, fields: Sequence[str]) -> str:
+    """Return the field that was probably meant, "" when none is near."""
+    same = [field for field in fields if field.lower() == name.lower()]
+    return next(iter(same or difflib.get_close_matches(name, fields, n=1, cutoff=0.6)), "")
+
+
+def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
     current: type[BaseModel] = model
     for step in path:
         if isinstance(step, int):

@@ -8,10 +8,10 @@
     │   ├── Conflict             another operation is in progress, or somebody wrote first; look again
     │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
-    │   └── Dependency           something this step needs is not there yet
+    │   ├── Dependency           something this step needs is not there yet
+    │   ├── Unauthenticated      we have no valid credential; a few tries, for an identity may be late
+    │   └── Unauthorized         our identity lacks a role; a few tries, for Azure takes minutes to spread one
     └── Terminal                 waits for a new commit, or for a person who replays
-        ├── Unauthenticated      we have no valid credential
-        ├── Unauthorized         our identity lacks a role
         ├── QuotaExceeded        the subscription has no room
         ├── InvalidManifest      the service refused what the manifest asks for
         ├── Immutable            the field cannot be changed on what exists
@@ -75,11 +75,11 @@ class Dependency(Retryable):
     """Something that this step needs is not there yet."""
 
 
-class Unauthenticated(Terminal):
+class Unauthenticated(Retryable):
     """No valid credential."""
 
 
-class Unauthorized(Terminal):
+class Unauthorized(Retryable):
     """The identity lacks a role."""
 
 
@@ -99,6 +99,8 @@ class NotOwned(Terminal):
     """It exists, but it is not this fleet's."""
 
 
+_TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
+"""409s that no waiting changes."""
 _QUOTA_CODES = ("quota", "skunotavailable", "insufficientcapacity", "allocationfailed")
 
 
@@ -118,7 +120,7 @@ def from_http(
         return Unavailable(message, retry_after=retry_after, **context)
     if any(word in flat for word in _QUOTA_CODES):
         return QuotaExceeded(message, **context)
-    if status in (409, 412):
+    if status in (409, 412) and flat not in _TERMINAL_CONFLICTS:
         return Conflict(message, retry_after=retry_after, **context)
     if "propertychangenotallowed" in flat:
         return Immutable(message, **context)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.jobs.errors import Conflict, Dependency, ReconcileError, Retryable, Throttled
+from shared.jobs.errors import (
+    Conflict,
+    Dependency,
+    ReconcileError,
+    Retryable,
+    Throttled,
+    Unauthenticated,
+    Unauthorized,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,8 @@ _POLICIES: dict[type[ReconcileError], RetryPolicy] = {
     Throttled: RetryPolicy(5, 120, None),
     Conflict: RetryPolicy(10, 60, None),
     Dependency: RetryPolicy(5, 120, 30),
+    Unauthenticated: RetryPolicy(15, 300, 6),
+    Unauthorized: RetryPolicy(15, 300, 6),
 }
 _DEFAULT = RetryPolicy(5, 300, 15)
 

@@ -1,0 +1,170 @@
+"""What the files of a commit ask for, and how mistakes are told."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from shared.fleet.desired import Desired, DesiredFleet, resolve
+from tests import fleetfiles
+
+
+def resolved(files: dict[str, bytes]) -> DesiredFleet:
+    shas = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+    return resolve("example", shas, files.__getitem__)
+
+
+def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:
+    """Resolve a good one-cluster fleet with one text replaced."""
+    files = fleetfiles.fleet("one")
+    text = files[path].decode()
+    assert old in text, f"{old} is not in {path}"
+    return resolved(files | {path: text.replace(old, new, 1).encode()})
+
+
+def test_the_example_fleet_has_no_problem() -> None:
+    fleet = resolved(fleetfiles.example())
+    assert fleet.problems == ()
+    assert list(fleet.clusters) == ["atlantic-aks", "pacific-aks", "sargasso-aks"]
+
+
+def test_a_cluster_takes_the_defaults_it_does_not_override() -> None:
+    spec = resolved(fleetfiles.example()).clusters["sargasso-aks"].spec
+    assert spec.sku.tier == "Free"
+    assert spec.kubernetes_version == "1.33"
+    pool = spec.node_pools[0]
+    assert (pool.name, pool.vm_size, pool.count, pool.availability_zones) == (
+        "system",
+        "Standard_D4s_v5",
+        1,
+        (),
+    )
+    assert spec.tags == {"managed-by": "roadstead", "environment": "development"}
+
+
+def test_the_stored_form_gives_the_same_cluster_and_digest_back() -> None:
+    for cluster in resolved(fleetfiles.example()).clusters.values():
+        again = Desired.from_document(cluster.document())
+        assert again == cluster
+        assert again.digest == cluster.digest
+
+
+def test_a_new_pin_of_flux_is_a_new_digest_for_every_cluster() -> None:
+    before = resolved(fleetfiles.example())
+    files = fleetfiles.example()
+    after = resolved(files | {"flux/gotk-components.yaml": files["flux/gotk-components.yaml"] + b"#\n"})
+    assert all(before.clusters[name].digest != after.clusters[name].digest for name in before.clusters)
+
+
+CLUSTER = "clusters/one/cluster.yaml"
+MISTAKES = [
+    (
+        "location: eastus",
+        "loaction: eastus",
+        ":7:3 spec.loaction: there is no such field; did you mean location?",
+    ),
+    ("  location: eastus\n", "", ":5:1 spec.location: is required; add it"),
+    (
+        "location: eastus",
+        "location: East US",
+        ":7:3 spec.location: must be an Azure region in its short form",
+    ),
+    (
+        "location: eastus",
+        "location: 5",
+        ':7:3 spec.location: must be text, got 5; write it in quotes, as "5"',
+    ),
+    ("rg-one", "rg-one.", ":6:3 spec.resourceGroup: must be 1 to 90 letters, digits"),
+    ("count: 1", "count: two", ":10:7 spec.nodePools[0].count: must be a whole number, got two"),
+    ("count: 1", "count: -1", ":10:7 spec.nodePools[0].count: must be 0 or more, got -1"),
+    ("count: 1", "count: 0", ":9:7 spec.nodePools[0]: a System pool needs at least one node"),
+    ("count: 1", "minCount: 3", "has both count and minCount/maxCount; keep one (count: null"),
+    ("count: 1", "count: null\n      minCount: 3", "minCount and maxCount go together; add the other one"),
+    ("count: 1", "count: null", "needs a size: count, or minCount and maxCount for the autoscaler"),
+    ("count: 1", "count: 1\n      mode: system", "mode: must be 'System' or 'User', got system"),
+    ("count: 1", "count: 1\n      mode: User", "nodePools needs at least one pool with mode: System"),
+    ("count: 1", "count: 1\n      nodeTaints: [gpu]", "nodeTaints[0]: must be key=value:NoSchedule"),
+    ("count: 1", "count: 1\n      vmSize: big", "vmSize: must be a VM size such as Standard_D4s_v5, got big"),
+    ("count: 1", "count: 1\n      nodeLabels: {a: 1}", "nodeLabels.a: must be text, got 1"),
+    (
+        "count: 1",
+        "count: 1\n    - {name: Apps, vmSize: Standard_D8s_v5, count: 1}",
+        ":11:8 spec.nodePools[1].name: must be 1 to 12 lowercase",
+    ),
+    ("count: 1", "count: 1\n  tags: {roadstead-fleet: mine}", "tags: roadstead-fleet is reserved"),
+    (
+        "count: 1",
+        "count: 1\n  kubernetesVersion: 1.30",
+        'must be text, got 1.3; write it in quotes, as "1.3"',
+    ),
+    ("count: 1", "count: 1\n  kubernetesVersion: v1.30", 'must be a Kubernetes version such as "1.33"'),
+    ("count: 1", "count: 1\n  flux: {path: ../x}", "spec.flux.path: must be a path inside the repository"),
+    ("count: 1", "count: 1\n  flux: {repository: 'https://u:p@h/x'}", "flux.repository: must be an https://"),
+    ("count: 1", "count: 1\n  flux: {components: gone.yaml}", "there is no file gone.yaml in the repository"),
+    (
+        "count: 1",
+        "count: 1\n  networkProfile: {dnsServiceIP: 1.2.3.4}",
+        "must lie in serviceCidr 10.0.0.0/16",
+    ),
+    (
+        "count: 1",
+        "count: 1\n  identity: {type: UserAssigned}",
+        "userAssignedIdentity goes with type: UserAssigned",
+    ),
+    ("name: one", "name: two", ":4:3 metadata.name: must be one, as the folder is called"),
+    ("kind: Cluster", "kind: cluster", ":2:1 kind: must be 'Cluster', got cluster"),
+    (
+        "apiVersion: roadstead.dev/v1alpha1",
+        "apiVersion: v1",
+        ":1:1 apiVersion: must be 'roadstead.dev/v1alpha1'",
+    ),
+    ("  name: one\n", "  - one\n", "metadata: must be a map of keys and values, got a list"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), MISTAKES, ids=[words[:40] for _, _, words in MISTAKES])
+def test_a_mistake_is_told_with_its_place_and_what_would_be_right(old: str, new: str, words: str) -> None:
+    fleet = edited(old, new)
+    assert fleet.clusters == {}
+    assert len(fleet.problems) == 1
+    line = str(fleet.problems[0])
+    assert line.startswith(CLUSTER)
+    assert words in line
+
+
+def test_a_mistake_in_the_defaults_is_told_at_its_place_in_fleet_yaml() -> None:
+    fleet = edited("vmSize: Standard_D4s_v5", "vmSize: tiny", "fleet.yaml")
+    assert [problem.file for problem in fleet.problems] == ["fleet.yaml"]
+    assert fleet.problems[0].field == "spec.nodePools[0].vmSize"
+    assert list(fleet.invalid) == ["one"]
+
+
+def test_every_mistake_of_a_manifest_is_told_at_once() -> None:
+    fleet = edited("  resourceGroup: rg-one\n  location: eastus", "  resourceGroup: ''\n  location: ''")
+    assert [problem.field for problem in fleet.problems] == ["spec.resourceGroup", "spec.location"]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"fleet.yaml": None}, "the repository has no fleet.yaml"),
+        ({"fleet.yaml": b"kind: Fleet\n"}, "apiVersion: is required"),
+        ({"fleet.yaml": b"a: ["}, "not valid YAML"),
+        ({CLUSTER: None, "clusters/one/notes.md": b""}, "the folder has no cluster.yaml; add it, or remove"),
+        ({CLUSTER: b"[]"}, "must be a map of keys and values, got a list"),
+    ],
+)
+def test_a_missing_or_broken_file_holds_what_depends_on_it(
+    files: dict[str, bytes | None], words: str
+) -> None:
+    merged: dict[str, bytes | None] = {**fleetfiles.fleet("one"), **files}
+    fleet = resolved({path: content for path, content in merged.items() if content is not None})
+    assert fleet.clusters == {}
+    assert list(fleet.invalid) == ["one"]
+    assert words in str(fleet.problems[0])
+
+
+def test_a_fleet_of_another_name_is_not_ours_to_serve() -> None:
+    fleet = edited("name: example", "name: other", "fleet.yaml")
+    assert "this app serves the fleet example, not other" in str(fleet.problems[0])

@@ -1,0 +1,125 @@
+"""YAML with places: what is read, what is refused, and how layers merge."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.fleet.nodes import MAX_BYTES, Mark, Node, YamlError, merge, parse, without_nulls
+
+HERE = Mark("f", 1, 1)
+
+
+def node(value: Any) -> Node:
+    """Wrap plain data as nodes."""
+    if isinstance(value, dict):
+        return Node({key: node(inner) for key, inner in value.items()}, HERE)
+    if isinstance(value, list):
+        return Node(tuple(node(inner) for inner in value), HERE)
+    return Node(value, HERE)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("true", True),
+        ("1.30", 1.3),
+        ('"1.30"', "1.30"),
+        ("'5'", "5"),
+        ("0x10", "0x10"),
+        ("012", 12),
+        ("-3", -3),
+        ("1e3", 1000.0),
+        ("2026-01-01", "2026-01-01"),
+        ("~", None),
+        ("null", None),
+        ("!!str 5", "5"),
+    ],
+)
+def test_scalars_follow_the_yaml_1_2_core_schema(text: str, value: object) -> None:
+    assert parse(f"a: {text}\n".encode(), "f").plain() == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "words"),
+    [
+        (b"", 1, "the file is empty"),
+        (b"a: 1\na: 2\n", 2, "a is written twice, first in line 1"),
+        (b"a: &x 1\nb: *x\n", 2, "aliases"),
+        (b"a: 1\n---\nb: 2\n", 2, "a second document"),
+        (b"a: [\n", 2, "not valid YAML"),
+        (b"a: \xff\n", 1, "not UTF-8"),
+        (b"? [a]\n: b\n", 1, "a key must be plain text"),
+        (b"a: !!python/object:os.system x\n", 1, "is not allowed"),
+        (b"a: " + b"[" * 60_000, 1, "levels deep"),
+        (b"- " * 60_000, 1, "levels deep"),
+        (b"[" + b"1," * 30_000 + b"]", 1, "more than 20000 values"),
+        (b"x" * (MAX_BYTES + 1), 1, "at most"),
+        (b"a: \x00\n", 1, "not valid YAML"),
+        (b"a:\n\t- b\n", 2, "not valid YAML"),
+    ],
+)
+def test_what_is_not_a_manifest_is_refused_with_its_place(content: bytes, line: int, words: str) -> None:
+    with pytest.raises(YamlError) as caught:
+        parse(content, "f")
+    assert words in caught.value.message
+    assert caught.value.mark.line == line
+
+
+@given(st.binary(max_size=400) | st.text(max_size=400).map(str.encode))
+def test_any_bytes_are_read_or_refused_but_never_crash(content: bytes) -> None:
+    with suppress(YamlError):
+        parse(content, "f").plain()
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
+MAPS = st.recursive(
+    st.dictionaries(st.sampled_from("ab"), LEAVES, max_size=2),
+    lambda inner: st.builds(
+        lambda leaves, maps: {**leaves, **maps},
+        st.dictionaries(st.sampled_from("ab"), LEAVES, max_size=2),
+        st.dictionaries(st.sampled_from("mn"), inner, max_size=2),
+    ),
+    max_leaves=8,
+)
+"""Maps in which a key holds a map everywhere or nowhere, as fields of one model do."""
+
+
+@given(MAPS, MAPS, MAPS)
+def test_merging_maps_is_associative(a: dict[str, Any], b: dict[str, Any], c: dict[str, Any]) -> None:
+    left = merge(merge(node(a), node(b)), node(c))
+    right = merge(node(a), merge(node(b), node(c)))
+    assert left.plain() == right.plain()
+
+
+@given(MAPS)
+def test_merging_over_nothing_or_with_nothing_changes_nothing(a: dict[str, Any]) -> None:
+    assert merge(node({}), node(a)).plain() == a
+    assert merge(node(a), node({})).plain() == a
+
+
+def test_lists_of_named_things_merge_by_name_and_others_replace() -> None:
+    base = node({"pools": [{"name": "a", "size": 1, "zone": 1}, {"name": "b"}], "zones": [1, 2]})
+    over = node({"pools": [{"name": "c"}, {"name": "a", "size": 2}], "zones": [3]})
+    assert merge(base, over).plain() == {
+        "pools": [{"name": "a", "size": 2, "zone": 1}, {"name": "b"}, {"name": "c"}],
+        "zones": [3],
+    }
+
+
+def test_null_takes_a_value_of_the_layer_below_away() -> None:
+    merged = merge(node({"a": {"x": 1, "y": 2}}), node({"a": {"x": None}}))
+    assert without_nulls(merged).plain() == {"a": {"y": 2}}
+
+
+def test_a_merged_value_knows_the_file_and_line_it_came_from() -> None:
+    merged = merge(parse(b"a:\n  x: 1\n  y: 2\n", "low.yaml"), parse(b"\na:\n  y: 3\n", "high.yaml"))
+    assert str(merged.find(["a", "x"]).mark) == "low.yaml:2:3"
+    assert str(merged.find(["a", "y"]).mark) == "high.yaml:3:3"
+    assert str(merged.find(["a", "gone", 3]).mark) == "high.yaml:2:1"

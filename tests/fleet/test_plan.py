@@ -1,0 +1,142 @@
+"""The plan: what is created, changed, deleted or held, for any pair of fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.fleet.desired import Desired, DesiredFleet, digest_of
+from shared.fleet.manifests import ClusterSpec, DeleteBudget, Guards
+from shared.fleet.plan import Action, Change, Plan, differences, make_plan
+from shared.fleet.problems import Problem
+
+COMMIT = "a" * 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """A recorded cluster."""
+
+    document: Mapping[str, Any]
+    generation: int = 1
+    deleting: bool = False
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.document)
+
+
+def desired(name: str, *, count: int = 1, protect: bool = False, location: str = "eastus") -> Desired:
+    spec = {
+        "subscriptionId": "00000000-0000-0000-0000-000000000001",
+        "resourceGroup": f"rg-{name}",
+        "location": location,
+        "kubernetesVersion": "1.33",
+        "nodePools": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": count}],
+        "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+        "deletionProtection": protect,
+    }
+    return Desired(name, ClusterSpec.model_validate(spec), "blob")
+
+
+def fleet(*clusters: Desired, budget: int = 1, invalid: tuple[str, ...] = ()) -> DesiredFleet:
+    problem = Problem("f", 1, 1, "", "wrong")
+    return DesiredFleet(
+        {cluster.name: cluster for cluster in clusters},
+        dict.fromkeys(invalid, (problem,)),
+        (problem,) if invalid else (),
+        Guards(deleteBudget=DeleteBudget(count=budget)),
+    )
+
+
+def record(*clusters: Desired) -> dict[str, Row]:
+    return {cluster.name: Row(cluster.document()) for cluster in clusters}
+
+
+def actions(plan: Plan) -> dict[str, Action]:
+    return {item.cluster: item.action for item in plan.items}
+
+
+def test_a_new_folder_is_a_create_and_a_changed_one_an_update_with_its_fields() -> None:
+    plan = make_plan(COMMIT, fleet(desired("a", count=3), desired("b")), record(desired("a")))
+    assert actions(plan) == {"a": Action.UPDATE, "b": Action.CREATE}
+    assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3"),)
+    assert (plan.items[0].generation, plan.items[1].generation) == (2, 1)
+
+
+def test_a_cluster_does_not_move() -> None:
+    plan = make_plan(COMMIT, fleet(desired("a", location="westus2")), record(desired("a")))
+    assert actions(plan) == {"a": Action.HELD}
+    assert "spec.location cannot change from eastus to westus2" in plan.items[0].reason
+
+
+def test_protection_holds_a_delete_until_a_commit_switches_it_off() -> None:
+    plan = make_plan(COMMIT, fleet(), record(desired("a", protect=True)))
+    assert actions(plan) == {"a": Action.HELD}
+
+
+def test_an_invalid_manifest_never_deletes() -> None:
+    plan = make_plan(COMMIT, fleet(invalid=("a",), budget=100), record(desired("a")))
+    assert actions(plan) == {"a": Action.INVALID}
+
+
+def test_what_was_begun_by_an_interrupted_attempt_is_reported_and_sent_again() -> None:
+    first = make_plan(COMMIT, fleet(desired("a"), desired("b")), {})
+    second = make_plan(COMMIT, fleet(desired("a"), desired("b")), record(desired("a")))
+    assert actions(second.resume(first)) == {"a": Action.CREATE, "b": Action.CREATE}
+    assert actions(second.resume(None)) == {"a": Action.UNCHANGED, "b": Action.CREATE}
+
+
+def test_differences_pair_named_things_and_name_the_leaf() -> None:
+    old = {"pools": [{"name": "a", "size": 1}, {"name": "b"}], "tags": {"x": "1"}}
+    new = {"pools": [{"name": "a", "size": 2}, {"name": "c"}], "tags": {}}
+    assert list(differences(old, new)) == [
+        Change("pools[a].size", "1", "2"),
+        Change("pools[b]", "b", ""),
+        Change("pools[c]", "", "c"),
+        Change("tags.x", "1", ""),
+    ]
+
+
+NAMES = st.sampled_from("abcdef")
+CLUSTERS = st.builds(desired, NAMES, count=st.integers(1, 3), protect=st.booleans())
+FLEETS = st.lists(CLUSTERS, unique_by=lambda cluster: cluster.name, max_size=6)
+
+
+def applied(plan: Plan, wanted: DesiredFleet, rows: dict[str, Row]) -> dict[str, Row]:
+    """Return the records after the plan was carried out."""
+    after = dict(rows)
+    for item in plan.items:
+        if item.action in (Action.CREATE, Action.UPDATE):
+            after[item.cluster] = Row(wanted.clusters[item.cluster].document(), item.generation)
+        elif item.action is Action.DELETE:
+            del after[item.cluster]
+    return after
+
+
+@given(FLEETS, FLEETS, st.integers(0, 6))
+def test_a_plan_after_the_plan_was_applied_does_nothing(
+    before: list[Desired], after: list[Desired], budget: int
+) -> None:
+    wanted, rows = fleet(*after, budget=budget), record(*before)
+    plan = make_plan(COMMIT, wanted, rows)
+    again = make_plan(COMMIT, wanted, applied(plan, wanted, rows))
+    assert not [item for item in again.items if item.acts]
+
+
+@given(FLEETS, FLEETS, st.integers(0, 6), st.sets(NAMES))
+def test_a_plan_never_deletes_what_the_guards_forbid(
+    before: list[Desired], after: list[Desired], budget: int, broken: set[str]
+) -> None:
+    good = [cluster for cluster in after if cluster.name not in broken]
+    rows = record(*before)
+    plan = make_plan(COMMIT, fleet(*good, budget=budget, invalid=tuple(broken)), rows)
+    deleted = {item.cluster for item in plan.items if item.action is Action.DELETE}
+    assert len(deleted) <= budget
+    assert deleted <= set(rows) - broken - {cluster.name for cluster in good}
+    assert not any(rows[name].document["spec"]["deletionProtection"] for name in deleted)
+    assert {item.cluster for item in plan.items} == set(rows) | broken | {c.name for c in good}

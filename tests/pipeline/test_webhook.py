@@ -1,0 +1,143 @@
+"""What a delivery is taken for, from its headers and raw body alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.pipeline.intake import accept
+from shared.pipeline.webhook import MAX_BODY_BYTES, Ignored, Pushed, Refused, read_delivery
+from shared.ports import Message
+from tests import fleetfiles
+from tests.pipeline.test_main_job import phases
+
+COMMIT = "c0ffee" + "0" * 34
+
+
+def payload(**changes: Any) -> bytes:
+    body = {"ref": "refs/heads/main", "after": COMMIT, "repository": {"full_name": "example/fleet"}}
+    return json.dumps(body | changes).encode()
+
+
+def sign(body: bytes, key: str = "new") -> str:
+    return "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+
+
+def read(
+    body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: str
+) -> Refused | Ignored | Pushed:
+    given = {
+        "X-Hub-Signature-256": sign(body),
+        "X-GitHub-Event": "push",
+        "X-GitHub-Delivery": "d1",
+    } | {name.replace("_", "-"): value for name, value in headers.items()}
+    return read_delivery(given, body, secrets=secrets, repository="example/fleet", branch="main")
+
+
+def test_a_push_to_the_tracked_branch_is_taken() -> None:
+    assert read(payload()) == Pushed("d1", COMMIT)
+
+
+def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
+    assert read(payload(), X_Hub_Signature_256=sign(payload(), "old")) == Pushed("d1", COMMIT)
+
+
+@pytest.mark.parametrize(
+    ("signature", "secrets", "words"),
+    [
+        (sign(payload(), "wrong"), ("new",), "signature is wrong"),
+        ("", ("new",), "is missing"),
+        ("sha1=abc", ("new",), "signature is wrong"),
+        ("sha256=é", ("new",), "signature is wrong"),
+        (sign(payload(), ""), (), "no webhook secret is configured"),
+        (sign(payload(), ""), ("", ""), "no webhook secret is configured"),
+    ],
+)
+def test_a_delivery_without_a_right_signature_is_refused(
+    signature: str, secrets: tuple[str, ...], words: str
+) -> None:
+    answer = read(payload(), secrets=secrets, X_Hub_Signature_256=signature)
+    assert isinstance(answer, Refused)
+    assert answer.status == 401
+    assert words in answer.reason
+
+
+def test_nothing_is_parsed_before_the_signature_is_checked() -> None:
+    answer = read(b"not json", X_Hub_Signature_256=sign(b"other"))
+    assert isinstance(answer, Refused)
+    assert answer.status == 401
+
+
+def test_a_body_over_the_bound_is_refused_before_it_is_hashed() -> None:
+    answer = read(b" " * (MAX_BODY_BYTES + 1), X_Hub_Signature_256="")
+    assert isinstance(answer, Refused)
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000, payload(after=3)])
+def test_a_signed_body_that_is_not_a_push_is_a_bad_request(body: bytes) -> None:
+    answer = read(body)
+    assert isinstance(answer, Refused)
+    assert answer.status == 400
+
+
+def test_a_delivery_without_an_id_is_a_bad_request() -> None:
+    answer = read(payload(), X_GitHub_Delivery="")
+    assert isinstance(answer, Refused)
+    assert answer.status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "event", "reason"),
+    [
+        (payload(), "ping", "pong"),
+        (payload(), "issues", "the event issues is not push"),
+        (payload(ref="refs/tags/v1"), "push", "refs/tags/v1 is not a branch"),
+        (payload(ref="refs/heads/topic"), "push", "the branch topic is not main"),
+        (payload(deleted=True), "push", "the branch main was deleted; the fleet stays as it is"),
+        (
+            payload(repository={"full_name": "other/fleet"}),
+            "push",
+            "the repository other/fleet is not example/fleet",
+        ),
+    ],
+)
+def test_what_asks_for_nothing_is_ignored_with_the_reason(body: bytes, event: str, reason: str) -> None:
+    assert read(body, X_GitHub_Event=event) == Ignored(reason)
+
+
+def test_the_same_delivery_five_times_is_one_plan_request() -> None:
+    cloud = MemoryCloud()
+    commit = cloud.repository.push(fleetfiles.fleet("one"))
+    answers = [accept(Pushed("same", commit), cloud.ports).status for _ in range(5)]
+    assert answers == [202, 200, 200, 200, 200]
+    assert cloud.broker.counts("plans").active == 1
+
+
+def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
+    cloud = MemoryCloud()
+    commit = cloud.repository.push(fleetfiles.fleet("one"))
+
+    class Broken:
+        def send(self, message: Message) -> None:
+            raise ConnectionError(message.id)
+
+    ports = replace(cloud.ports, plans=Broken())
+    with pytest.raises(ConnectionError):
+        accept(Pushed("d1", commit), ports)
+    assert not cloud.state.delivery_seen("d1")
+    assert accept(Pushed("d1", commit), cloud.ports).status == 202
+    cloud.run()
+    assert list(phases(cloud)) == ["one"]
+
+
+def test_a_refused_delivery_queues_nothing() -> None:
+    cloud = MemoryCloud()
+    assert accept(Refused(401, "no"), cloud.ports).status == 401
+    assert cloud.broker.counts("plans").active == 0
