@@ -38,11 +38,15 @@ def apply_settings(values: Mapping[str, str], environ: MutableMapping[str, str])
 
 @dataclass(frozen=True)
 class ServiceBusConfig:
-    """``extensions.serviceBus`` of host.json, seconds; the defaults are the extension's own."""
+    """``extensions.serviceBus`` of host.json, seconds; the defaults are the extension's own.
+
+    ``accept_seconds`` is not in host.json: how long one wait for a session may take.
+    """
 
     max_concurrent_sessions: int = 8
     session_idle_seconds: float = 60
     renew_seconds: float = 300
+    accept_seconds: float = 20
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ and tries again with growing pauses.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 
@@ -18,12 +19,14 @@ from azure.servicebus.exceptions import OperationTimeoutError, ServiceBusError
 from localcloud.functions.config import ServiceBusConfig
 from localcloud.functions.index import Function, SessionTrigger
 from localcloud.functions.invoke import Invoker
+from localcloud.functions.logs import HOST
 from localcloud.functions.outage import Outage
 from localcloud.functions.session import SessionRun
 
-_ACCEPTING = 2
-"""How many slots of a function wait for a session at one time: an idle one costs a connection."""
-_ACCEPT_SECONDS = 20.0
+log = logging.getLogger(HOST)
+
+_AFTER_SURPRISE = 1.0
+"""Seconds to wait after an error that the client is not known to make."""
 
 
 class SessionListener:
@@ -35,9 +38,8 @@ class SessionListener:
         self._function, self._trigger, self._invoker = function, function.trigger, invoker
         self._config = config
         self._stop = threading.Event()
-        self._accepting = threading.Semaphore(_ACCEPTING)
         self._outage = Outage(function.name, "Service Bus")
-        self._serving: set[threading.Thread] = set()
+        self._busy: set[threading.Thread] = set()
         self._threads = [
             threading.Thread(target=self._slot, daemon=True, name=f"session-{function.name}-{n}")
             for n in range(config.max_concurrent_sessions)
@@ -55,39 +57,63 @@ class SessionListener:
     def join(self, seconds: float) -> None:
         """Wait until every session was given back; slots that hold none are not waited for."""
         deadline = time.monotonic() + seconds
-        for thread in list(self._serving):
+        for thread in list(self._busy):
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _slot(self) -> None:
+        # The client is not closed: it holds nothing but its receivers, and those are closed one by one.
+        client = ServiceBusClient.from_connection_string(self._trigger.connection, retry_total=0)
         while not self._stop.is_set():
-            with ServiceBusClient.from_connection_string(self._trigger.connection, retry_total=0) as client:
+            try:
                 receiver = self._accept(client)
-                if receiver is None:
-                    continue
-                self._serving.add(threading.current_thread())
-                try:
-                    SessionRun(self._function, self._invoker, self._config, receiver).serve(self._stop)
-                except ServiceBusError as error:
-                    self._stop.wait(self._outage.begin(error))
-                finally:
-                    receiver.close()
-                    self._serving.discard(threading.current_thread())
+                if receiver is not None:
+                    self._serve(receiver)
+            except Exception:
+                log.exception("the Service Bus client failed", extra={"function": self._function.name})
+                self._stop.wait(_AFTER_SURPRISE)
 
     def _accept(self, client: ServiceBusClient) -> ServiceBusReceiver | None:
         """Wait for a session that has messages and lock it; None: there was none, or no Service Bus."""
-        with self._accepting:
-            if self._stop.is_set():
-                return None
-            receiver = client.get_queue_receiver(
-                self._trigger.queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=_ACCEPT_SECONDS
-            )
-            try:
-                receiver.__enter__()
-            except OperationTimeoutError:
-                self._outage.over()
-                return None
-            except ServiceBusError as error:
-                self._stop.wait(self._outage.begin(error))
-                return None
+        receiver = client.get_queue_receiver(
+            self._trigger.queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=self._config.accept_seconds
+        )
+        try:
+            receiver.__enter__()
+        except OperationTimeoutError:
             self._outage.over()
-            return receiver
+            self._close(receiver)
+            return None
+        except ServiceBusError as error:
+            self._close(receiver)
+            self._pause(error)
+            return None
+        self._outage.over()
+        return receiver
+
+    def _serve(self, receiver: ServiceBusReceiver) -> None:
+        self._busy.add(threading.current_thread())
+        try:
+            SessionRun(self._function, self._invoker, self._config, receiver).serve(self._stop)
+        except ServiceBusError as error:
+            self._pause(error)
+        finally:
+            self._close(receiver)
+            self._busy.discard(threading.current_thread())
+
+    def _pause(self, error: ServiceBusError) -> None:
+        if not self._stop.is_set():
+            self._stop.wait(self._outage.begin(error))
+
+    def _close(self, receiver: ServiceBusReceiver) -> None:
+        """Give the session back, in the background: the client takes up to a second to tidy up."""
+        thread = threading.Thread(target=self._tidy, args=(receiver,), name=f"close-{self._function.name}")
+        self._busy.add(thread)
+        thread.start()
+
+    def _tidy(self, receiver: ServiceBusReceiver) -> None:
+        try:
+            receiver.close()
+        except Exception:
+            log.debug("a broken connection could not be closed", exc_info=True)
+        finally:
+            self._busy.discard(threading.current_thread())

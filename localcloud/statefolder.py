@@ -1,0 +1,58 @@
+"""The folder in which one local cloud keeps everything it writes; made fresh at every start.
+
+Its marker file shows that the folder is ours, so that no other folder is ever emptied, and carries the
+lock of the cloud that uses it; the system gives the lock back when that cloud ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+MARKER = ".roadstead-local-cloud"
+
+
+class StateFolderError(Exception):
+    """The folder cannot be used; the message says why and what to do."""
+
+
+class StateFolder:
+    """Takes the folder for this process and empties it; ``close`` lets go of it and leaves its content."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        _check_ours(self.path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._marker = (self.path / MARKER).open("a+")
+        try:
+            fcntl.flock(self._marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._marker.seek(0)
+            owner = self._marker.read().strip() or "unknown"
+            self._marker.close()
+            raise StateFolderError(
+                f"a local cloud (process {owner}) is running in {self.path}; stop it, or use another --state"
+            ) from None
+        self._marker.truncate(0)
+        self._marker.write(f"{os.getpid()}\n")
+        self._marker.flush()
+        for entry in self.path.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != MARKER:
+                entry.unlink()
+
+    def close(self) -> None:
+        """Let another cloud use the folder."""
+        self._marker.close()
+
+
+def _check_ours(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise StateFolderError(f"{path} is not a folder; choose another --state")
+    if path.is_dir() and any(path.iterdir()) and not (path / MARKER).is_file():
+        raise StateFolderError(
+            f"{path} was not made by a local cloud and is not empty; it is left alone. Choose another --state"
+        )
