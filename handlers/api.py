@@ -18,13 +18,13 @@ def blueprint(ports: Ports) -> func.Blueprint:
 
     @bp.function_name("clusters")
     @bp.route("clusters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def clusters(request: func.HttpRequest) -> func.HttpResponse:
+    def clusters(req: func.HttpRequest) -> func.HttpResponse:
         return json_reply(200, views.fleet_view(ports))
 
     @bp.function_name("cluster")
     @bp.route("clusters/{name}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def cluster(request: func.HttpRequest) -> func.HttpResponse:
-        name = request.route_params["name"]
+    def cluster(req: func.HttpRequest) -> func.HttpResponse:
+        name = req.route_params["name"]
         view = views.cluster_detail(name, ports)
         if view is None:
             return json_reply(
@@ -34,8 +34,8 @@ def blueprint(ports: Ports) -> func.Blueprint:
 
     @bp.function_name("plan")
     @bp.route("plans/{commit}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def plan(request: func.HttpRequest) -> func.HttpResponse:
-        commit = request.route_params["commit"]
+    def plan(req: func.HttpRequest) -> func.HttpResponse:
+        commit = req.route_params["commit"]
         view = views.plan_view(commit, ports)
         if view is None:
             return json_reply(404, {"error": f"the commit {commit[:40]} was not planned (give the full id)"})

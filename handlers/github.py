@@ -18,10 +18,10 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
 
     @bp.function_name("github")
     @bp.route("github", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-    def github(request: func.HttpRequest) -> func.HttpResponse:
+    def github(req: func.HttpRequest) -> func.HttpResponse:
         delivery = read_delivery(
-            request.headers,
-            request.get_body(),
+            req.headers,
+            req.get_body(),
             secrets=secrets,
             repository=ports.config.repository,
             branch=ports.config.branch,

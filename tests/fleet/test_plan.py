@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired, DesiredFleet, digest_of
-from shared.fleet.manifests import ClusterSpec, DeleteBudget, Guards
+from shared.fleet.manifests import ClusterSpec, Guards
 from shared.fleet.plan import Action, Change, Plan, differences, make_plan
 from shared.fleet.problems import Problem
 
@@ -49,7 +49,7 @@ def fleet(*clusters: Desired, budget: int = 1, invalid: tuple[str, ...] = ()) ->
         {cluster.name: cluster for cluster in clusters},
         dict.fromkeys(invalid, (problem,)),
         (problem,) if invalid else (),
-        Guards(deleteBudget=DeleteBudget(count=budget)),
+        Guards.model_validate({"deleteBudget": {"count": budget}}),
     )
 
 

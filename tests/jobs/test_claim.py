@@ -1,0 +1,87 @@
+"""What a message may do, decided by the row alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shared.jobs.claim import Decision, NotYet, Resend, Run, Superseded, claim, overdue
+from shared.jobs.messages import JobMessage, continuation_id, job_message
+from shared.jobs.row import Claim, ClusterRow, accept_change, accept_delete
+from tests.fleet.test_plan import desired
+from tests.jobs.rows import NOW, later, row
+
+
+def decide(current: ClusterRow | None, message: JobMessage) -> Decision:
+    return claim(current, message, now=NOW, owner="me", seconds=60)
+
+
+def test_the_message_that_the_row_waits_for_runs_and_claims_the_row() -> None:
+    decision = decide(row(), job_message(row()))
+    assert isinstance(decision, Run)
+    assert decision.row.job.claim == Claim("me", later(60))
+    assert decision.row.etag == "v1"
+
+
+def test_a_late_message_makes_the_row_send_its_own_continuation() -> None:
+    assert isinstance(decide(row(sequence=5), job_message(row(sequence=3))), Resend)
+
+
+def test_a_message_of_an_older_generation_is_superseded_by_the_rows_own() -> None:
+    newer = accept_change(row(), desired("one", count=2), commit="d" * 40, now=NOW)
+    assert isinstance(decide(newer, job_message(row())), Resend)
+
+
+def test_a_message_of_an_earlier_cluster_of_the_same_name_does_nothing() -> None:
+    assert isinstance(decide(replace(row(), uid="other"), job_message(row())), Superseded)
+
+
+def test_a_message_to_a_forgotten_cluster_does_nothing() -> None:
+    assert isinstance(decide(None, job_message(row())), Superseded)
+
+
+def test_a_message_to_a_job_that_has_ended_does_nothing() -> None:
+    assert isinstance(decide(row(active=False), job_message(row())), Superseded)
+
+
+def test_a_message_that_comes_early_waits_for_its_time() -> None:
+    decision = decide(row(next_at=later(30)), job_message(row()))
+    assert isinstance(decision, NotYet)
+    assert decision.at == later(30)
+
+
+def test_a_claimed_row_is_left_to_its_claimant_until_the_claim_ends() -> None:
+    held = row(claim=Claim("other", later(20)))
+    decision = decide(held, job_message(held))
+    assert isinstance(decision, NotYet)
+    assert decision.at == later(20)
+    ended = row(claim=Claim("other", NOW))
+    assert isinstance(decide(ended, job_message(ended)), Run)
+
+
+def test_a_tombstone_outlives_every_message_of_the_life_before() -> None:
+    dead = accept_delete(row(sequence=7), commit="d" * 40, now=NOW)
+    for sequence in range(10):
+        decision = decide(dead, job_message(row(sequence=sequence)))
+        assert isinstance(decision, Resend)
+
+
+@pytest.mark.parametrize(
+    ("current", "late"),
+    [
+        (row(next_at=later(-61)), True),
+        (row(next_at=later(-59)), False),
+        (row(next_at=later(-61), claim=Claim("other", later(-1))), False),
+        (row(next_at=later(-61), active=False), False),
+    ],
+)
+def test_a_continuation_is_overdue_after_its_grace(current: ClusterRow, *, late: bool) -> None:
+    assert overdue(current, now=NOW, grace=60) is late
+
+
+def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> None:
+    assert continuation_id(row()) == continuation_id(row()) == "one:0badcafe:1:1"
+    assert continuation_id(row(), NOW) == f"one:0badcafe:1:1@{int(NOW.timestamp())}"
+    longest = replace(row(sequence=10**9), name="x" * 63, generation=10**9)
+    assert len(continuation_id(longest, NOW)) <= 128

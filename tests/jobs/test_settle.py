@@ -1,0 +1,156 @@
+"""How an outcome becomes the next row, and what is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.jobs import errors
+from shared.jobs.errors import Conflict, QuotaExceeded, ReconcileError, Throttled, Unavailable, from_http
+from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
+from shared.jobs.recipes import STEPS, Recipe, Step, deadline
+from shared.jobs.retry import wait_before_retry
+from shared.jobs.row import Claim, Phase, accept_change, from_json, to_json
+from shared.jobs.settle import events_between, release, settle
+from tests.fleet.test_plan import desired
+from tests.jobs.rows import NOW, later, row
+
+
+def test_done_goes_on_to_the_next_step_at_once() -> None:
+    after = settle(row(reason="waited", attempts=3), Done("made it"), now=later(5), jitter=0)
+    assert (after.job.step, after.job.sequence, after.job.next_at) == (Step.CLUSTER, 2, later(5))
+    assert (after.job.reason, after.job.attempts, after.job.claim) == ("", 0, None)
+    condition = after.condition("ResourceGroupReady")
+    assert condition is not None
+    assert (condition.status, condition.message) == (True, "made it")
+
+
+def test_the_last_done_is_ready_and_observed() -> None:
+    after = settle(row(step=Step.VERIFY), Done(), now=NOW, jitter=0)
+    assert (after.phase, after.observed_generation, after.job.active) == (Phase.READY, 1, False)
+
+
+def test_waiting_keeps_the_step_and_says_why_and_until_when() -> None:
+    after = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=NOW, jitter=0)
+    assert (after.job.step, after.job.reason, after.job.next_at) == (
+        Step.CLUSTER,
+        "Azure is creating",
+        later(20),
+    )
+
+
+def test_a_wait_over_the_deadline_is_stalled_but_looked_after() -> None:
+    late = later(deadline(Step.CLUSTER) + 1)
+    after = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=late, jitter=0)
+    assert (after.phase, after.job.active) == (Phase.STALLED, True)
+    assert (after.job.next_at - late).total_seconds() == 300
+    assert settle(after, Done(), now=late, jitter=0).phase is Phase.PROVISIONING
+
+
+def test_a_retry_waits_longer_each_time_and_keeps_when_it_began() -> None:
+    first = settle(row(), Retry(Unavailable("down")), now=NOW, jitter=1)
+    second = settle(first, Retry(Unavailable("down")), now=later(10), jitter=1)
+    assert (first.job.next_at, second.job.next_at) == (later(5), later(20))
+    assert second.job.attempts == 2
+    assert second.job.failure is not None
+    assert second.job.failure.since == NOW
+
+
+def test_retry_after_wins_over_the_backoff() -> None:
+    after = settle(row(), Retry(Throttled("slow down", retry_after=77)), now=NOW, jitter=0.3)
+    assert after.job.next_at == later(77)
+
+
+def test_used_up_retries_fail_with_class_and_attempts() -> None:
+    current = row()
+    for _ in range(15):
+        current = settle(current, Retry(Unavailable("down", request_id="r1")), now=NOW, jitter=0)
+    assert (current.phase, current.job.active, current.job.attempts) == (Phase.FAILED, False, 15)
+    assert current.job.failure is not None
+    assert (current.job.failure.kind, current.job.failure.request_id) == ("Unavailable", "r1")
+
+
+def test_a_conflict_defers_for_ever_and_never_fails() -> None:
+    assert wait_before_retry(Conflict("busy"), 10_000, 0.5) is not None
+
+
+def test_a_terminal_error_fails_at_once() -> None:
+    after = settle(row(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0)
+    assert (after.phase, after.job.active, after.job.reason) == (
+        Phase.FAILED,
+        False,
+        "QuotaExceeded: no vCPUs",
+    )
+    ready = after.condition("Ready")
+    assert ready is not None
+    assert not ready.status
+
+
+def test_a_claim_is_released_only_by_its_owner() -> None:
+    newer = accept_change(row(claim=Claim("me", later(60))), desired("one"), commit="d", now=NOW)
+    assert newer.job.claim == Claim("me", later(60))
+    released = release(newer, "me")
+    assert released is not None
+    assert released.job.claim is None
+    assert release(newer, "other") is None
+
+
+OUTCOMES: st.SearchStrategy[Outcome] = st.one_of(
+    st.builds(Done, st.text(max_size=5)),
+    st.builds(Wait, st.floats(0, 100), st.text(max_size=5)),
+    st.sampled_from([Retry(Unavailable("x")), Retry(Conflict("y")), Fail(QuotaExceeded("z"))]),
+)
+
+
+@given(st.lists(OUTCOMES, max_size=30), st.floats(0, 1))
+def test_any_outcomes_keep_the_row_sound(outcomes: list[Outcome], jitter: float) -> None:
+    current = row()
+    for number, outcome in enumerate(outcomes):
+        if not current.job.active:
+            break
+        after = settle(current, outcome, now=later(number), jitter=jitter)
+        assert after.job.sequence == current.job.sequence + 1
+        assert after.job.step in STEPS[Recipe.PROVISION]
+        assert after.observed_generation <= after.generation
+        assert after.job.active == (after.phase not in (Phase.READY, Phase.FAILED))
+        assert from_json(to_json(after), "e") == after
+        assert all(event.sequence == after.job.sequence for event in events_between(current, after, outcome))
+        current = after
+
+
+def test_the_same_wait_seen_again_is_not_told_again() -> None:
+    first = settle(row(), Wait(5, "busy"), now=NOW, jitter=0)
+    second = settle(first, Wait(5, "busy"), now=later(5), jitter=0)
+    assert [e.message for e in events_between(row(), first, Wait(5, "busy"))] == ["busy"]
+    assert list(events_between(first, second, Wait(5, "busy"))) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (429, "", errors.Throttled),
+        (500, "", errors.Unavailable),
+        (408, "", errors.Unavailable),
+        (409, "OperationNotAllowed", errors.Conflict),
+        (412, "", errors.Conflict),
+        (409, "MissingSubscriptionRegistration", errors.InvalidManifest),
+        (400, "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
+        (409, "SkuNotAvailable", errors.QuotaExceeded),
+        (400, "PropertyChangeNotAllowed", errors.Immutable),
+        (400, "BadRequest", errors.InvalidManifest),
+        (401, "", errors.Unauthenticated),
+        (403, "", errors.Unauthorized),
+        (404, "", errors.Dependency),
+    ],
+)
+def test_every_answer_has_its_class(status: int, code: str, kind: type[ReconcileError]) -> None:
+    error = from_http(status, code, "words", request_id="r")
+    assert type(error) is kind
+    assert (str(error), error.code, error.request_id) == ("words", code, "r")
+
+
+def test_an_etag_is_not_part_of_what_a_row_is() -> None:
+    assert replace(row(), etag="v2") == row()
