@@ -1,0 +1,108 @@
+// The function app on a Flex Consumption plan. It reads storage, queues, secrets and telemetry with its
+// identity: no setting holds a key. The runtime and its version are not app settings on this plan.
+@description('The name of the app.')
+@maxLength(60)
+param name string
+
+@description('The region.')
+param location string
+
+@description('Tags for every resource.')
+param tags object
+
+@description('The user-assigned identity of the app.')
+param identityName string
+
+@description('The Application Insights component.')
+param componentName string
+
+@description('The storage account of the host.')
+param storageName string
+
+@description('The URL of the blob container with the deployed code.')
+param deploymentContainer string
+
+@description('Instances kept warm for HTTP.')
+param alwaysReady int
+
+@description('The most instances that may run at one time.')
+param maximumInstances int
+
+@description('The settings that Roadstead reads.')
+param settings object
+
+resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' existing = {
+  name: identityName
+}
+
+resource component 'Microsoft.Insights/components@2020-02-02' existing = {
+  name: componentName
+}
+
+resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
+  name: 'plan-${name}'
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: { reserved: true }
+}
+
+resource app 'Microsoft.Web/sites@2024-04-01' = {
+  name: name
+  location: location
+  tags: tags
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: { '${identity.id}': {} }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    keyVaultReferenceIdentity: identity.id
+    siteConfig: { minTlsVersion: '1.2' }
+    functionAppConfig: {
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: deploymentContainer
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identity.id
+          }
+        }
+      }
+      scaleAndConcurrency: {
+        alwaysReady: alwaysReady == 0 ? [] : [{ name: 'http', instanceCount: alwaysReady }]
+        instanceMemoryMB: 2048
+        maximumInstanceCount: maximumInstances
+      }
+      runtime: {
+        name: 'python'
+        version: '3.11'
+      }
+    }
+  }
+}
+
+resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
+  parent: app
+  name: 'appsettings'
+  properties: union(settings, {
+    AZURE_CLIENT_ID: identity.properties.clientId
+    AzureWebJobsStorage__accountName: storageName
+    AzureWebJobsStorage__credential: 'managedidentity'
+    AzureWebJobsStorage__clientId: identity.properties.clientId
+    ServiceBus__credential: 'managedidentity'
+    ServiceBus__clientId: identity.properties.clientId
+    APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
+    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identity.properties.clientId};Authorization=AAD'
+  })
+}
+
+output name string = app.name
+output hostName string = app.properties.defaultHostName

@@ -1,0 +1,209 @@
+// Everything that one Roadstead fleet needs in Azure: one deployment at the scope of a subscription.
+// The function app lives in its own resource group; each target subscription gets one role assignment.
+targetScope = 'subscription'
+
+@description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
+@minLength(1)
+@maxLength(63)
+param fleet string
+
+@description('The region of the function app and its data. The clusters may be anywhere.')
+param location string = deployment().location
+
+@description('The resource group to create for the function app.')
+param resourceGroupName string = 'roadstead-${fleet}'
+
+@description('The ids of the subscriptions that hold the clusters. Whoever deploys must be allowed to assign roles there.')
+param targetSubscriptions array = [subscription().subscriptionId]
+
+@description('Also make the app a Kubernetes administrator of clusters that take Entra identities only (no local accounts).')
+param grantKubernetesAdmin bool = false
+
+@description('The fleet repository, as owner/name.')
+param githubRepository string
+
+@description('The branch that is the desired state.')
+param githubBranch string = 'main'
+
+@description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
+param githubApiUrl string = 'https://api.github.com'
+
+@description('A fine-grained token: contents read, commit statuses write. Leave empty for a GitHub App.')
+@secure()
+param githubToken string = ''
+
+@description('The id of a GitHub App; empty when a token is used.')
+param githubAppId string = ''
+
+@description('The private key of the GitHub App, PEM.')
+@secure()
+param githubAppPrivateKey string = ''
+
+@description('The number of the installation of the GitHub App on the fleet repository.')
+param githubAppInstallationId string = ''
+
+@description('The secret that GitHub signs webhooks with.')
+@secure()
+@minLength(20)
+param githubWebhookSecret string
+
+@description('The secret before the current one, while it is being changed; else empty.')
+@secure()
+param githubWebhookSecretPrevious string = ''
+
+@description('The user name with which Flux in the clusters reads the fleet repository.')
+param fluxGitUsername string = 'git'
+
+@description('The password or token with which Flux reads the fleet repository; empty for a public one.')
+@secure()
+param fluxGitPassword string = ''
+
+@description('When to look for a commit whose webhook was lost: six-field NCRONTAB, UTC.')
+param planSchedule string = '0 */5 * * * *'
+
+@description('When to look for jobs whose next message is overdue: six-field NCRONTAB, UTC.')
+param resendSchedule string = '30 * * * * *'
+
+@description('Instances that are kept warm for webhooks. GitHub waits 10 seconds and does not try again; 0 saves money and leaves a lost webhook to the timer.')
+@minValue(0)
+@maxValue(10)
+param alwaysReady int = 1
+
+@description('The most instances that may run at one time.')
+@minValue(40)
+@maxValue(1000)
+param maximumInstances int = 40
+
+@description('Tags for every resource.')
+param tags object = {}
+
+var allTags = union(tags, { 'roadstead-fleet': fleet })
+// A reference to a secret that is not there would reach the app as if its own text were the secret: none is
+// made then.
+var secret = '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName='
+var unique = uniqueString(subscription().id, resourceGroupName, fleet)
+
+resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
+  name: resourceGroupName
+  location: location
+  tags: allTags
+}
+
+module identity 'identity.bicep' = {
+  scope: group
+  name: 'identity'
+  params: {
+    name: 'id-roadstead-${fleet}'
+    location: location
+    tags: allTags
+  }
+}
+
+module monitoring 'monitoring.bicep' = {
+  scope: group
+  name: 'monitoring'
+  params: {
+    unique: unique
+    location: location
+    tags: allTags
+    principalId: identity.outputs.principalId
+  }
+}
+
+module storage 'storage.bicep' = {
+  scope: group
+  name: 'storage'
+  params: {
+    name: 'st${unique}'
+    location: location
+    tags: allTags
+    principalId: identity.outputs.principalId
+  }
+}
+
+module serviceBus 'servicebus.bicep' = {
+  scope: group
+  name: 'servicebus'
+  params: {
+    name: 'sb-roadstead-${unique}'
+    location: location
+    tags: allTags
+    principalId: identity.outputs.principalId
+  }
+}
+
+module vault 'vault.bicep' = {
+  scope: group
+  name: 'vault'
+  params: {
+    name: 'kv-${unique}'
+    location: location
+    tags: allTags
+    principalId: identity.outputs.principalId
+    githubToken: githubToken
+    githubAppPrivateKey: githubAppPrivateKey
+    githubWebhookSecret: githubWebhookSecret
+    githubWebhookSecretPrevious: githubWebhookSecretPrevious
+    fluxGitPassword: fluxGitPassword
+  }
+}
+
+module function 'function.bicep' = {
+  scope: group
+  name: 'function'
+  params: {
+    name: '${take('roadstead-${fleet}', 45)}-${take(unique, 6)}'
+    location: location
+    tags: allTags
+    identityName: identity.outputs.name
+    componentName: monitoring.outputs.componentName
+    storageName: storage.outputs.name
+    deploymentContainer: storage.outputs.deploymentContainer
+    alwaysReady: alwaysReady
+    maximumInstances: maximumInstances
+    settings: {
+      ROADSTEAD_FLEET: fleet
+      GITHUB_API_URL: githubApiUrl
+      GITHUB_REPOSITORY: githubRepository
+      GITHUB_BRANCH: githubBranch
+      GITHUB_TOKEN: empty(githubToken) ? '' : '${secret}github-token)'
+      GITHUB_APP_ID: githubAppId
+      GITHUB_APP_PRIVATE_KEY: empty(githubAppPrivateKey) ? '' : '${secret}github-app-private-key)'
+      GITHUB_APP_INSTALLATION_ID: githubAppInstallationId
+      GITHUB_WEBHOOK_SECRET: '${secret}github-webhook-secret)'
+      GITHUB_WEBHOOK_SECRET_PREVIOUS: empty(githubWebhookSecretPrevious) ? '' : '${secret}github-webhook-secret-previous)'
+      FLUX_GIT_USERNAME: fluxGitUsername
+      FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
+      ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
+      TABLES_ENDPOINT: storage.outputs.tablesEndpoint
+      PLAN_SCHEDULE: planSchedule
+      RESEND_SCHEDULE: resendSchedule
+    }
+  }
+}
+
+module access 'access.bicep' = [
+  for target in targetSubscriptions: {
+    scope: subscription(target)
+    name: 'roadstead-access-${unique}'
+    params: {
+      principalId: identity.outputs.principalId
+      grantKubernetesAdmin: grantKubernetesAdmin
+    }
+  }
+]
+
+@description('The resource group of the function app.')
+output resourceGroupName string = group.name
+
+@description('The function app, to publish the code to.')
+output functionAppName string = function.outputs.name
+
+@description('The payload URL of the webhook at GitHub; its content type is application/json.')
+output webhookUrl string = 'https://${function.outputs.hostName}/api/github'
+
+@description('The identity of the app, for role assignments of your own.')
+output principalId string = identity.outputs.principalId
+
+@description('The Key Vault that holds the secrets.')
+output keyVaultName string = vault.outputs.name

@@ -1,0 +1,54 @@
+// Logs and traces: Application Insights on a Log Analytics workspace. Only identities may write to it.
+@description('What makes the names unique.')
+param unique string
+
+@description('The region.')
+param location string
+
+@description('Tags for every resource.')
+param tags object
+
+@description('The identity of the function app.')
+param principalId string
+
+@description('Days to keep logs.')
+param retentionDays int = 30
+
+var monitoringMetricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'
+
+resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
+  name: 'log-roadstead-${unique}'
+  location: location
+  tags: tags
+  properties: {
+    sku: { name: 'PerGB2018' }
+    retentionInDays: retentionDays
+  }
+}
+
+resource component 'Microsoft.Insights/components@2020-02-02' = {
+  name: 'appi-roadstead-${unique}'
+  location: location
+  tags: tags
+  kind: 'web'
+  properties: {
+    Application_Type: 'web'
+    WorkspaceResourceId: workspace.id
+    DisableLocalAuth: true
+  }
+}
+
+resource publisher 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  scope: component
+  name: guid(component.id, principalId, monitoringMetricsPublisher)
+  properties: {
+    principalId: principalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      monitoringMetricsPublisher
+    )
+  }
+}
+
+output componentName string = component.name

@@ -1,0 +1,159 @@
+"""The Bicep templates: they parse, and they hold what the engine and the settings rely on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from shared.adapters import tables
+from shared.settings import Settings
+from tests.bicep import Template
+
+ROOT = Path(__file__).parent.parent
+INFRA = ROOT / "infra"
+TEMPLATES = {path.name: Template(path) for path in sorted(INFRA.glob("**/*.bicep"))}
+
+LOCAL_ONLY = {
+    "AzureWebJobsStorage": "a connection string; the app uses AzureWebJobsStorage__accountName",
+    "ServiceBus": "a connection string; the app uses ServiceBus__fullyQualifiedNamespace",
+    "TABLES_CONNECTION_STRING": "a connection string; the app uses TABLES_ENDPOINT",
+    "FUNCTIONS_WORKER_RUNTIME": "not a setting on Flex Consumption: the plan's configuration names it",
+    "PUBLIC_URL": "Functions sets WEBSITE_HOSTNAME",
+    "IDENTITY_ENDPOINT": "Functions sets it",
+    "IDENTITY_HEADER": "Functions sets it",
+    "AZURE_RESOURCE_MANAGER_URL": "the default is Azure",
+    "REQUESTS_CA_BUNDLE": "Azure's certificates are publicly trusted",
+    "CLAIM_SECONDS": "the default is for Azure",
+    "POLL_SECONDS": "the default is for Azure",
+}
+
+
+def app_settings() -> dict[str, Any]:
+    given: dict[str, Any] = TEMPLATES["main.bicep"].of("module")["function"].value["params"]["settings"]
+    own = re.findall(r"^    (\w+): ", _app_settings_text(), re.MULTILINE)
+    return {**given, **dict.fromkeys(own, "set in function.bicep")}
+
+
+def _app_settings_text() -> str:
+    text: str = TEMPLATES["function.bicep"].resource("Microsoft.Web/sites/config").value["properties"]
+    return text
+
+
+def test_every_template_parses() -> None:
+    assert "main.bicep" in TEMPLATES
+    assert [problem for template in TEMPLATES.values() for problem in template.broken] == []
+
+
+def test_the_queues_are_what_the_engine_relies_on() -> None:
+    queues = TEMPLATES["servicebus.bicep"].resource("Microsoft.ServiceBus/namespaces/queues")
+    assert queues.loop == ["plans", "jobs"]
+    expected = {
+        "requiresSession": True,
+        "lockDuration": "PT1M",
+        "maxDeliveryCount": 10,
+        "requiresDuplicateDetection": True,
+        "duplicateDetectionHistoryTimeWindow": "PT10M",
+        "deadLetteringOnMessageExpiration": True,
+    }
+    assert expected.items() <= queues.value["properties"].items()
+    namespace = TEMPLATES["servicebus.bicep"].resource("Microsoft.ServiceBus/namespaces")
+    assert namespace.value["sku"]["name"] == "Standard"  # Basic has neither sessions nor duplicate detection
+
+
+def test_the_tables_are_those_that_the_adapter_uses() -> None:
+    declared = set(TEMPLATES["storage.bicep"].of("var")["tables"].value)
+    assert declared == {tables.CLUSTERS, tables.EVENTS, tables.PLANS, tables.DELIVERIES, tables.FLEETS}
+
+
+def test_the_function_app_runs_the_python_that_the_project_is_written_for() -> None:
+    app = TEMPLATES["function.bicep"].resource("Microsoft.Web/sites").value["properties"]
+    assert app["functionAppConfig"]["runtime"] == {"name": "python", "version": "3.11"}
+    assert app["httpsOnly"] is True
+    plan = TEMPLATES["function.bicep"].resource("Microsoft.Web/serverfarms").value
+    assert plan["sku"] == {"name": "FC1", "tier": "FlexConsumption"}
+
+
+def test_every_local_setting_is_set_in_azure_or_known_to_be_local_only() -> None:
+    local = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+    settings = app_settings()
+    assert set(local) - set(settings) - set(LOCAL_ONLY) == set()
+    assert set(settings) & set(LOCAL_ONLY) == set()
+
+
+def test_every_setting_that_the_app_reads_is_set_in_azure_or_known_to_be_local_only() -> None:
+    known = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
+    assert set(Settings.model_fields) <= known
+
+
+def test_the_identity_is_used_wherever_the_local_settings_hold_a_connection_string() -> None:
+    identity = {"AZURE_CLIENT_ID", "TABLES_ENDPOINT", "AzureWebJobsStorage__accountName"}
+    for connection in ("AzureWebJobsStorage", "ServiceBus"):
+        identity |= {f"{connection}__credential", f"{connection}__clientId"}
+    assert identity | {"ServiceBus__fullyQualifiedNamespace"} <= set(app_settings())
+
+
+def test_no_key_of_an_account_or_namespace_is_used_anywhere() -> None:
+    for name, template in TEMPLATES.items():
+        assert not re.search(r"\blist(Keys|Secrets|AccountSas|ServiceSas)?\s*\(", template.text, re.I), name
+    storage = TEMPLATES["storage.bicep"].resource("Microsoft.Storage/storageAccounts")
+    assert storage.value["properties"]["allowSharedKeyAccess"] is False
+    namespace = TEMPLATES["servicebus.bicep"].resource("Microsoft.ServiceBus/namespaces")
+    assert namespace.value["properties"]["disableLocalAuth"] is True
+    component = TEMPLATES["monitoring.bicep"].resource("Microsoft.Insights/components")
+    assert component.value["properties"]["DisableLocalAuth"] is True
+
+
+def test_every_secret_is_a_secure_parameter_and_reaches_the_app_only_through_the_vault() -> None:
+    settings = app_settings()
+    for name in ("GITHUB_TOKEN", "GITHUB_APP_PRIVATE_KEY", "GITHUB_WEBHOOK_SECRET", "FLUX_GIT_PASSWORD"):
+        assert "'${secret}" in settings[name] or settings[name].startswith("${secret}"), name
+    written = {
+        f"${{secret}}{secret.value['name']})"
+        for secret in TEMPLATES["vault.bicep"].of("resource").values()
+        if secret.type.startswith("Microsoft.KeyVault/vaults/secrets@")
+    }
+    used = {found for value in settings.values() for found in re.findall(r"\$\{secret\}[\w-]+\)", value)}
+    assert used == written
+    for template in TEMPLATES.values():
+        for name, parameter in template.of("param").items():
+            if re.search(r"token|secret|password|privatekey", name, re.I):
+                assert "@secure()" in parameter.decorators, name
+
+
+def test_no_output_shows_a_secret() -> None:
+    for name, template in TEMPLATES.items():
+        secure = [p.name for p in template.of("param").values() if "@secure()" in p.decorators]
+        for output in template.of("output").values():
+            words = set(re.findall(r"\w+", str(output.value)))
+            assert not words & set(secure), (name, output.name)
+            assert "ConnectionString" not in str(output.value), (name, output.name)
+
+
+def test_every_parameter_is_described() -> None:
+    for file, template in TEMPLATES.items():
+        for name, parameter in template.of("param").items():
+            assert any(d.startswith("@description('") for d in parameter.decorators), (file, name)
+
+
+def test_modules_are_given_exactly_the_parameters_that_they_take() -> None:
+    for module in TEMPLATES["main.bicep"].of("module").values():
+        taken = TEMPLATES[module.type].of("param")
+        required = {name for name, parameter in taken.items() if parameter.value is None}
+        assert required <= set(module.value["params"]) <= set(taken), module.name
+
+
+def test_the_example_parameters_exist_and_none_that_is_required_is_missing() -> None:
+    text = (INFRA / "example.bicepparam").read_text()
+    given = set(re.findall(r"^param (\w+) =", text, re.MULTILINE))
+    taken = TEMPLATES["main.bicep"].of("param")
+    required = {name for name, parameter in taken.items() if parameter.value is None}
+    assert required <= given <= set(taken)
+
+
+def test_the_role_in_a_target_subscription_names_every_change_that_it_allows() -> None:
+    role = TEMPLATES["access.bicep"].resource("Microsoft.Authorization/roleDefinitions")
+    (permissions,) = role.value["properties"]["permissions"]
+    assert "Microsoft.ContainerService/managedClusters/write" in permissions["actions"]
+    assert not any("*" in allowed and not allowed.endswith("/read") for allowed in permissions["actions"])
