@@ -46,7 +46,7 @@ _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
 
 
 def table_service(
-    *, connection_string: str | None, endpoint: str | None, credential: TokenCredential
+    *, connection_string: str | None, endpoint: str | None, credential: TokenCredential | None
 ) -> TableServiceClient:
     """Return a client: from a connection string if given, else from an endpoint and our identity."""
     options: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}

@@ -1,0 +1,240 @@
+"""One suite for the State port: in memory, and in Table Storage (Azurite) through the real client."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from azure.core.exceptions import AzureError
+from azure.data.tables import TableServiceClient
+
+from localcloud.tools import azurite_command
+from localcloud.world.state import MemoryState
+from shared.adapters.tables import TablesState, table_service
+from shared.fleet.plan import Action, Change, Item, Plan
+from shared.jobs.errors import ReconcileError, Stale, Unavailable
+from shared.jobs.outcomes import Wait
+from shared.jobs.row import ClusterRow, accept_new
+from shared.jobs.settle import Event, settle
+from shared.ports import FleetRow, PlanRecord, State
+from tests.fleet.test_plan import desired
+from tests.jobs.rows import NOW, later, row
+
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+def connection_string(port: int) -> str:
+    url = f"http://127.0.0.1:{port}/devstoreaccount1"
+    return f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};TableEndpoint={url}"
+
+
+def connect(port: int) -> TableServiceClient:
+    return table_service(connection_string=connection_string(port), endpoint=None, credential=None)
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with subprocess.Popen(
+        azurite_command(port), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        deadline = time.monotonic() + 30
+        while not _answers(port):
+            assert process.poll() is None, "Azurite ended"
+            assert time.monotonic() < deadline, "Azurite does not answer"
+            time.sleep(0.05)
+        yield port
+        process.terminate()
+
+
+def _answers(port: int) -> bool:
+    with connect(port) as service:
+        try:
+            list(service.list_tables(results_per_page=1))
+        except AzureError:
+            return False
+        return True
+
+
+@pytest.fixture(params=["memory", "tables"])
+def state(request: pytest.FixtureRequest) -> Iterator[State]:
+    """A fleet that nobody else uses."""
+    if request.param == "memory":
+        yield MemoryState()
+        return
+    with connect(request.getfixturevalue("azurite")) as service:
+        yield TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+
+
+def fresh(name: str = "one") -> ClusterRow:
+    return accept_new(desired(name), uid="0badcafe", commit="c" * 40, now=NOW)
+
+
+def test_what_was_never_saved_is_not_there(state: State) -> None:
+    assert state.cluster("one") is None
+    assert list(state.clusters()) == []
+    assert list(state.active_clusters()) == []
+    assert list(state.events("one", 5)) == []
+    assert state.plan("c" * 40) is None
+    assert list(state.open_plans()) == []
+    assert state.fleet() == FleetRow()
+    assert not state.delivery_seen("d")
+
+
+def test_a_saved_row_comes_back_as_it_was(state: State) -> None:
+    waiting = settle(fresh(), Wait(20, "Azure is creating ünicode"), now=NOW, jitter=0)
+    saved = state.save(waiting)
+    found = state.cluster("one")
+    assert found == saved == waiting
+    assert found is not None
+    assert found.etag == saved.etag != ""
+
+
+def test_a_row_is_written_only_over_the_version_that_was_read(state: State) -> None:
+    first = state.save(fresh())
+    second = state.save(replace(first, commit="d" * 40))
+    with pytest.raises(Stale):
+        state.save(replace(first, commit="e" * 40))
+    found = state.cluster("one")
+    assert found is not None
+    assert (found.commit, found.etag) == ("d" * 40, second.etag)
+
+
+def test_a_new_row_is_not_written_over_another(state: State) -> None:
+    state.save(fresh())
+    with pytest.raises(Stale):
+        state.save(fresh())
+
+
+def test_a_row_that_is_gone_cannot_be_saved_again(state: State) -> None:
+    saved = state.save(fresh())
+    state.forget(saved)
+    with pytest.raises(Stale):
+        state.save(saved)
+    assert state.cluster("one") is None
+
+
+def test_only_the_version_that_was_read_is_forgotten(state: State) -> None:
+    first = state.save(fresh())
+    second = state.save(replace(first, commit="d" * 40))
+    with pytest.raises(Stale):
+        state.forget(first)
+    state.forget(second)
+    state.forget(second)
+    assert state.cluster("one") is None
+
+
+def test_rows_come_by_name_and_active_ones_by_themselves(state: State) -> None:
+    for name in ("b", "a", "c"):
+        state.save(fresh(name))
+    idle = state.cluster("b")
+    assert idle is not None
+    state.save(replace(idle, job=replace(idle.job, active=False)))
+    assert [found.name for found in state.clusters()] == ["a", "b", "c"]
+    assert [found.name for found in state.active_clusters()] == ["a", "c"]
+
+
+def test_a_row_may_be_larger_than_a_property(state: State) -> None:
+    big = fresh()
+    document = {
+        **big.document,
+        "spec": {**big.document["spec"], "tags": {f"t{n}": "v" * 250 for n in range(300)}},
+    }
+    state.save(replace(big, document=document))
+    found = state.cluster("one")
+    assert found is not None
+    assert found.document == document
+
+
+def event(sequence: int, **changes: Any) -> Event:
+    made = Event(
+        "one", "0badcafe", 1, sequence, later(sequence), False, "Waiting", f"words {sequence}", "cluster"
+    )
+    return replace(made, **changes)
+
+
+def test_events_come_newest_first_and_bounded(state: State) -> None:
+    state.append([event(n) for n in range(1, 8)])
+    assert [found.sequence for found in state.events("one", 3)] == [7, 6, 5]
+    assert state.events("one", 1)[0] == event(7)
+
+
+def test_an_event_that_is_kept_twice_is_kept_once(state: State) -> None:
+    state.append([event(1), event(2)])
+    state.append([event(2)])
+    assert len(state.events("one", 10)) == 2
+
+
+def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state: State) -> None:
+    state.append([event(1, at=NOW), event(2, at=NOW), event(3, at=NOW, cluster="one-two")])
+    assert [found.sequence for found in state.events("one", 10)] == [2, 1]
+
+
+def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
+    change = Change("spec.nodePools[system].count", "1", "2")
+    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, (change,), "why") for n in range(items))
+    return PlanRecord(Plan(commit, made, ("a problem",)), NOW)
+
+
+@pytest.mark.parametrize("items", [1, 5000])
+def test_a_plan_comes_back_as_it_was(state: State, items: int) -> None:
+    state.save_plan(plan(items=items))
+    assert state.plan("c" * 40) == plan(items=items)
+
+
+def test_only_open_plans_are_listed_newest_first(state: State) -> None:
+    for number, commit in enumerate(("a" * 40, "b" * 40, "d" * 40)):
+        state.save_plan(replace(plan(commit), at=NOW + timedelta(minutes=number)))
+    state.save_plan(replace(plan("b" * 40), open=False))
+    assert [record.plan.commit[0] for record in state.open_plans()] == ["d", "a"]
+
+
+def test_the_fleets_row_is_written_by_compare_and_swap(state: State) -> None:
+    state.save_fleet(FleetRow("a" * 40, NOW))
+    read = state.fleet()
+    assert read == FleetRow("a" * 40, NOW)
+    state.save_fleet(replace(read, commit="b" * 40, problem="words"))
+    with pytest.raises(Stale):
+        state.save_fleet(read)
+    with pytest.raises(Stale):
+        state.save_fleet(FleetRow("d" * 40, NOW))
+    assert state.fleet() == FleetRow("b" * 40, NOW, "words")
+
+
+def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
+    state.remember_delivery("2f1c/?#\\odd", NOW)
+    state.remember_delivery("2f1c/?#\\odd", NOW)
+    assert state.delivery_seen("2f1c/?#\\odd")
+    assert not state.delivery_seen("other")
+
+
+CALLS: list[Callable[[State], object]] = [
+    lambda state: state.cluster("one"),
+    lambda state: state.clusters(),
+    lambda state: state.save(row()),
+    lambda state: state.append([event(1)]),
+    lambda state: state.save_plan(plan()),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_storage_that_does_not_answer_is_unavailable(call: Callable[[State], object]) -> None:
+    with connect(1) as service, pytest.raises(Unavailable):
+        call(TablesState(service, "fleet"))
+
+
+def test_a_refused_key_is_our_error_and_does_not_show_the_key(azurite: int) -> None:
+    wrong = connection_string(azurite).replace("Eby8vdM0", "AAAAAAAA")
+    with table_service(connection_string=wrong, endpoint=None, credential=None) as service:
+        with pytest.raises(ReconcileError) as caught:
+            TablesState(service, "fleet").cluster("one")
+        assert KEY[8:] not in str(caught.value)
