@@ -36,7 +36,7 @@ def stream(world: KubernetesWorld, watch: Watch, ended: Callable[[], bool]) -> I
     """Yield events until the time is up, or ``ended`` says that nobody listens."""
     matches = selector(watch.labels, watch.fields)
     last = time.monotonic() + min(watch.seconds or _LONGEST_SECONDS, _LONGEST_SECONDS)
-    yield b"\n"  # sends the headers: clients wait for them before they wait for events
+    yield b" "  # sends the headers, for which clients wait first; before a JSON line it means nothing
     if watch.version in ("", "0"):
         objects, version = world.list(watch.kind, watch.namespace, labels=watch.labels, fields=watch.fields)
         for value in objects:

@@ -183,8 +183,9 @@ class _Connection:
             content = bytes(reply.read())
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             self._forget(self._cluster, self)
-            message = f"the API server of {self._cluster.name} does not answer: {type(error).__name__}"
-            raise Unavailable(message) from error
+            what = str(error.reason).splitlines()[0] if isinstance(error, ApiException) else ""
+            name = what or type(error).__name__
+            raise Unavailable(f"the API server of {self._cluster.name} does not answer: {name}") from error
         self._accepted = self._accepted or reply.status < 300
         return _Answer(reply.status, dict(reply.headers), _parsed(content))
 

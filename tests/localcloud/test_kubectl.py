@@ -1,0 +1,393 @@
+"""A cluster of the local cloud serves the tools people use: the Python client, and kubectl where it is found.
+
+Both drive the same scenarios with the kubeconfig that the plane writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import urllib3
+import yaml
+from kubernetes import config as kubernetes_config
+from kubernetes import dynamic as kubernetes_dynamic
+from kubernetes import watch as kubernetes_watch
+from kubernetes.client import ApiException, CoreV1Api
+from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError, NotFoundError
+
+from localcloud.servers.kubernetes import LOG_NAME, KubernetesPlane
+from localcloud.servers.kubernetes_access import common_name
+from localcloud.servers.tls import Authority
+from localcloud.world.flux import Source
+from localcloud.world.plane import Node
+from shared.fleet.ids import ClusterId
+
+COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
+TEAM_FILE = b"""
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hello, namespace: team}
+data: {colour: blue}
+"""
+SYNC = """
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 1m0s, url: "https://git.example.org/fleet.git", ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: flux-system, namespace: flux-system}
+spec:
+  interval: 10m0s
+  path: ./clusters/alpha
+  prune: true
+  sourceRef: {kind: GitRepository, name: flux-system}
+"""
+CONFIG_MAP = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "settings", "namespace": "default"},
+    "data": {"colour": "blue"},
+}
+
+
+config: Any = kubernetes_config  # the client is not typed
+dynamic: Any = kubernetes_dynamic
+watch: Any = kubernetes_watch
+
+
+class Refused(Exception):
+    """The cluster refused; the text is what the tool says."""
+
+
+class Driver(Protocol):
+    """What people do with a cluster; ``kind`` is "apiVersion Kind"."""
+
+    def names(self, kind: str, namespace: str = "") -> list[str]: ...
+    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]: ...
+    def apply(self, manifests: str) -> None: ...
+    def server_side(self, manifests: str, *, manager: str) -> None: ...
+    def table(self, kind: str, namespace: str = "") -> list[list[str]]: ...
+    def delete(self, kind: str, name: str, namespace: str = "") -> None: ...
+    def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None: ...
+
+
+class PythonDriver:
+    """The official Python client."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self.client = config.new_client_from_config(str(kubeconfig))
+        self._dynamic = dynamic.DynamicClient(self.client, cache_file=str(folder / "discovery.json"))
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _resource(self, kind: str) -> Any:
+        api_version, name = kind.split()
+        return self._dynamic.resources.get(api_version=api_version, kind=name)
+
+    def names(self, kind: str, namespace: str = "") -> list[str]:
+        found = self._resource(kind).get(namespace=namespace or None)
+        return [item.metadata.name for item in found.items]
+
+    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+        try:
+            return dict(self._resource(kind).get(name=name, namespace=namespace or None).to_dict())
+        except NotFoundError as error:
+            raise Refused(str(error.body)) from error
+
+    def apply(self, manifests: str) -> None:
+        for body in yaml.safe_load_all(manifests):
+            metadata = body["metadata"]
+            resource = self._resource(f"{body['apiVersion']} {body['kind']}")
+            where = {"name": metadata["name"], "namespace": metadata.get("namespace")}
+            try:
+                resource.create(body=body, namespace=where["namespace"])
+            except ConflictError:
+                resource.patch(body=body, content_type="application/merge-patch+json", **where)
+
+    def server_side(self, manifests: str, *, manager: str) -> None:
+        for body in yaml.safe_load_all(manifests):
+            resource = self._resource(f"{body['apiVersion']} {body['kind']}")
+            where = {"name": body["metadata"]["name"], "namespace": body["metadata"].get("namespace")}
+            try:
+                resource.server_side_apply(body=body, field_manager=manager, force_conflicts=False, **where)
+            except DynamicApiError as error:
+                raise Refused(str(error.body)) from error
+
+    def table(self, kind: str, namespace: str = "") -> list[list[str]]:
+        path = self._resource(kind).path(namespace=namespace or None)
+        url = f"{self.client.configuration.host}{path}"
+        accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+        found = json.loads(self.client.call_api("GET", url, header_params={"Accept": accept}).read())
+        shown = [n for n, column in enumerate(found["columnDefinitions"]) if not column["priority"]]
+        header = [column["name"].upper() for column in found["columnDefinitions"]]
+        rows = [[str(cell) for cell in row["cells"]] for row in found["rows"]]
+        return [[line[n] for n in shown] for line in (header, *rows)]
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        self._resource(kind).delete(name=name, namespace=namespace or None)
+
+    def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None:
+        def holds() -> bool:
+            conditions = (self.get(kind, name, namespace).get("status") or {}).get("conditions") or ()
+            return any(item["type"] == condition and item["status"] == "True" for item in conditions)
+
+        until(holds)
+
+
+class KubectlDriver:
+    """The real kubectl."""
+
+    def __init__(self, kubectl: str, kubeconfig: Path, folder: Path) -> None:
+        self._command = [kubectl, f"--kubeconfig={kubeconfig}", f"--cache-dir={folder / 'cache'}"]
+        self._environment = {**os.environ, "HOME": str(folder)}
+
+    def run(self, *arguments: str, text: str = "") -> str:
+        done = subprocess.run(
+            [*self._command, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=self._environment,
+            check=False,
+        )
+        if done.returncode:
+            raise Refused(done.stderr)
+        return done.stdout
+
+    def _on(self, kind: str, namespace: str) -> list[str]:
+        api_version, name = kind.split()
+        group, _, version = api_version.rpartition("/")
+        typed = f"{name}.{version}.{group}" if group else name
+        return [typed, *([f"--namespace={namespace}"] if namespace else [])]
+
+    def names(self, kind: str, namespace: str = "") -> list[str]:
+        found = self.run("get", *self._on(kind, namespace), "--output=name")
+        return [line.partition("/")[2] for line in found.splitlines()]
+
+    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+        found = self.run("get", *self._on(kind, namespace), name, "--output=json", "--show-managed-fields")
+        return dict(json.loads(found))
+
+    def apply(self, manifests: str) -> None:
+        self.run("apply", "--filename=-", text=manifests)
+
+    def server_side(self, manifests: str, *, manager: str) -> None:
+        self.run("apply", "--server-side", f"--field-manager={manager}", "--filename=-", text=manifests)
+
+    def table(self, kind: str, namespace: str = "") -> list[list[str]]:
+        lines = self.run("get", *self._on(kind, namespace)).splitlines()
+        return [re.split(r" {2,}", line.rstrip()) for line in lines]
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        self.run("delete", *self._on(kind, namespace), name, "--timeout=20s")
+
+    def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None:
+        self.run("wait", *self._on(kind, namespace), name, f"--for=condition={condition}", "--timeout=20s")
+
+
+def until(happens: Callable[[], bool]) -> None:
+    last = time.monotonic() + 20
+    while not happens():
+        assert time.monotonic() < last, "it did not happen"
+        time.sleep(0.05)
+
+
+@dataclass
+class Fixture:
+    """A running cluster."""
+
+    plane: KubernetesPlane
+    authority: Authority
+    cluster: ClusterId
+    kubeconfig: Path
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KubernetesPlane, Authority, Path]]:
+    folder, authority = tmp_path_factory.mktemp("plane"), Authority()
+
+    def read(_url: str, branch: str) -> Source | None:
+        return Source("1" * 40, lambda: {"clusters/alpha/team.yaml": TEAM_FILE}) if branch == "main" else None
+
+    with KubernetesPlane(
+        authority,
+        read_source=read,
+        accepts_token=lambda token: token == "a-token",
+        flux_interval=0.2,
+        log_dir=folder,
+        kubeconfig_dir=folder,
+    ) as plane:
+        yield plane, authority, folder
+
+
+@pytest.fixture
+def fixture(running: tuple[KubernetesPlane, Authority, Path]) -> Iterator[Fixture]:
+    plane, authority, folder = running
+    cluster = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")
+    labels = {"kubernetes.azure.com/mode": "system"}
+    plane.start(cluster, [Node("aks-sys-0", "sys", "1.33.4", labels)])
+    yield Fixture(plane, authority, cluster, folder / "alpha.yaml", folder)
+    plane.stop(cluster)
+
+
+_TOOLS = ["python", *(["kubectl"] if shutil.which("kubectl") else [])]
+
+
+@pytest.fixture(params=_TOOLS)
+def driver(request: pytest.FixtureRequest, fixture: Fixture, tmp_path: Path) -> Iterator[Driver]:
+    if request.param == "kubectl":
+        yield KubectlDriver(shutil.which("kubectl") or "", fixture.kubeconfig, tmp_path)
+    else:
+        client = PythonDriver(fixture.kubeconfig, tmp_path)
+        yield client
+        client.close()
+
+
+def test_namespaces_and_nodes_are_listed(driver: Driver) -> None:
+    assert {"default", "kube-system"} <= set(driver.names("v1 Namespace"))
+    assert driver.names("v1 Node") == ["aks-sys-0"]
+    driver.wait("v1 Node", "aks-sys-0", "Ready")
+
+
+def test_flux_brings_the_cluster_to_what_is_in_git(driver: Driver) -> None:
+    driver.server_side(COMPONENTS.read_text(), manager="test")
+    for name in ("gitrepositories.source", "kustomizations.kustomize"):
+        kind = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+        driver.wait(kind, f"{name}.toolkit.fluxcd.io", "Established")
+    driver.apply(SYNC)
+    sync = ("kustomize.toolkit.fluxcd.io/v1 Kustomization", "flux-system")
+    driver.wait(*sync, "Ready", "flux-system")
+    assert driver.get("v1 ConfigMap", "hello", "team")["data"] == {"colour": "blue"}
+    driver.delete(*sync, "flux-system")
+    until(lambda: "team" not in driver.names("v1 Namespace"))
+
+
+def test_applying_again_changes_nothing(driver: Driver) -> None:
+    text = yaml.safe_dump(CONFIG_MAP)
+
+    def version() -> str:
+        return str(driver.get("v1 ConfigMap", "settings", "default")["metadata"]["resourceVersion"])
+
+    driver.server_side(text, manager="one")
+    first = version()
+    driver.server_side(text, manager="one")
+    assert version() == first
+    driver.apply(text)
+    second = version()
+    driver.apply(text)
+    assert version() == second
+
+
+def test_a_conflict_of_managers_is_told(driver: Driver) -> None:
+    driver.server_side(yaml.safe_dump(CONFIG_MAP), manager="one")
+    with pytest.raises(Refused, match=r'conflict with \\*"one\\*"'):
+        driver.server_side(yaml.safe_dump({**CONFIG_MAP, "data": {"colour": "red"}}), manager="two")
+
+
+def test_what_is_deleted_is_not_found(driver: Driver) -> None:
+    driver.apply(yaml.safe_dump(CONFIG_MAP))
+    driver.delete("v1 ConfigMap", "settings", "default")
+    with pytest.raises(Refused, match="not found"):
+        driver.get("v1 ConfigMap", "settings", "default")
+
+
+def test_a_watch_streams_changes_and_gives_its_thread_back(fixture: Fixture, tmp_path: Path) -> None:
+    client = PythonDriver(fixture.kubeconfig, tmp_path)
+    seen: list[tuple[str, str]] = []
+    list_maps = CoreV1Api(client.client).list_namespaced_config_map
+
+    def follow() -> None:
+        for event in watch.Watch().stream(list_maps, "default", _request_timeout=10):
+            seen.append((event["type"], event["object"].metadata.name))
+            if event["type"] == "DELETED":
+                return
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    client.apply(yaml.safe_dump(CONFIG_MAP))
+    until(lambda: seen == [("ADDED", "settings")])
+    client.delete("v1 ConfigMap", "settings", "default")
+    follower.join(10)
+    assert seen == [("ADDED", "settings"), ("DELETED", "settings")]
+    for _ in range(8):  # twice the threads of the server: each must come back when its client hangs up
+        answer: Any = list_maps("default", watch=True, _preload_content=False)
+        answer.close()
+    assert client.names("v1 Namespace")
+    client.close()
+
+
+def _status(fixture: Fixture, *, token: str = "", common: str = "") -> int:
+    config = yaml.safe_load(fixture.plane.kubeconfig(fixture.cluster))
+    options: dict[str, Any] = {"ca_certs": str(fixture.folder / "ca.pem")}
+    fixture.authority.write(fixture.folder / "ca.pem")
+    if common:
+        certificate, key = fixture.authority.client_pair(common)
+        (fixture.folder / "cert.pem").write_bytes(certificate)
+        (fixture.folder / "key.pem").write_bytes(key)
+        options |= {"cert_file": fixture.folder / "cert.pem", "key_file": fixture.folder / "key.pem"}
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with urllib3.PoolManager(retries=False, **options) as pool:
+        url = config["clusters"][0]["cluster"]["server"]
+        return pool.request("GET", f"{url}/api/v1/nodes", headers=headers).status
+
+
+def test_only_the_clusters_own_certificate_or_an_accepted_token_gets_in(fixture: Fixture) -> None:
+    assert _status(fixture) == 401
+    assert _status(fixture, token="a-token") == 200
+    assert _status(fixture, token="another") == 401
+    assert _status(fixture, common=common_name(fixture.cluster)) == 200
+    other = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "beta")
+    assert _status(fixture, common=common_name(other)) == 401
+
+
+def test_kubeconfigs_are_private_and_requests_are_logged_without_secrets(fixture: Fixture) -> None:
+    assert fixture.kubeconfig.stat().st_mode & 0o777 == 0o600
+    _status(fixture, token="a-token")
+    lines = (fixture.folder / LOG_NAME).read_text()
+    entry = json.loads(lines.splitlines()[-1])
+    assert (entry["service"], entry["path"], entry["status"]) == ("kubernetes/alpha", "/api/v1/nodes", 200)
+    assert "a-token" not in lines
+
+
+def test_a_stopped_cluster_answers_no_longer(fixture: Fixture, tmp_path: Path) -> None:
+    client = PythonDriver(fixture.kubeconfig, tmp_path)
+    fixture.plane.stop(fixture.cluster)
+    with pytest.raises((urllib3.exceptions.HTTPError, ApiException, DynamicApiError)):
+        client.names("v1 Namespace")
+    assert not fixture.kubeconfig.exists()
+    client.close()
+
+
+def test_a_list_shows_useful_columns(driver: Driver) -> None:
+    assert driver.table("v1 Node")[0] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
+    assert driver.table("v1 Node")[1][1::3] == ["Ready", "v1.33.4"]
+    driver.server_side(COMPONENTS.read_text(), manager="test")
+    definition = "kustomizations.kustomize.toolkit.fluxcd.io"
+    driver.wait("apiextensions.k8s.io/v1 CustomResourceDefinition", definition, "Established")
+    driver.apply(SYNC)
+    kind = "kustomize.toolkit.fluxcd.io/v1 Kustomization"
+    driver.wait(kind, "flux-system", "Ready", "flux-system")
+    header, row = driver.table(kind, "flux-system")
+    assert header == ["NAME", "AGE", "READY", "STATUS"]
+    assert row[2:] == ["True", f"Applied revision: main@sha1:{'1' * 40}"]
+    assert driver.table("apps/v1 Deployment", "flux-system")[1][:2] == ["kustomize-controller", "1/1"]
