@@ -1,0 +1,138 @@
+"""The functions as the Functions host sees them: bindings, and HTTP replies."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import azure.functions as func
+import pytest
+from azure.functions.decorators.core import Trigger
+
+from handlers import api, github, queues, timers
+from localcloud.world.cloud import MemoryCloud
+from shared.ports import Ports
+from tests import fleetfiles
+from tests.pipeline.test_main_job import push
+from tests.pipeline.test_webhook import COMMIT, payload, sign
+
+
+def functions(ports: Ports) -> dict[str, Any]:
+    """Return every function by its name, as the host indexes them."""
+    app = func.FunctionApp()
+    app.register_functions(github.blueprint(ports, secrets=("new",)))
+    app.register_functions(queues.blueprint(ports))
+    app.register_functions(timers.blueprint(ports))
+    app.register_functions(api.blueprint(ports))
+    return {str(made.get_function_name()): made for made in app.get_functions()}
+
+
+def call(ports: Ports, function: str, **route: str) -> tuple[int, Any]:
+    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route)
+    reply = functions(ports)[function].get_user_function()(request)
+    return reply.status_code, json.loads(reply.get_body())
+
+
+def test_every_parameter_is_a_binding_by_name() -> None:
+    for name, made in functions(MemoryCloud().ports).items():
+        bindings = {binding.name for binding in made.get_bindings() if isinstance(binding, Trigger)}
+        assert set(inspect.signature(made.get_user_function()).parameters) == bindings, name
+
+
+def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
+    triggers = {
+        name: made.get_trigger().get_dict_repr() for name, made in functions(MemoryCloud().ports).items()
+    }
+    assert triggers["planner"]["queueName"] == "plans"
+    assert triggers["worker"]["queueName"] == "jobs"
+    assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "worker"))
+    assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
+    assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
+
+
+def test_only_the_webhook_is_open_to_everybody() -> None:
+    levels = {
+        name: made.get_trigger().get_dict_repr().get("authLevel")
+        for name, made in functions(MemoryCloud().ports).items()
+    }
+    assert {name for name, level in levels.items() if level == func.AuthLevel.ANONYMOUS} == {"github"}
+
+
+def test_a_signed_push_is_answered_with_a_receipt() -> None:
+    headers = {"x-hub-signature-256": sign(payload()), "x-github-event": "push", "x-github-delivery": "d1"}
+    request = func.HttpRequest("POST", "/api/github", body=payload(), headers=headers)
+    cloud = MemoryCloud()
+    reply = functions(cloud.ports)["github"].get_user_function()(request)
+    assert (reply.status_code, json.loads(reply.get_body())) == (
+        202,
+        {"queued": "plan", "commit": COMMIT, "delivery": "d1"},
+    )
+
+
+def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run(until=lambda: any(row.job.reason for row in cloud.state.clusters()))
+    status, body = call(cloud.ports, "clusters")
+    assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
+    waiting = next(cluster for cluster in body["clusters"] if cluster["waitingFor"])
+    assert (waiting["phase"], waiting["step"]) == ("Provisioning", "cluster")
+    assert waiting["waitingFor"] == "Azure is creating the cluster"
+    assert waiting["nextLook"] > waiting["since"]
+    assert (waiting["generation"], waiting["observedGeneration"]) == (1, 0)
+
+
+def test_a_cluster_shows_its_conditions_and_events_also_after_it_is_gone() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    status, body = call(cloud.ports, "cluster", name="one")
+    assert (status, body["phase"]) == (200, "Ready")
+    assert {c["type"]: c["status"] for c in body["conditions"]}["Ready"] == "True"
+    assert body["events"][0]["reason"] == "Ready"
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    status, body = call(cloud.ports, "cluster", name="one")
+    assert (status, body["phase"], body["events"][0]["reason"]) == (200, "Deleted", "Deleted")
+
+
+def test_what_is_not_there_is_404_with_words() -> None:
+    ports = MemoryCloud().ports
+    assert call(ports, "cluster", name="nope") == (
+        404,
+        {"error": "there is no cluster nope in the fleet example"},
+    )
+    status, body = call(ports, "plan", commit="abc")
+    assert (status, body["error"][:24]) == (404, "the commit abc was not p")
+
+
+def test_a_plan_shows_its_changes_and_progress() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=3)
+    commit = push(cloud, files)
+    cloud.run()
+    status, body = call(cloud.ports, "plan", commit=commit)
+    assert (status, body["summary"], body["progress"]["ready"]) == (200, "1 update", 1)
+    change = {"path": "spec.nodePools[system].count", "old": "1", "new": "3"}
+    assert body["items"][0]["changes"] == [change]
+    assert body["status"] == "success: 1 of 1 clusters as asked (1 update)"
+
+
+@pytest.mark.parametrize("name", ["planner", "worker"])
+@pytest.mark.parametrize("body", [b"", b"{}x", b'{"schema_version": 99}', b"[]", b'{"surprise": 1}'])
+def test_a_message_that_cannot_be_read_raises_so_that_the_queue_keeps_it(name: str, body: bytes) -> None:
+    handle: Callable[[Any], None] = functions(MemoryCloud().ports)[name].get_user_function()
+    with pytest.raises(ValueError, match="validation error"):
+        handle(func.ServiceBusMessage(body=body))
+
+
+def test_the_api_makes_no_call_but_to_the_state() -> None:
+    nothing: Any = None
+    ports = replace(MemoryCloud().ports, repository=nothing, aks=nothing, groups=nothing, kubernetes=nothing)
+    assert call(ports, "clusters")[0] == 200
