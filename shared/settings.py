@@ -99,8 +99,19 @@ def load_settings() -> Settings:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
+    _refuse_unresolved(settings)
     _refuse_gaps(settings)
     return settings
+
+
+def _refuse_unresolved(settings: Settings) -> None:
+    """Refuse Key Vault references that Azure could not resolve: their text would be a guessable secret."""
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr) and value.get_secret_value().startswith("@Microsoft.KeyVault("):
+            raise SettingsError(
+                f"{name.upper()}: the Key Vault reference is not resolved; check the app's rights"
+            )
 
 
 def _refuse_gaps(settings: Settings) -> None:

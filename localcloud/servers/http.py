@@ -53,6 +53,7 @@ class HttpServer:
         )
         if tls is not None:
             self._server.ssl_adapter = _Tls(tls)
+        self._server.expiration_interval = 0.1  # seconds until close() is noticed
         self._server.prepare()
         self.port: int = self._server.bind_addr[1]
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"

@@ -1,0 +1,121 @@
+"""``roadstead status``, run as a person runs it, against an API over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from werkzeug.wrappers import Request, Response
+
+from cli import render
+from localcloud.servers.http import HttpServer, json_response
+from localcloud.world.cloud import MemoryCloud
+from shared.pipeline import views
+from shared.ports import Ports
+from tests import fleetfiles
+from tests.pipeline.test_main_job import push
+
+
+def api(ports: Ports) -> Any:
+    """Return the API as a WSGI application; with the key "wrong" it refuses."""
+
+    @Request.application
+    def answer(request: Request) -> Response:
+        if request.headers.get("x-functions-key") == "wrong":
+            return Response("", 401)
+        if request.path == "/api/clusters":
+            return json_response(200, views.fleet_view(ports))
+        view = views.cluster_detail(request.path.rpartition("/")[2], ports)
+        return json_response(200, view) if view else json_response(404, {"error": "there is no such cluster"})
+
+    return answer
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    made = MemoryCloud()
+    made.azure.fail_next(
+        "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
+    )
+    push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))
+    made.run(until=lambda: any(row.job.step == "verify" for row in made.state.clusters()))
+    return made
+
+
+@pytest.fixture
+def server(cloud: MemoryCloud) -> Iterator[str]:
+    with HttpServer(api(cloud.ports)) as running:
+        yield running.url
+
+
+def roadstead(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("roadstead")), *arguments]
+    environment = {**os.environ, "COLUMNS": "80", **env}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+
+def test_the_fleet_as_a_table_and_as_json(server: str) -> None:
+    shown = roadstead("status", ROADSTEAD_URL=server)
+    assert shown.returncode == 0, shown.stderr
+    assert "example: 0 of 3 clusters Ready" in shown.stdout
+    assert "with-quite-a-long-name" in shown.stdout
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+    as_json = json.loads(roadstead("status", "--output", "json", "--url", server).stdout)
+    assert [cluster["name"] for cluster in as_json["clusters"]] == ["one", "three", "with-quite-a-long-name"]
+
+
+def test_one_cluster_with_its_conditions_and_events(server: str) -> None:
+    shown = roadstead("status", "three", "--url", server)
+    assert shown.returncode == 0
+    assert "Failed" in shown.stdout
+    assert "no vCPUs are left" in " ".join(shown.stdout.split())
+    assert "Events, newest first" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--key", "wrong"], "refused us; set ROADSTEAD_KEY"),
+        (["nope"], "there is no such cluster"),
+        (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
+        (["--url", "nonsense"], "ROADSTEAD_URL"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_exit_status_1(server: str, arguments: list[str], words: str) -> None:
+    shown = roadstead("status", *arguments, ROADSTEAD_URL=server)
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert words in shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
+def test_something_else_at_the_address_is_named_as_such() -> None:
+    @Request.application
+    def other(request: Request) -> Response:
+        return Response("<html>", 200)
+
+    with HttpServer(other) as running:
+        shown = roadstead("status", "--url", running.url)
+    assert shown.returncode == 1
+    assert "is it a Roadstead app?" in shown.stderr
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_view_fits_its_terminal(cloud: MemoryCloud, width: int) -> None:
+    now = cloud.clock() + timedelta(hours=3)
+    console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
+    console.print(render.fleet(views.fleet_view(cloud.ports), now))
+    for row in cloud.state.clusters():
+        console.print(render.cluster(views.cluster_detail(row.name, cloud.ports) or {}, now))
+    text = console.export_text()
+    assert max(len(line) for line in text.splitlines()) <= width
+    for name in ("one", "three", "with-quite-a-long-name", "Failed", "Provisioning", "3h"):
+        assert name in text

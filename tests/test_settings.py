@@ -1,0 +1,100 @@
+"""Settings: each mistake by its name, no secret in a message, and a complete example file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.settings import Settings, SettingsError, load_settings
+
+EXAMPLE = Path(__file__).parent.parent / "local.settings.example.json"
+VALUES: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]
+HOST_OWN = {"FUNCTIONS_WORKER_RUNTIME", "AzureWebJobsStorage", "PLAN_SCHEDULE", "RESEND_SCHEDULE"}
+LIBRARIES_OWN = {"REQUESTS_CA_BUNDLE", "IDENTITY_ENDPOINT", "IDENTITY_HEADER"}
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*VALUES, *(field.upper() for field in Settings.model_fields)):
+        monkeypatch.delenv(name, raising=False)
+
+
+def put(monkeypatch: pytest.MonkeyPatch, **changes: str) -> None:
+    for name, value in (VALUES | changes).items():
+        monkeypatch.setenv(name, value)
+
+
+def test_a_copy_of_the_example_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch)
+    settings = load_settings()
+    assert settings.roadstead_fleet == "example"
+    assert settings.webhook_secrets == ("local-webhook-secret",)
+    assert settings.fleet_config.public_url == "http://127.0.0.1:7071"
+    assert settings.fleet_config.git_credentials is not None
+
+
+def test_the_example_names_nothing_that_nobody_reads() -> None:
+    known = {field.lower() for field in Settings.model_fields}
+    extra = {name for name in VALUES if name.lower() not in known} - HOST_OWN - LIBRARIES_OWN
+    assert extra == set()
+
+
+def test_both_webhook_secrets_are_accepted_the_current_one_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, GITHUB_WEBHOOK_SECRET_PREVIOUS="older-secret")
+    assert load_settings().webhook_secrets == ("local-webhook-secret", "older-secret")
+
+
+def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROADSTEAD_FLEET", "example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "example/fleet")
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    for words in ("GITHUB_TOKEN, or GITHUB_APP_ID", "ServiceBus__fullyQualifiedNamespace", "TABLES_ENDPOINT"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ROADSTEAD_FLEET", "Not A Name"),
+        ("GITHUB_REPOSITORY", "no-owner"),
+        ("CLAIM_SECONDS", "soon"),
+        ("POLL_SECONDS", "0"),
+        ("GITHUB_APP_INSTALLATION_ID", "x"),
+    ],
+)
+def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    put(monkeypatch, **{name: value})
+    with pytest.raises(SettingsError, match=name) as caught:
+        load_settings()
+    assert value not in str(caught.value).replace(name, "") or len(value) < 3
+
+
+def test_a_secret_is_not_shown_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, GITHUB_TOKEN="canary-token", FLUX_GIT_PASSWORD="canary-password")
+    settings = load_settings()
+    assert "canary" not in repr(settings) + str(settings) + repr(settings.fleet_config)
+    assert {"canary-token", "canary-password"} <= set(settings.secrets)
+
+
+def test_azure_needs_no_connection_string(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(
+        monkeypatch,
+        ServiceBus="",
+        ServiceBus__fullyQualifiedNamespace="bus.servicebus.windows.net",
+        TABLES_CONNECTION_STRING="",
+        TABLES_ENDPOINT="https://account.table.core.windows.net",
+    )
+    settings = load_settings()
+    assert settings.servicebus__fullyqualifiednamespace == "bus.servicebus.windows.net"
+    assert settings.servicebus is None
+
+
+def test_an_unresolved_key_vault_reference_is_not_taken_for_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, GITHUB_WEBHOOK_SECRET="@Microsoft.KeyVault(SecretUri=https://vault.example/secrets/x)")
+    with pytest.raises(SettingsError, match="GITHUB_WEBHOOK_SECRET: the Key Vault reference is not resolved"):
+        load_settings()
