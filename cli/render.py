@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -31,23 +32,26 @@ def fleet(view: View, now: datetime) -> RenderableType:
         head.append(f"\n{view['problem']}", style="red")
     if not clusters:
         return head
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("CLUSTER", no_wrap=True)
-    table.add_column("PHASE", no_wrap=True)
-    table.add_column("STEP", no_wrap=True)
-    table.add_column("GEN", no_wrap=True, justify="right")
-    table.add_column("FOR", no_wrap=True, justify="right")
-    table.add_column("REASON", overflow="fold")
+    return Group(head, *_lines_of(clusters, now))
+
+
+def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableType]:
+    """Yield a line per cluster, and its reason on a line of its own so that narrow terminals can show it."""
+    name_width = max(len("CLUSTER"), *(len(cluster["name"]) for cluster in clusters))
+
+    def line(name: str, shown: Text, step: str, generation: str, since: str) -> Text:
+        shown.pad_right(max(0, 12 - len(shown)))
+        return Text.assemble(f"{name:<{name_width}}  ", shown, f"  {step:<21}  {generation:>5}  {since:>4}")
+
+    head = line("CLUSTER", Text("PHASE"), "STEP", "GEN", "FOR")
+    head.stylize("bold")
+    yield head
     for cluster in clusters:
-        table.add_row(
-            cluster["name"],
-            phase(cluster["phase"]),
-            cluster["step"],
-            f"{cluster['observedGeneration']}/{cluster['generation']}",
-            age(cluster["since"], now),
-            cluster["waitingFor"],
-        )
-    return Group(head, table)
+        generation = f"{cluster['observedGeneration']}/{cluster['generation']}"
+        since = age(cluster["since"], now)
+        yield line(cluster["name"], phase(cluster["phase"]), cluster["step"], generation, since)
+        if cluster["waitingFor"]:
+            yield Padding(Text(cluster["waitingFor"], style="dim"), (0, 0, 0, 4))
 
 
 def cluster(view: View, now: datetime) -> RenderableType:
@@ -75,7 +79,7 @@ def _facts(view: View, now: datetime) -> Table:
     if view["step"]:
         table.add_row("step", f"{view['step']}, for {age(view['since'], now)}")
     if view["waitingFor"]:
-        table.add_row("waiting for", view["waitingFor"])
+        table.add_row("waiting for" if view["nextLook"] else "reason", view["waitingFor"])
     if view["nextLook"]:
         table.add_row("next look", f"in {_seconds(view['nextLook'], now)}")
     failure = view.get("failure")
@@ -94,7 +98,7 @@ def _conditions(conditions: Sequence[View], now: datetime) -> Table:
     table.add_column("message", overflow="fold")
     for condition in conditions:
         good = condition["status"] == "True"
-        words = condition["message"] or condition["reason"]
+        words = condition["message"] or ("" if good else condition["reason"])
         table.add_row(
             condition["type"],
             Text(condition["status"], style="green" if good else "yellow"),

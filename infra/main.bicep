@@ -64,10 +64,10 @@ param planSchedule string = '0 */5 * * * *'
 @description('When to look for jobs whose next message is overdue: six-field NCRONTAB, UTC.')
 param resendSchedule string = '30 * * * * *'
 
-@description('Instances that are kept warm for webhooks. GitHub waits 10 seconds and does not try again; 0 saves money and leaves a lost webhook to the timer.')
+@description('Instances that are kept warm for webhooks. With 0 nothing is billed while nothing happens, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
 @maxValue(10)
-param alwaysReady int = 1
+param alwaysReady int = 0
 
 @description('The most instances that may run at one time.')
 @minValue(40)

@@ -105,7 +105,7 @@ def _hindrance(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
 
 def _failure(properties: Json, what: str) -> Fail:
     code, message = provisioning_error(properties, what)
-    return Fail(from_http(400, code, f"{what}: {code}: {message}"))
+    return Fail(from_http(400, code, f"{what}: {message}"))
 
 
 def _busy(properties: Json) -> str:
