@@ -77,7 +77,7 @@ class ClusterApi:
         if path == "/version":
             return json_response(200, discovery.version_info(self._version()))
         if path in ("/api", "/apis"):
-            if "as=APIGroupDiscoveryList" in request.headers.get("Accept", "").replace(" ", ""):
+            if "v=v2;as=APIGroupDiscoveryList" in request.headers.get("Accept", "").replace(" ", ""):
                 content = json.dumps(discovery.aggregated(kinds, core=path == "/api"))
                 return Response(content, content_type=discovery.AGGREGATED)
             plain = discovery.api_versions() if path == "/api" else discovery.group_list(kinds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import select
+import selectors
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -68,7 +68,9 @@ def hung_up(environ: Mapping[str, Any]) -> bool:
     connection = environ.get("roadstead.socket")
     if connection is None or connection.fileno() < 0:
         return connection is not None
-    return bool(select.select([connection], [], [], 0)[0])
+    with selectors.DefaultSelector() as readable:
+        readable.register(connection, selectors.EVENT_READ)
+        return bool(readable.select(0))
 
 
 def _event(sort: str, value: Mapping[str, Any]) -> bytes:
