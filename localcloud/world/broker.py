@@ -74,7 +74,12 @@ class Broker:
         passing of time does: see ``next_time``.
         """
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
 
     def next_time(self) -> datetime | None:
         """Return when time will next change something (a message is due, a lock ends), or None."""

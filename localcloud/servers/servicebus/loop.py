@@ -131,7 +131,7 @@ class Loop:
 
     def _run(self, handler: Handler) -> None:
         while not self._closing:
-            pause = handler.on_turn()
+            pause = self._turn(handler)
             for peer in tuple(self._peers.values()):
                 self._flush(peer, handler)
             for key, mask in self._selector.select(pause):
@@ -141,6 +141,13 @@ class Loop:
         for open_socket in (self._listener, self._wake_in, self._wake_out):
             open_socket.close()
         self._selector.close()
+
+    def _turn(self, handler: Handler) -> float | None:
+        try:
+            return handler.on_turn()
+        except Exception:
+            log.exception("a turn of the local Service Bus has failed; it goes on")
+            return 1.0
 
     def _ready(self, key: selectors.SelectorKey, mask: int, *, handler: Handler) -> None:
         if key.fileobj is self._listener:

@@ -56,6 +56,18 @@ class Client:
         locks = (o.lock for o in self.outlets.values() if o.queue == queue and o.lock is not None)
         return next((lock for lock in locks if lock.session == session), None)
 
+    def links(self) -> tuple[Link, ...]:
+        """Return every link there is, but for those of replies."""
+        return (*self.inlets, *self.outlets, *self.waiting, *self.requests)
+
+    def forget(self, link: Link) -> None:
+        """Drop a link that the client has closed in good order; a session goes back."""
+        for links in (self.inlets, self.waiting, self.requests, self.used):
+            links.pop(link, None)
+        outlet = self.outlets.pop(link, None)
+        if outlet is not None:
+            outlet.on_closed()
+
 
 class Namespace:
     """Serves a broker's queues to every client. ``idle_seconds`` is how long a sender may be silent."""
@@ -147,23 +159,15 @@ class Namespace:
         event.connection.open()
 
     def _close_connection(self, client: Client, event: Event) -> None:
-        self._close_outlets(client, tuple(client.outlets))
-        client.waiting.clear()
+        for link in client.links():
+            client.forget(link)
         event.connection.close()
 
     def _close_session(self, client: Client, event: Event) -> None:
-        for links in (client.outlets, client.waiting, client.inlets, client.used):
-            mine = tuple(link for link in links if link.session == event.session)
-            if links is client.outlets:
-                self._close_outlets(client, mine)
-            else:
-                for link in mine:
-                    links.pop(link, None)
+        for link in client.links():
+            if link.session == event.session:
+                client.forget(link)
         event.session.close()
-
-    def _close_outlets(self, client: Client, links: tuple[Link, ...]) -> None:
-        for link in links:
-            client.outlets.pop(link).on_closed()
 
     # Links
 
@@ -213,16 +217,9 @@ class Namespace:
             client.waiting[link] = Waiting(outlet, time.monotonic() + outlet.patience)
 
     def _close_link(self, client: Client, event: Event) -> None:
-        link: Link = event.link
-        client.waiting.pop(link, None)
-        client.used.pop(link, None)
-        client.inlets.pop(link, None)
-        client.requests.pop(link, None)
-        outlet = client.outlets.pop(link, None)
-        if outlet is not None:
-            outlet.on_closed()
-        if not link.state & Endpoint.LOCAL_CLOSED:
-            link.close()
+        client.forget(event.link)
+        if not event.link.state & Endpoint.LOCAL_CLOSED:
+            event.link.close()
 
     def _flow(self, client: Client, event: Event) -> None:
         outlet = client.outlets.get(event.link)
