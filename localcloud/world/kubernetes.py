@@ -171,10 +171,10 @@ class KubernetesWorld:
             self._store.remove(at.kind, (at.namespace, at.name))
 
     def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None:
-        """Write the status of an object as a controller does; nothing when the object is gone."""
+        """Write the status of an object as a controller does; nothing when it is the same, or the object gone."""
         with self._lock:
             live = self._store.get(at.kind, (at.namespace, at.name))
-            if live is not None:
+            if live is not None and live.get("status") != status:
                 write = Write(manager=manager, subresource="status")
                 self._rewrite(at, live, {**live, "status": dict(status)}, write)
 
