@@ -1,0 +1,110 @@
+"""Azure: Resource Manager, the clusters' Kubernetes APIs with their small Flux, and managed identity.
+
+One process, because Resource Manager starts and stops the Kubernetes APIs. Flux reads the repositories of
+the GitHub part from disk, as that part would serve them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from pathlib import Path
+
+from localcloud.parts.config import Config, repositories, request_log, run
+from localcloud.servers.arm import ArmServer
+from localcloud.servers.identity import IdentityServer
+from localcloud.servers.kubernetes import KubernetesPlane
+from localcloud.servers.tls import Authority
+from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_state import Timings
+from localcloud.world.clock import system_clock
+from localcloud.world.flux import Source
+from localcloud.world.repository import GitRepository
+from shared.jobs.errors import Dependency
+
+AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""The Entra application of every AKS API server."""
+
+
+class Repositories:
+    """Reads repositories by their clone URL, as Flux asks for them."""
+
+    def __init__(self, root: Path, *, url: str, token: str) -> None:
+        self._root, self._url, self._token = root, url, token
+        self._lock = threading.Lock()
+        self._open: dict[Path, GitRepository] = {}
+
+    def __call__(self, url: str, branch: str) -> Source | None:
+        """Return a branch of the repository; None when there is no such repository or branch."""
+        path = self._root / f"{url.removeprefix(self._url).strip('/').removesuffix('.git')}.git"
+        inside = path.resolve().is_relative_to(self._root.resolve())
+        if not url.startswith(f"{self._url}/") or not inside or not (path / "HEAD").is_file():
+            return None
+        with self._lock:
+            repository = self._open.setdefault(path, GitRepository(path))
+        try:
+            commit = repository.head(branch)
+        except Dependency:
+            return None
+        return Source(commit, lambda: _files(repository, commit), self._accepts)
+
+    def close(self) -> None:
+        """End the readers."""
+        for repository in self._open.values():
+            repository.close()
+
+    def _accepts(self, _user: str, password: str) -> bool:
+        return password in ("", self._token)
+
+
+def _files(repository: GitRepository, commit: str) -> dict[str, bytes]:
+    return {entry.path: repository.blob(entry.sha) for entry in repository.tree(commit) if entry.plain}
+
+
+def timings(create_seconds: float) -> Timings:
+    """Return Azure's times when a cluster takes so long to create, the others in proportion."""
+    usual = Timings()
+    factor = create_seconds / usual.create_cluster
+    return Timings(**{field.name: getattr(usual, field.name) * factor for field in fields(Timings)})
+
+
+@contextmanager
+def serve(config: Config) -> Iterator[None]:
+    """Serve all of it with one certificate authority, whose certificate is ``ca.pem``."""
+    settings, state = config.settings, config.state
+    authority = Authority()
+    authority.write(state / "ca.pem")
+    kubeconfigs = state / "kubeconfigs"
+    kubeconfigs.mkdir()
+    with ExitStack() as stack:
+        source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
+        stack.callback(source.close)
+        identity = stack.enter_context(
+            IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])
+        )
+        plane = stack.enter_context(
+            KubernetesPlane(
+                authority,
+                read_source=source,
+                accepts_token=lambda token: identity.accepts(token, AKS_AUDIENCE),
+                log_dir=request_log(state, "kubernetes").parent,
+                kubeconfig_dir=kubeconfigs,
+            )
+        )
+        world = AzureWorld(system_clock, plane=plane, timings=timings(config.options["create_seconds"]))
+        stack.enter_context(
+            ArmServer(
+                world,
+                authority,
+                accepts=lambda token: identity.accepts(token, config.urls["arm"]),
+                port=config.ports["arm"],
+                log_file=request_log(state, "arm"),
+            )
+        )
+        yield
+
+
+if __name__ == "__main__":
+    run("azure", serve)

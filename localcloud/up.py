@@ -1,0 +1,107 @@
+"""``make up``: runs a local cloud with the functions until Ctrl-C, and says what to do with it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from localcloud.children import PartFailed
+from localcloud.cloud import LocalCloud
+from localcloud.options import ROOT, Options
+from localcloud.statefolder import StateFolderError
+from localcloud.tools import ToolError
+
+_WATCH_SECONDS = 0.2
+
+
+class _Stopped(Exception):
+    """Ctrl-C or SIGTERM came while the cloud was starting."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a cloud; return 0 when it was stopped, 1 when it could not start or a part ended."""
+    given = _parser().parse_args(arguments)
+    options = Options(
+        create_seconds=given.create_seconds,
+        lock_seconds=given.lock_seconds,
+        app=given.app,
+        functions=not given.without_functions,
+        usual_ports=True,
+    )
+    cloud = LocalCloud(given.state, options)
+    stop = _Stop()
+    try:
+        cloud.start()
+        if not given.quiet:
+            print(guide(cloud), flush=True)
+        stop.started.set()
+        while not stop.asked.wait(_WATCH_SECONDS):
+            cloud.check()
+    except _Stopped:
+        pass
+    except (PartFailed, StateFolderError, ToolError) as error:
+        print(f"The local cloud stops: {error}", file=sys.stderr)
+        return 1
+    finally:
+        stop.started.set()
+        cloud.close()
+    if not given.quiet:
+        print("The local cloud has stopped.")
+    return 0
+
+
+def guide(cloud: LocalCloud) -> str:
+    """Return what to do next with a cloud that runs."""
+    state = cloud.state.relative_to(Path.cwd()) if cloud.state.is_relative_to(Path.cwd()) else cloud.state
+    lines = [
+        "The local cloud is up. Ctrl-C stops it and everything in it.",
+        "",
+        "  Fleet repository  git clone " + cloud.remote,
+        "                    (empty; put a copy of examples/fleet in it and push)",
+    ]
+    if cloud.options.functions:
+        lines += [
+            f"  Watch it          export ROADSTEAD_URL={cloud.urls.functions}",
+            "                    .venv/bin/roadstead status --watch",
+            f"  API               {cloud.urls.functions}/api/clusters",
+        ]
+    else:
+        lines += [
+            "  Functions         not started; with these settings they can be:",
+            f"                    {state}/local.settings.json",
+        ]
+    lines += [
+        f"  Kubeconfigs       {state}/kubeconfigs",
+        f"  Logs, requests    {state}/logs",
+    ]
+    return "\n".join(lines)
+
+
+class _Stop:
+    """Turns signals into an orderly stop, also while the cloud is still starting."""
+
+    def __init__(self) -> None:
+        self.asked, self.started = threading.Event(), threading.Event()
+        signal.signal(signal.SIGINT, self._on_signal)
+        signal.signal(signal.SIGTERM, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked.set()
+        if not self.started.is_set():
+            raise _Stopped
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m localcloud up", description=__doc__)
+    parser.add_argument("--state", type=Path, default=Path(".localcloud"), help="folder, made fresh")
+    parser.add_argument("--create-seconds", type=float, default=4.0, help="how long a cluster takes")
+    parser.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
+    parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
+    parser.add_argument("--without-functions", action="store_true", help="only what they run against")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    return parser

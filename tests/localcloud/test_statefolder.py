@@ -1,0 +1,61 @@
+"""The state folder, the ports, and the tools of a local cloud."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from localcloud.claims import PortClaims
+from localcloud.statefolder import StateFolder, StateFolderError
+from localcloud.tools import ToolError, azurite_command
+
+
+def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    first = StateFolder(path)
+    (path / "logs").mkdir()
+    (path / "logs" / "x.log").touch()
+    (path / "cloud.json").touch()
+    first.close()
+    second = StateFolder(path)
+    assert [entry.name for entry in path.iterdir()] == [".roadstead-local-cloud"]
+    second.close()
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    precious = tmp_path / "thesis.txt"
+    precious.touch()
+    with pytest.raises(StateFolderError, match="left alone"):
+        StateFolder(tmp_path)
+    with pytest.raises(StateFolderError, match="not a folder"):
+        StateFolder(precious)
+    assert precious.exists()
+
+
+def test_a_folder_in_use_is_refused_until_it_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    first = StateFolder(path)
+    (path / "cloud.json").touch()
+    with pytest.raises(StateFolderError, match="is running in"):
+        StateFolder(path)
+    assert (path / "cloud.json").exists()
+    first.close()
+    StateFolder(path).close()
+
+
+def test_a_port_that_is_taken_or_claimed_is_replaced_by_a_free_one() -> None:
+    ours, theirs = PortClaims(), PortClaims()
+    port = ours.claim(None)
+    assert theirs.claim(port) != port
+    ours.close()
+    with socket.create_server(("127.0.0.1", port)):
+        assert theirs.claim(port) != port
+    assert theirs.claim(port) == port
+    theirs.close()
+
+
+def test_a_missing_azurite_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"localcloud\.tools"):
+        azurite_command(1, tools=tmp_path)
