@@ -171,7 +171,7 @@ class KubernetesWorld:
             self._store.remove(at.kind, (at.namespace, at.name))
 
     def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None:
-        """Write the status of an object as a controller does; nothing when it is the same, or the object gone."""
+        """Write a status as a controller does; nothing when it is the same, or the object is gone."""
         with self._lock:
             live = self._store.get(at.kind, (at.namespace, at.name))
             if live is not None and live.get("status") != status:
