@@ -160,14 +160,9 @@ class KubectlDriver:
         self._environment = {**os.environ, "HOME": str(folder)}
 
     def run(self, *arguments: str, text: str = "") -> str:
+        command, environment = [*self._command, *arguments], self._environment
         done = subprocess.run(
-            [*self._command, *arguments],
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env=self._environment,
-            check=False,
+            command, input=text, capture_output=True, text=True, timeout=60, env=environment, check=False
         )
         if done.returncode:
             raise Refused(done.stderr)
