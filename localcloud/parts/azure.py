@@ -6,6 +6,7 @@ the GitHub part from disk, as that part would serve them.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,21 +30,28 @@ AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 
 class Repositories:
-    """Reads repositories by their clone URL, as Flux asks for them."""
+    """Reads repositories by their clone URL, as Flux asks for them.
+
+    The local GitHub stands in for github.com: a fleet that names its own address there works unchanged.
+    """
 
     def __init__(self, root: Path, *, url: str, token: str) -> None:
-        self._root, self._url, self._token = root, url, token
+        self._root, self._token = root.resolve(), token
+        hosts = "|".join(re.escape(host) for host in (url, "https://github.com", "ssh://git@github.com"))
+        self._url = re.compile(rf"(?:{hosts})/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
         self._lock = threading.Lock()
         self._open: dict[Path, GitRepository] = {}
 
     def __call__(self, url: str, branch: str) -> Source | None:
         """Return a branch of the repository; None when there is no such repository or branch."""
-        path = self._root / f"{url.removeprefix(self._url).strip('/').removesuffix('.git')}.git"
-        inside = path.resolve().is_relative_to(self._root.resolve())
-        if not url.startswith(f"{self._url}/") or not inside or not (path / "HEAD").is_file():
+        match = self._url.fullmatch(url)
+        path = self._root / f"{match[1]}.git" if match else self._root
+        if ".." in path.parts or not (path / "HEAD").is_file():
             return None
         with self._lock:
-            repository = self._open.setdefault(path, GitRepository(path))
+            if path not in self._open:
+                self._open[path] = GitRepository(path)
+            repository = self._open[path]
         try:
             commit = repository.head(branch)
         except Dependency:
@@ -79,7 +87,7 @@ def serve(config: Config) -> Iterator[None]:
     kubeconfigs = state / "kubeconfigs"
     kubeconfigs.mkdir()
     with ExitStack() as stack:
-        source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
+        source = Repositories(repositories(state), token=settings["GITHUB_TOKEN"])
         stack.callback(source.close)
         identity = stack.enter_context(
             IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])
