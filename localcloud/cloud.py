@@ -10,11 +10,10 @@ import json
 import os
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 from localcloud.children import Child, Part
 from localcloud.claims import PortClaims
@@ -87,8 +86,7 @@ class LocalCloud:
         settings, port = self.state / "local.settings.json", self.ports["functions"]
         command = [sys.executable, "-m", "localcloud.host", "--app", str(self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
-        url = f"{self.urls.functions}/admin/host/status"
-        self._start(Part("functions", command, lambda: _answers(url))).wait_ready(_START_SECONDS)
+        self._start(Part("functions", command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:
         """End the functions as ``kill -9`` does, in the middle of whatever they do."""
@@ -154,8 +152,11 @@ def _listens(port: int) -> bool:
     return True
 
 
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=1, trust_env=False).is_success
-    except httpx.HTTPError:
-        return False
+def _answers(port: int) -> bool:
+    """Tell whether the functions' host says that it runs."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=1)) as connection:
+        try:
+            connection.request("GET", "/admin/host/status")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
+            return False

@@ -107,8 +107,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     app: func.FunctionApp = import_app(folder)
     os.chdir(folder)
     functions = functions_of(app, os.environ)
-    threads = int(os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT", "8"))
-    host = Host(functions, config, port=options.port, threads=threads)
+    host = Host(functions, config, port=options.port, threads=_thread_count())
     for function in functions:
         log.info("%s", _line(function, host.url, config.route_prefix))
     host.start()
@@ -120,6 +119,13 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     log.info("Host stopped")
     out.flush()
     os._exit(0)  # a thread of a function that hangs must not hold the process
+
+
+def _thread_count() -> int:
+    given = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT", "8")
+    if not given.isdecimal() or int(given) < 1:
+        raise ConfigError(f"PYTHON_THREADPOOL_THREAD_COUNT must be a number from 1, not {given!r}")
+    return int(given)
 
 
 def _line(function: Function, url: str, prefix: str) -> str:

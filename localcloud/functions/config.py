@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+LOG_LEVELS: Mapping[str, int] = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "information": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "none": logging.CRITICAL + 1,
+}
+"""The log levels of host.json as Python's."""
 
 
 class ConfigError(Exception):
@@ -73,13 +85,20 @@ def read_host_json(path: Path) -> HostConfig:
     return HostConfig(
         route_prefix=extensions.get("http", {}).get("routePrefix", "api"),
         timeout_seconds=None if timeout == "-1" else seconds(timeout),
-        log_levels=content.get("logging", {}).get("logLevel", {}),
+        log_levels=_log_levels(path, content.get("logging", {}).get("logLevel", {})),
         service_bus=ServiceBusConfig(
             max_concurrent_sessions=int(bus.get("maxConcurrentSessions", 8)),
             session_idle_seconds=seconds(bus.get("sessionIdleTimeout", "00:01:00")),
             renew_seconds=seconds(bus.get("maxAutoLockRenewalDuration", "00:05:00")),
         ),
     )
+
+
+def _log_levels(path: Path, levels: Mapping[str, str]) -> Mapping[str, str]:
+    for category, level in levels.items():
+        if level.lower() not in LOG_LEVELS:
+            raise ConfigError(f"{path}: {category}: there is no log level {level}")
+    return levels
 
 
 def seconds(span: str) -> float:

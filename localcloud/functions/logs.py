@@ -12,21 +12,13 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TextIO
 
+from localcloud.functions.config import LOG_LEVELS
+
 current_function: ContextVar[str] = ContextVar("current_function", default="")
 """The function whose invocation runs in this thread; empty outside of one."""
 
 HOST = "roadstead.host"
 """The logger for what the host itself says; ``extra={"function": name}`` when it is about one function."""
-
-_LEVELS = {
-    "trace": logging.DEBUG,
-    "debug": logging.DEBUG,
-    "information": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "critical": logging.CRITICAL,
-    "none": logging.CRITICAL + 1,
-}
 
 
 def set_up_logging(stream: TextIO, levels: Mapping[str, str], *, debug: bool = False) -> logging.Handler:
@@ -45,7 +37,7 @@ class _Levels(logging.Filter):
 
     def __init__(self, levels: Mapping[str, str]) -> None:
         super().__init__()
-        self._levels = {name.lower(): _LEVELS[level.lower()] for name, level in levels.items()}
+        self._levels = {name.lower(): LOG_LEVELS[level.lower()] for name, level in levels.items()}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether the record is to be written."""

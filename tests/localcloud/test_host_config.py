@@ -68,6 +68,13 @@ def test_a_host_json_of_another_version_is_refused(tmp_path: Path) -> None:
         read_host_json(tmp_path / "host.json")
 
 
+def test_an_unknown_log_level_is_named(tmp_path: Path) -> None:
+    content = {"version": "2.0", "logging": {"logLevel": {"Function": "Loud"}}}
+    (tmp_path / "host.json").write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match="Function: there is no log level Loud"):
+        read_host_json(tmp_path / "host.json")
+
+
 def test_time_spans_are_read_as_dotnet_writes_them() -> None:
     assert [seconds("00:05:00"), seconds("1.02:00:00"), seconds("00:00:00.5")] == [300, 93600, 0.5]
     with pytest.raises(ConfigError, match="hh:mm:ss"):
