@@ -87,7 +87,7 @@ def serve(config: Config) -> Iterator[None]:
     kubeconfigs = state / "kubeconfigs"
     kubeconfigs.mkdir()
     with ExitStack() as stack:
-        source = Repositories(repositories(state), token=settings["GITHUB_TOKEN"])
+        source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
         stack.callback(source.close)
         identity = stack.enter_context(
             IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])

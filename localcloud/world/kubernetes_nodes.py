@@ -67,5 +67,7 @@ def _status(world: KubernetesWorld, node: Node) -> Mapping[str, Any]:
             "osImage": "Ubuntu 22.04.5 LTS",
             "containerRuntimeVersion": "containerd://1.7",
             "kernelVersion": "5.15",
+            # Required by the API; a local node has no machine to tell of.
+            **dict.fromkeys(("bootID", "machineID", "systemUUID", "kubeProxyVersion"), ""),
         },
     }

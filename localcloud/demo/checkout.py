@@ -1,0 +1,59 @@
+"""The operator's clone of the fleet repository, driven with git as a person would."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from localcloud.world.repository_git import git_environment
+
+
+class GitFailed(Exception):
+    """A git command failed; the message says which and why."""
+
+
+class Checkout:
+    """A clone of the fleet repository in ``folder``; every change is committed and pushed."""
+
+    def __init__(self, remote: str, folder: Path) -> None:
+        self.folder = folder
+        self._git("clone", "--quiet", remote, str(folder), inside=False)
+
+    def copy(self, source: Path) -> None:
+        """Copy a folder's content into the clone."""
+        shutil.copytree(source, self.folder, dirs_exist_ok=True)
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        """Change a text in a file; it must be there once."""
+        file = self.folder / path
+        text = file.read_text()
+        if text.count(old) != 1:
+            raise GitFailed(f"{path} does not hold the text once: {old!r}")
+        file.write_text(text.replace(old, new))
+
+    def remove(self, path: str) -> None:
+        """Remove a folder."""
+        shutil.rmtree(self.folder / path)
+
+    def push(self, message: str) -> str:
+        """Commit everything and push it; return the commit."""
+        self._git("add", "--all")
+        self._git("commit", "--quiet", "--allow-empty", "--message", message)
+        self._git("push", "--quiet", "origin", "HEAD:main")
+        return self._git("rev-parse", "HEAD").strip()
+
+    def _git(self, *arguments: str, inside: bool = True) -> str:
+        place = ["-C", str(self.folder)] if inside else []
+        who = ["-c", "user.name=Operator", "-c", "user.email=operator@example.com"]
+        done = subprocess.run(
+            ["git", *place, *who, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env=git_environment(),
+        )
+        if done.returncode:
+            raise GitFailed(f"git {arguments[0]}: {done.stderr.strip()}")
+        return done.stdout

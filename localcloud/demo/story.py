@@ -1,0 +1,121 @@
+"""The story: push the example fleet, change it, remove a cluster; each with its plan and its result."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+from kubernetes.client import CoreV1Api, CustomObjectsApi
+from kubernetes.config import new_client_from_config
+from rich.console import Console
+
+from cli.client import Api
+from localcloud.cloud import LocalCloud
+from localcloud.demo.checkout import Checkout
+from localcloud.demo.follow import follow, wait_for_plan
+from localcloud.options import ROOT
+
+ATLANTIC = "clusters/atlantic-aks/cluster.yaml"
+PACIFIC = "clusters/pacific-aks/cluster.yaml"
+KUSTOMIZATIONS = ("kustomize.toolkit.fluxcd.io", "v1", "flux-system", "kustomizations")
+BATCH = """\
+    - name: batch
+      vmSize: Standard_D16s_v5
+      count: 2
+      nodeTaints: ["workload=batch:NoSchedule"]
+  tags:
+"""
+
+
+def tell(cloud: LocalCloud, console: Console) -> None:
+    """Tell the whole story; raise NotReached, PartFailed or GitFailed when a part does not come true."""
+    began = time.monotonic()
+    with Api(cloud.urls.functions) as api:
+        story = _Story(cloud, console, api)
+        story.push_the_example()
+        story.show_a_cluster("atlantic-aks")
+        story.change_node_pools()
+        story.remove_a_cluster()
+        story.sum_up(time.monotonic() - began)
+
+
+class _Story:
+    def __init__(self, cloud: LocalCloud, console: Console, api: Api) -> None:
+        self.cloud, self.console, self.api = cloud, console, api
+        self.checkout = Checkout(cloud.remote, cloud.state / "checkout")
+
+    def push_the_example(self) -> None:
+        self._head("1. An operator pushes a fleet of three clusters")
+        self._say(f"git push  {self.cloud.remote}")
+        self.checkout.copy(ROOT / "examples" / "fleet")
+        self._carry_out("The example fleet")
+
+    def show_a_cluster(self, name: str) -> None:
+        self._head(f"2. What is on {name} now")
+        kubeconfig = shortest(self.cloud.state / "kubeconfigs" / f"{name}.yaml")
+        client = new_client_from_config(str(kubeconfig))
+        try:
+            self._show(CoreV1Api(client), CustomObjectsApi(client))
+        finally:
+            client.close()
+        self._say(f"by hand: kubectl --kubeconfig {kubeconfig} get kustomizations -A")
+
+    def _show(self, core: CoreV1Api, custom: CustomObjectsApi) -> None:
+        nodes = [node.metadata for node in core.list_node().items if node.metadata]
+        pools = Counter((node.labels or {}).get("kubernetes.azure.com/agentpool", "?") for node in nodes)
+        self._say("nodes           " + ", ".join(f"{n} in {pool}" for pool, n in sorted(pools.items())))
+        names = [str(item.metadata.name) for item in core.list_namespace().items if item.metadata]
+        self._say("namespaces      " + ", ".join(sorted(names)))
+        listed: Any = custom.list_namespaced_custom_object(*KUSTOMIZATIONS)
+        for item in listed["items"]:
+            self._say(f"kustomization   {item['metadata']['name']}: {_ready(item)}")
+
+    def change_node_pools(self) -> None:
+        self._head("3. A commit adds a node pool to one cluster and scales another")
+        self.checkout.replace(ATLANTIC, "  tags:\n", BATCH)
+        self.checkout.replace(PACIFIC, "count: 3\n", "count: 4\n")
+        self._carry_out("A batch pool for the atlantic, more nodes for the pacific")
+
+    def remove_a_cluster(self) -> None:
+        self._head("4. A commit removes a cluster's folder")
+        self.checkout.remove("clusters/sargasso-aks")
+        self._carry_out("Retire sargasso-aks")
+
+    def sum_up(self, seconds: float) -> None:
+        self._head("What Azure was asked to do")
+        writes = Counter(r["accepted"] for r in self.cloud.requests("arm") if "accepted" in r)
+        self._say(", ".join(f"{count} {kind}" for kind, count in sorted(writes.items())))
+        self._say(f"three commits in {seconds:.0f} s")
+
+    def _carry_out(self, message: str) -> None:
+        """Commit, push, show the plan, follow it to its end."""
+        commit = self.checkout.push(message)
+        self._say(f"commit {commit[:8]}: {message}")
+        plan = wait_for_plan(self.api, commit, self.cloud)
+        self._say(f"plan: {plan['summary']}")
+        for item in plan["items"]:
+            if item["action"] != "unchanged":
+                self._say(f"  {item['action']:<7} {item['cluster']}{_changes(item)}")
+        words = follow(self.api, commit, self.cloud, self.console)
+        self.console.print(f"  [green]commit status: success[/]  {words}")
+
+    def _head(self, text: str) -> None:
+        self.console.print(f"\n[bold]{text}[/]")
+
+    def _say(self, text: str) -> None:
+        self.console.print(f"  {text}", soft_wrap=True, markup=False)
+
+
+def _changes(item: dict[str, Any]) -> str:
+    told = [
+        f"{c['path'].removeprefix('spec.')} {c['old'] or '(none)'} -> {c['new'] or '(none)'}"
+        for c in item["changes"]
+    ]
+    return f"  {'; '.join(told)}" if told else ""
+
+
+def _ready(item: dict[str, Any]) -> str:
+    conditions = item.get("status", {}).get("conditions", ())
+    messages = [str(c["message"]) for c in conditions if c["type"] == "Ready"]
+    return messages[0] if messages else "not looked at yet"
