@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from localcloud.world.repository_git import git_environment
@@ -23,6 +24,15 @@ class Checkout:
     def copy(self, source: Path) -> None:
         """Copy a folder's content into the clone."""
         shutil.copytree(source, self.folder, dirs_exist_ok=True)
+
+    def replace_all(self, files: Mapping[str, bytes]) -> None:
+        """Make the clone hold exactly these files."""
+        for path in self.folder.iterdir():
+            if path.name != ".git":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for name, content in files.items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(content)
 
     def replace(self, path: str, old: str, new: str) -> None:
         """Change a text in a file; it must be there once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from kubernetes.client import CoreV1Api, CustomObjectsApi
@@ -53,13 +54,13 @@ class _Story:
 
     def show_a_cluster(self, name: str) -> None:
         self._head(f"2. What is on {name} now")
-        kubeconfig = shortest(self.cloud.state / "kubeconfigs" / f"{name}.yaml")
+        kubeconfig = self.cloud.state / "kubeconfigs" / f"{name}.yaml"
         client = new_client_from_config(str(kubeconfig))
         try:
             self._show(CoreV1Api(client), CustomObjectsApi(client))
         finally:
             client.close()
-        self._say(f"by hand: kubectl --kubeconfig {kubeconfig} get kustomizations -A")
+        self._say(f"by hand: kubectl --kubeconfig {shown_path(kubeconfig)} get kustomizations -A")
 
     def _show(self, core: CoreV1Api, custom: CustomObjectsApi) -> None:
         nodes = [node.metadata for node in core.list_node().items if node.metadata]
@@ -105,6 +106,11 @@ class _Story:
 
     def _say(self, text: str) -> None:
         self.console.print(f"  {text}", soft_wrap=True, markup=False)
+
+
+def shown_path(path: Path) -> Path:
+    """Return a path as short as a person would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _changes(item: dict[str, Any]) -> str:

@@ -1,0 +1,29 @@
+"""A local cloud per test module, and its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from localcloud.cloud import LocalCloud
+from localcloud.options import Options
+from tests.e2e.operator import Operator
+
+Start = Callable[[Options], Operator]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a cloud with options of one's own; it ends with the test."""
+    with ExitStack() as stack:
+
+        def begin(options: Options) -> Operator:
+            cloud = stack.enter_context(LocalCloud(tmp_path / "cloud", options))
+            operator = Operator(cloud, tmp_path / "clone")
+            stack.callback(operator.close)
+            return operator
+
+        yield begin

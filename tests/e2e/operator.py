@@ -1,0 +1,79 @@
+"""What an operator and an onlooker do with a local cloud, over its real wire protocols."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from cli.client import Api, NotFound
+from localcloud.cloud import LocalCloud
+from localcloud.demo.checkout import Checkout
+
+
+class Operator:
+    """Pushes fleets to a cloud and reads the API; close after use."""
+
+    def __init__(self, cloud: LocalCloud, folder: Path) -> None:
+        self.cloud = cloud
+        self.api = Api(cloud.urls.functions)
+        self.checkout = Checkout(cloud.remote, folder)
+
+    def push(self, files: Mapping[str, bytes], message: str = "a change") -> str:
+        """Make the repository hold exactly these files; return the commit."""
+        self.checkout.replace_all(files)
+        return self.checkout.push(message)
+
+    def phases(self) -> dict[str, str]:
+        """Return each cluster's phase."""
+        return {view["name"]: view["phase"] for view in self.api.get("clusters")["clusters"]}
+
+    def status(self, commit: str) -> str:
+        """Return the commit status as "state: description", "" when there is none."""
+        settings = self.cloud.settings
+        url = f"{self.cloud.urls.github}/repos/{settings['GITHUB_REPOSITORY']}/commits/{commit}/status"
+        token = settings["GITHUB_TOKEN"]
+        reply = httpx.get(url, headers={"Authorization": f"token {token}"}, trust_env=False)
+        found = reply.json()["statuses"]
+        return f"{found[0]['state']}: {found[0]['description']}" if found else ""
+
+    def wait_for_status(self, commit: str, state: str, *, seconds: float = 90) -> str:
+        """Wait until the commit status has a state; return its words."""
+        self.wait(lambda: self.status(commit).startswith(state), f"{commit[:8]} is {state}", seconds=seconds)
+        return self.status(commit)
+
+    def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+        """Wait until something holds, or fail with what the fleet looks like."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.cloud.check()
+            if holds():
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"not within {seconds:.0f} s: {what}; the fleet: {self.api.get('clusters')}")
+
+    def plan(self, commit: str) -> dict[str, Any] | None:
+        """Return the plan of a commit, None while there is none."""
+        try:
+            return self.api.get(f"plans/{commit}")
+        except NotFound:
+            return None
+
+    def accepted(self) -> Counter[tuple[str, str]]:
+        """Count the writes that ARM accepted, by kind and resource name."""
+        writes = (r for r in self.cloud.requests("arm") if "accepted" in r)
+        return Counter((r["accepted"], str(r["resource"]).rsplit("/", 1)[-1]) for r in writes)
+
+    def faults(self, url: str, rules: list[dict[str, Any]]) -> None:
+        """Give a stand-in its fault script."""
+        trust = ssl.create_default_context(cafile=str(self.cloud.state / "ca.pem"))
+        httpx.put(f"{url}/_local/faults", json=rules, verify=trust, trust_env=False).raise_for_status()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.api.close()

@@ -1,0 +1,38 @@
+"""The host dies by SIGKILL again and again; the fleet comes up all the same, each cluster once."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from localcloud.options import Options
+from tests import fleetfiles
+from tests.e2e.conftest import Start
+
+NAMES = [f"cluster-{number}" for number in range(10)]
+QUICK = {"CLAIM_SECONDS": "5", "POLL_SECONDS": "0.5"}
+
+
+def test_ten_kills_during_a_provision_of_ten_clusters_cost_no_cluster_and_double_none(start: Start) -> None:
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    options = Options(
+        create_seconds=4,
+        lock_seconds=3,
+        plan_schedule="*/5 * * * * *",
+        resend_schedule="*/2 * * * * *",
+        extra=QUICK,
+    )
+    operator = start(options)
+    commit = operator.push(fleetfiles.fleet(*NAMES))
+    for _ in range(10):
+        time.sleep(chance.uniform(0.1, 1.5))
+        operator.cloud.kill_functions()
+        operator.cloud.start_functions()
+    words = operator.wait_for_status(commit, "success", seconds=120)
+    assert words == "success: 10 of 10 clusters as asked (10 create)"
+    assert operator.phases() == dict.fromkeys(NAMES, "Ready")
+    accepted = operator.accepted()
+    assert {name: accepted["create", name] for name in NAMES} == dict.fromkeys(NAMES, 1)
+    assert {name: accepted["create-group", f"rg-{name}"] for name in NAMES} == dict.fromkeys(NAMES, 1)

@@ -1,0 +1,122 @@
+"""Pushes over the wire: repeated, forged, lost, identical, wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from localcloud.options import Options
+from tests import fleetfiles
+from tests.e2e.conftest import Start
+from tests.e2e.operator import Operator
+
+QUICK = {"POLL_SECONDS": "0.5"}
+
+
+def deliver(operator: Operator, commit: str, *, key: str, delivery: str = "d1") -> int:
+    """Send a push webhook as GitHub would; return the HTTP status."""
+    body = json.dumps(
+        {"ref": "refs/heads/main", "after": commit, "repository": {"full_name": "example/fleet"}}
+    ).encode()
+    signature = "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+    headers = {"X-Hub-Signature-256": signature, "X-GitHub-Event": "push", "X-GitHub-Delivery": delivery}
+    url = f"{operator.cloud.urls.functions}/api/github"
+    return httpx.post(url, content=body, headers=headers, trust_env=False, timeout=30).status_code
+
+
+def github_calls(operator: Operator, method: str, part: str) -> int:
+    calls = operator.cloud.requests("github")
+    return sum(1 for call in calls if call["method"] == method and part in call["path"])
+
+
+def test_a_delivery_five_times_is_one_plan_and_a_forged_one_none(start: Start) -> None:
+    operator = start(Options(create_seconds=1, plan_schedule="0 0 0 1 1 *", extra=QUICK))
+    cloud = operator.cloud
+    httpx.put(f"{cloud.urls.github}/_local/webhooks", json={"drop": 1}, trust_env=False).raise_for_status()
+    commit = operator.push(fleetfiles.fleet("one"))
+    assert deliver(operator, commit, key="forged", delivery="forged") == 401
+    right = cloud.settings["GITHUB_WEBHOOK_SECRET"]
+    with ThreadPoolExecutor(5) as pool:
+        answers = list(pool.map(lambda _: deliver(operator, commit, key=right), range(5)))
+    assert set(answers) <= {200, 202}
+    operator.wait_for_status(commit, "success")
+    assert deliver(operator, commit, key=right) == 200
+    assert github_calls(operator, "GET", "/git/trees/") == 1
+    assert operator.accepted()["create", "one"] == 1
+
+
+def test_a_push_whose_webhook_is_lost_is_planned_by_the_timer(start: Start) -> None:
+    operator = start(Options(create_seconds=1, plan_schedule="*/2 * * * * *", extra=QUICK))
+    url = f"{operator.cloud.urls.github}/_local/webhooks"
+    httpx.put(url, json={"drop": 1}, trust_env=False).raise_for_status()
+    commit = operator.push(fleetfiles.fleet("one"))
+    operator.wait_for_status(commit, "success")
+    deliveries = httpx.get(f"{operator.cloud.urls.github}/_local/deliveries", trust_env=False).json()
+    assert [d for d in deliveries if d.get("status") == 202] == []
+
+
+def test_an_identical_push_writes_nothing_but_the_commit_status(start: Start) -> None:
+    operator = start(Options(create_seconds=1, extra=QUICK))
+    files = fleetfiles.example()
+    operator.wait_for_status(operator.push(files), "success")
+    before = {service: len(operator.cloud.requests(service)) for service in ("arm", "kubernetes", "github")}
+    commit = operator.push(files)
+    words = operator.wait_for_status(commit, "success")
+    assert words == "success: 3 of 3 clusters as asked (3 unchanged)"
+    new = {service: operator.cloud.requests(service)[seen:] for service, seen in before.items()}
+    assert new["arm"] == []
+    assert new["kubernetes"] == []
+    posts = [call["path"] for call in new["github"] if call["method"] != "GET" and "/repos/" in call["path"]]
+    assert set(posts) == {f"/repos/example/fleet/statuses/{commit}"}
+
+
+def test_a_typo_is_told_on_the_commit_with_its_place_and_blocks_no_neighbour(start: Start) -> None:
+    operator = start(Options(create_seconds=1, extra=QUICK))
+    files = fleetfiles.fleet("one", "two")
+    files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
+    commit = operator.push(files)
+    words = operator.wait_for_status(commit, "failure")
+    assert (
+        "clusters/two/cluster.yaml:7:3 spec.loaction: there is no such field; did you mean location?" in words
+    )
+    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready")
+    good = operator.push(fleetfiles.fleet("one", "two"))
+    operator.wait_for_status(good, "success")
+
+
+def test_trouble_at_every_service_is_waited_out_and_said(start: Start) -> None:
+    operator = start(Options(create_seconds=1, extra=QUICK))
+    urls = operator.cloud.urls
+    throttle = {
+        "status": 429,
+        "headers": {"Retry-After": "2"},
+        "body": {"error": {"code": "TooManyRequests"}},
+    }
+    operator.faults(
+        urls.arm,
+        [
+            {"match": "^PUT .*/managedClusters/", "times": 2, **throttle},
+            {"match": "^PUT .*/managedClusters/", "status": 500, "after": True, "times": 1},
+            {"match": "^GET ", "status": 503, "times": 6, "share": 0.3},
+        ],
+    )
+    operator.faults(
+        urls.github,
+        [
+            {"match": "^GET .*/git/", "status": 502, "times": 2},
+            {"match": "^POST .*/statuses/", "status": 500, "times": 1},
+        ],
+    )
+    commit = operator.push(fleetfiles.fleet("one", "two"))
+    operator.wait_for_status(commit, "success")
+    assert operator.accepted()["create", "one"] == operator.accepted()["create", "two"] == 1
+    told = [
+        event["reason"] + " " + event["message"]
+        for name in ("one", "two")
+        for event in operator.api.get(f"clusters/{name}")["events"]
+    ]
+    assert any(text.startswith("Retrying") and "Throttled" in text for text in told), told
