@@ -1,0 +1,58 @@
+"""The documents tell the truth about names that code also has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from shared.fleet.manifests import ClusterSpec, NodePool
+from shared.jobs import errors
+from shared.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(path for path in ROOT.rglob("*.md") if not {".venv", ".tools"} & set(path.parts))
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def fields(model: type[BaseModel]) -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        yield info.alias or name
+
+
+def test_the_reference_names_every_field_of_a_cluster_and_a_node_pool() -> None:
+    page = text("docs/fleet.md")
+    assert [name for name in (*fields(ClusterSpec), *fields(NodePool)) if name not in page] == []
+
+
+def test_every_setting_is_explained() -> None:
+    page = text("docs/settings.md")
+    named = {name.lower() for name in re.findall(r"`([A-Za-z_]+)`", page)} | {"website_hostname"}
+    example = json.loads(text("local.settings.example.json"))["Values"]
+    assert {name.lower() for name in Settings.model_fields} - named == set()
+    hosts_own = {"functions_worker_runtime", "azurewebjobsstorage"}
+    assert {name.lower() for name in example} - named - hosts_own == set()
+
+
+def test_the_page_on_errors_has_every_class_that_a_job_can_end_with() -> None:
+    page = text("docs/architecture.md")
+    classes = [*errors.Retryable.__subclasses__(), *errors.Terminal.__subclasses__()]
+    assert [kind.__name__ for kind in classes if kind.__name__ not in page] == []
+
+
+def test_the_readme_names_only_targets_that_make_knows() -> None:
+    targets = set(re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"make ([a-z]+) ", text("README.md"))) <= targets | {"and"}
