@@ -40,7 +40,7 @@ class MemoryCloud:
     def __init__(self, *, seed: int = 0, throttle: bool = True, config: FleetConfig | None = None) -> None:
         chance = random.Random(seed)  # noqa: S311
         self.clock = ManualClock()
-        self.repository = Commits()
+        self.repository = Commits(self.clock)
         self.broker = Broker([QueueConfig(name, lock_seconds=LOCK_SECONDS) for name in QUEUES], self.clock)
         self.kubernetes = KubernetesFleet(self.clock, self.repository.source)
         self.azure = AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)

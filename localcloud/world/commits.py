@@ -3,36 +3,59 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 
+from localcloud.world.clock import system_clock
 from localcloud.world.flux_sources import Source
+from localcloud.world.repository_statuses import Statuses
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
-from shared.ports import CommitStatus, TreeEntry
+from shared.ports import Clock, CommitStatus, TreeEntry
+
+_SHA = re.compile(r"[0-9a-f]{40}\Z")
+_SUBMODULE = "160000"
 
 
 class Commits:
-    """The Repository port over dictionaries; ``push`` is the operator."""
+    """The Repository port over dictionaries; ``push`` and ``commit`` are the operator."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = system_clock) -> None:
         self._heads: dict[str, str] = {}
-        self._trees: dict[str, dict[str, str]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._blobs: dict[str, bytes] = {}
-        self.statuses: list[tuple[str, CommitStatus]] = []
+        self.statuses = Statuses(clock)
         self.truncate_trees = False
 
-    def push(self, files: Mapping[str, bytes], branch: str = "main") -> str:
+    def push(self, files: Mapping[str, bytes], *, branch: str = "main") -> str:
         """Make a commit with exactly these files the head of a branch; return its id."""
-        tree: dict[str, str] = {}
-        for path, content in files.items():
-            sha = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-            self._blobs[sha] = content
-            tree[path] = sha
+        old = self._trees.get(self._heads.get(branch, ""), {})
+        return self.commit({**dict.fromkeys(old), **files}, branch=branch)
+
+    def commit(
+        self,
+        files: Mapping[str, bytes | None],
+        *,
+        branch: str = "main",
+        modes: Mapping[str, str] | None = None,
+    ) -> str:
+        """Commit changed files (None removes one) and return the commit; ``modes`` are git's."""
         parent = self._heads.get(branch, "")
-        text = f"{parent}{sorted(tree.items())}{len(self._trees)}"
-        commit = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        self._trees[commit] = tree
-        self._heads[branch] = commit
+        tree = dict(self._trees.get(parent, {}))
+        for path, content in files.items():
+            if content is None:
+                tree.pop(path, None)
+            else:
+                tree[path] = self._entry(path, content, (modes or {}).get(path))
+        commit = _hash(f"{parent}{sorted(tree)}{len(self._trees)}".encode())
+        self._trees[commit], self._heads[branch] = tree, commit
         return commit
+
+    def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
+        if mode == _SUBMODULE:
+            return TreeEntry(path, content.decode(), 0, plain=False)
+        sha = _hash(content)
+        self._blobs[sha] = content
+        return TreeEntry(path, sha, len(content), plain=mode is None)
 
     def reset(self, commit: str, branch: str = "main") -> None:
         """Move a branch to a commit that exists: a forced push."""
@@ -41,36 +64,39 @@ class Commits:
     def head(self, branch: str) -> str:
         """Return the commit that the branch points to."""
         if branch not in self._heads:
-            raise Dependency(f"there is no branch {branch}")
+            raise Dependency(f"no branch {branch}")
         return self._heads[branch]
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit."""
-        if self.truncate_trees:
-            raise Unavailable("the tree is truncated")
         if commit not in self._trees:
-            raise Dependency(f"there is no commit {commit}")
-        return [TreeEntry(path, sha, len(self._blobs[sha])) for path, sha in self._trees[commit].items()]
+            raise Dependency(f"no tree {commit}")
+        if self.truncate_trees:
+            raise Unavailable(f"the tree of {commit} is truncated")
+        return list(self._trees[commit].values())
 
     def blob(self, sha: str) -> bytes:
         """Return a file's content."""
+        if not _SHA.match(sha):
+            raise InvalidManifest(f"{sha!r} is not a blob id")
         if sha not in self._blobs:
-            raise Dependency(f"there is no blob {sha}")
+            raise Dependency(f"no blob {sha}")
         return self._blobs[sha]
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
-        """Keep a commit status; GitHub refuses a description of more than 140 characters."""
-        if len(status.description) > 140:
-            raise InvalidManifest("the description is too long")
-        self.statuses.append((commit, status))
-
-    def status(self, commit: str) -> CommitStatus | None:
-        """Return the newest status of a commit."""
-        return next((status for sha, status in reversed(self.statuses) if sha == commit), None)
+        """Write a commit status by GitHub's rules."""
+        if commit not in self._trees:
+            raise InvalidManifest(f"No commit found for SHA: {commit}")
+        self.statuses.add(commit, status)
 
     def source(self, _: str, branch: str) -> Source | None:
         """Return the branch as the local Flux reads it."""
         commit = self._heads.get(branch)
         if commit is None:
             return None
-        return Source(commit, lambda: {p: self._blobs[sha] for p, sha in self._trees[commit].items()})
+        tree = self._trees[commit]
+        return Source(commit, lambda: {path: self._blobs[entry.sha] for path, entry in tree.items()})
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()

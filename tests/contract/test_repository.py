@@ -1,4 +1,4 @@
-"""One suite for the Repository port: the world in memory, and the adapter talking to the server."""
+"""One suite for the Repository port: in memory, on a bare repository, and the adapter over the server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.servers.github import GitHubServer
+from localcloud.world.commits import Commits
 from localcloud.world.repository import GitRepository
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
@@ -22,11 +23,15 @@ class Case:
     """An implementation of the port, and the repository behind it."""
 
     port: Repository
-    git: GitRepository
+    git: GitRepository | Commits
 
 
-@pytest.fixture(params=["world", "adapter"])
+@pytest.fixture(params=["memory", "world", "adapter"])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    if request.param == "memory":
+        commits = Commits()
+        yield Case(commits, commits)
+        return
     if request.param == "world":
         with GitRepository.create(tmp_path / "fleet.git") as git:
             yield Case(git, git)

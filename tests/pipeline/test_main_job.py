@@ -29,8 +29,7 @@ def accepted(cloud: MemoryCloud) -> Tally[tuple[str, str]]:
 
 
 def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:
-    found = cloud.repository.status(commit)
-    assert found is not None
+    found = cloud.repository.statuses.latest(commit)[0].status
     return found.state, found.description
 
 
@@ -42,7 +41,8 @@ def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
     creates = {name: n for (kind, name), n in accepted(cloud).items() if kind == "create"}
     assert creates == {"atlantic-aks": 1, "pacific-aks": 1, "sargasso-aks": 1}
     assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 create)")
-    assert [s.state for _, s in cloud.repository.statuses] == ["pending", "success"]
+    history = cloud.repository.statuses.history(commit)
+    assert [record.status.state for record in history] == ["success", "pending"]
 
 
 def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
