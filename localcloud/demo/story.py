@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from kubernetes.client import CoreV1Api, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from cli.client import Api
 from localcloud.cloud import LocalCloud
@@ -60,7 +61,7 @@ class _Story:
             self._show(CoreV1Api(client), CustomObjectsApi(client))
         finally:
             client.close()
-        self._say(f"by hand: kubectl --kubeconfig {shown_path(kubeconfig)} get kustomizations -A")
+        self._say("with make up: kubectl --kubeconfig .localcloud/kubeconfigs/NAME.yaml get ns")
 
     def _show(self, core: CoreV1Api, custom: CustomObjectsApi) -> None:
         nodes = [node.metadata for node in core.list_node().items if node.metadata]
@@ -105,12 +106,7 @@ class _Story:
         self.console.print(f"\n[bold]{text}[/]")
 
     def _say(self, text: str) -> None:
-        self.console.print(f"  {text}", soft_wrap=True, markup=False)
-
-
-def shown_path(path: Path) -> Path:
-    """Return a path as short as a person would type it here."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        self.console.print(Padding(Text(text), (0, 0, 0, 2)))
 
 
 def _changes(item: dict[str, Any]) -> str:
@@ -124,4 +120,4 @@ def _changes(item: dict[str, Any]) -> str:
 def _ready(item: dict[str, Any]) -> str:
     conditions = item.get("status", {}).get("conditions", ())
     messages = [str(c["message"]) for c in conditions if c["type"] == "Ready"]
-    return messages[0] if messages else "not looked at yet"
+    return messages[0][:40] if messages else "not looked at yet"
