@@ -93,6 +93,9 @@ resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
   parent: app
   name: 'appsettings'
   properties: union(settings, {
+    // Each running invocation takes a thread of the worker. The worker's default is the number of cores plus
+    // four: too few for the 16 sessions of host.json, with HTTP and the timers besides.
+    PYTHON_THREADPOOL_THREAD_COUNT: '24'
     AZURE_CLIENT_ID: identity.properties.clientId
     AzureWebJobsStorage__accountName: storageName
     AzureWebJobsStorage__credential: 'managedidentity'

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-
-from localcloud import up
 
 _USAGE = "usage: python -m localcloud up [--state FOLDER] [--help]"
 
@@ -13,6 +13,10 @@ def main() -> int:
     """Run the command that was named."""
     match sys.argv[1:]:
         case ["up", *arguments]:
+            # Imports take a moment, in which nothing runs yet that would have to be stopped.
+            signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+            from localcloud import up
+
             return up.main(arguments)
         case _:
             print(_USAGE, file=sys.stderr)

@@ -23,8 +23,9 @@ from localcloud.statefolder import StateFolder
 from localcloud.tools import azurite_command
 
 _START_SECONDS = 60.0
-_FUNCTIONS_STOP_SECONDS = 8.0
-_STOP_SECONDS = 3.0
+_STOP_FUNCTIONS_SECONDS = 2.0
+"""Enough for a step; what they do ends with the cloud anyway."""
+_STOP_SECONDS = 1.0
 
 
 class LocalCloud:
@@ -68,7 +69,7 @@ class LocalCloud:
         """Stop every part, the functions first so that running work can end."""
         functions = self._children.pop("functions", None)
         if functions is not None:
-            functions.stop(_FUNCTIONS_STOP_SECONDS)
+            functions.stop(_STOP_FUNCTIONS_SECONDS)
         for child in self._children.values():
             child.ask_to_stop()
         for child in self._children.values():
@@ -111,21 +112,23 @@ class LocalCloud:
         """Take the folder and the ports, and write down what the parts have to know."""
         folder = StateFolder(self.state)
         self._stack.callback(folder.close)
+        self.state.chmod(0o700)
         claims = PortClaims()
         self._stack.callback(claims.close)
         for name, usual in USUAL_PORTS.items():
             self.ports[name] = claims.claim(usual if self.options.usual_ports else None)
         self.settings = compose_settings(self.state, self.ports, self.options)
-        (self.state / "logs").mkdir()
+        (self.state / "logs").mkdir(mode=0o700)
         options = {"create_seconds": self.options.create_seconds, "lock_seconds": self.options.lock_seconds}
         cloud = {"ports": self.ports, "urls": vars(self.urls), "remote": self.remote, "options": options}
         _write(self.state / "cloud.json", {"process": os.getpid(), **cloud})
         _write(self.state / "local.settings.json", {"IsEncrypted": False, "Values": self.settings})
 
     def _servers(self) -> list[Part]:
-        port = self.ports["tables"]
+        blob, queue, table = (self.ports[name] for name in ("blob", "queue", "table"))
+        command = azurite_command(blob=blob, queue=queue, table=table)
         return [
-            Part("tables", azurite_command(port), lambda: _listens(port)),
+            Part("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
             *(self._own_part(name) for name in ("servicebus", "azure", "github")),
         ]
 
@@ -141,6 +144,7 @@ class LocalCloud:
 
 
 def _write(path: Path, content: object) -> None:
+    path.touch(mode=0o600)  # it may hold secrets
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 

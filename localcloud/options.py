@@ -18,7 +18,9 @@ EXAMPLE = ROOT / "local.settings.example.json"
 
 USUAL_PORTS: Mapping[str, int] = {
     "functions": 7071,
-    "tables": 10002,
+    "blob": 10000,
+    "queue": 10001,
+    "table": 10002,
     "servicebus": 5672,
     "arm": 8443,
     "identity": 8444,
@@ -54,7 +56,6 @@ class Urls:
     arm: str
     identity: str
     github: str
-    tables: str
 
     @classmethod
     def of(cls, ports: Mapping[str, int]) -> Urls:
@@ -64,7 +65,6 @@ class Urls:
             arm=f"https://127.0.0.1:{ports['arm']}",
             identity=f"http://127.0.0.1:{ports['identity']}",
             github=f"http://127.0.0.1:{ports['github']}",
-            tables=f"http://127.0.0.1:{ports['tables']}",
         )
 
 

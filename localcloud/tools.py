@@ -30,7 +30,7 @@ def install(tools: Path = TOOLS) -> bool:
         return False
     tools.mkdir(parents=True, exist_ok=True)
     npm = _npm(tools)
-    print("Installing Azurite (Table Storage for the local cloud) into .tools (once) ...", flush=True)
+    print("Installing Azurite (storage for the local cloud) into .tools (once) ...", flush=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(PINS / name, tools / name)
     quiet = ["--no-audit", "--no-fund", "--loglevel=error", "--no-update-notifier", "--ignore-scripts"]
@@ -38,17 +38,18 @@ def install(tools: Path = TOOLS) -> bool:
     return True
 
 
-def azurite_command(port: int, *, tools: Path = TOOLS) -> list[str]:
-    """Return the command that serves Table Storage from memory at 127.0.0.1:``port``.
+def azurite_command(*, blob: int, queue: int, table: int, tools: Path = TOOLS) -> list[str]:
+    """Return the command that serves a storage account from memory, on these ports of 127.0.0.1.
 
     The process ends when its standard input closes. Raise ToolError when Azurite is not installed.
     """
     if not _installed(tools):
         raise ToolError("Azurite is not installed; run: make up (or: python -m localcloud.tools)")
-    main = tools / "node_modules" / "azurite" / "dist" / "src" / "table" / "main.js"
+    main = tools / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+    ports = ["--blobPort", str(blob), "--queuePort", str(queue), "--tablePort", str(table)]
     guard = PINS / "stop-with-parent.cjs"
-    return [_node(tools), "--require", str(guard), str(main), *options, "--tablePort", str(port)]
+    return [_node(tools), "--require", str(guard), str(main), *options, *ports]
 
 
 def _installed(tools: Path) -> bool:

@@ -12,6 +12,7 @@ from types import FrameType
 
 from localcloud.children import PartFailed
 from localcloud.cloud import LocalCloud
+from localcloud.guide import guide
 from localcloud.options import ROOT, Options
 from localcloud.statefolder import StateFolderError
 from localcloud.tools import ToolError
@@ -38,14 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         cloud.start()
         if not given.quiet:
-            print(guide(cloud), flush=True)
+            print(guide(cloud, Path.cwd()), flush=True)
         stop.started.set()
         while not stop.asked.wait(_WATCH_SECONDS):
             cloud.check()
     except _Stopped:
         pass
-    except (PartFailed, StateFolderError, ToolError) as error:
-        print(f"The local cloud stops: {error}", file=sys.stderr)
+    except (PartFailed, StateFolderError, ToolError, OSError) as error:
+        verb = "stops" if stop.started.is_set() else "cannot start"
+        print(f"The local cloud {verb}: {error}", file=sys.stderr)
         return 1
     finally:
         stop.started.set()
@@ -53,33 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.quiet:
         print("The local cloud has stopped.")
     return 0
-
-
-def guide(cloud: LocalCloud) -> str:
-    """Return what to do next with a cloud that runs."""
-    state = cloud.state.relative_to(Path.cwd()) if cloud.state.is_relative_to(Path.cwd()) else cloud.state
-    lines = [
-        "The local cloud is up. Ctrl-C stops it and everything in it.",
-        "",
-        "  Fleet repository  git clone " + cloud.remote,
-        "                    (empty; put a copy of examples/fleet in it and push)",
-    ]
-    if cloud.options.functions:
-        lines += [
-            f"  Watch it          export ROADSTEAD_URL={cloud.urls.functions}",
-            "                    .venv/bin/roadstead status --watch",
-            f"  API               {cloud.urls.functions}/api/clusters",
-        ]
-    else:
-        lines += [
-            "  Functions         not started; with these settings they can be:",
-            f"                    {state}/local.settings.json",
-        ]
-    lines += [
-        f"  Kubeconfigs       {state}/kubeconfigs",
-        f"  Logs, requests    {state}/logs",
-    ]
-    return "\n".join(lines)
 
 
 class _Stop:
@@ -91,6 +66,8 @@ class _Stop:
         signal.signal(signal.SIGTERM, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked.is_set():
+            return  # it is stopping; an impatient second Ctrl-C must not break that off
         self.asked.set()
         if not self.started.is_set():
             raise _Stopped

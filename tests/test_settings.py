@@ -11,7 +11,13 @@ from shared.settings import Settings, SettingsError, load_settings
 
 EXAMPLE = Path(__file__).parent.parent / "local.settings.example.json"
 VALUES: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]
-HOST_OWN = {"FUNCTIONS_WORKER_RUNTIME", "AzureWebJobsStorage", "PLAN_SCHEDULE", "RESEND_SCHEDULE"}
+HOST_OWN = {
+    "FUNCTIONS_WORKER_RUNTIME",
+    "PYTHON_THREADPOOL_THREAD_COUNT",
+    "AzureWebJobsStorage",
+    "PLAN_SCHEDULE",
+    "RESEND_SCHEDULE",
+}
 LIBRARIES_OWN = {"REQUESTS_CA_BUNDLE", "IDENTITY_ENDPOINT", "IDENTITY_HEADER"}
 
 

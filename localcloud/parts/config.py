@@ -1,12 +1,14 @@
 """What every part of the local cloud does: read its configuration, serve, and stop when told.
 
 A part stops on SIGTERM, and when its supervisor is gone. Its state is in memory, but for the repositories.
+What it writes is for this user only: kubeconfigs and logs are as private as on a workstation of a real fleet.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -55,6 +57,7 @@ def ready_file(state: Path, part: str) -> Path:
 
 def run(part: str, serve: Callable[[Config], AbstractContextManager[None]]) -> None:
     """Serve the state folder named on the command line until told to stop."""
+    os.umask(0o077)
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:

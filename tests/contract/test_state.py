@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
+from localcloud.claims import PortClaims
 from localcloud.tools import azurite_command
 from localcloud.world.state import MemoryState
 from shared.adapters.tables import TablesState, table_service
@@ -41,12 +42,15 @@ def connect(port: int) -> TableServiceClient:
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    with subprocess.Popen(
-        azurite_command(port), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    claims = PortClaims()
+    blob, queue, port = (claims.claim(None) for _ in range(3))
+    command = azurite_command(blob=blob, queue=queue, table=port)
+    with (
+        closing(claims),
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process,
+    ):
         deadline = time.monotonic() + 30
         while not _answers(port):
             assert process.poll() is None, "Azurite ended"

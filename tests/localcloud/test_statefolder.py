@@ -58,4 +58,4 @@ def test_a_port_that_is_taken_or_claimed_is_replaced_by_a_free_one() -> None:
 
 def test_a_missing_azurite_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"localcloud\.tools"):
-        azurite_command(1, tools=tmp_path)
+        azurite_command(blob=1, queue=2, table=3, tools=tmp_path)

@@ -4,95 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import socket
+import stat
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from localcloud.children import PartFailed
 from localcloud.cloud import LocalCloud
+from localcloud.guide import CLUSTER, EXAMPLE, guide
 from localcloud.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
 from localcloud.statefolder import StateFolderError
-
-APP = """
-import os
-import azure.functions as func
-
-app = func.FunctionApp()
-
-@app.route("fleet", auth_level=func.AuthLevel.ANONYMOUS)
-def fleet(req: func.HttpRequest) -> str:
-    return os.environ["ROADSTEAD_FLEET"] + " " + os.environ["GITHUB_TOKEN"]
-
-@app.route("crash", auth_level=func.AuthLevel.ANONYMOUS)
-def crash(req: func.HttpRequest) -> str:
-    os._exit(7)
-"""
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Path:
-    folder = tmp_path / "app"
-    folder.mkdir()
-    shutil.copy(ROOT / "host.json", folder)
-    (folder / "function_app.py").write_text(APP)
-    return folder
-
-
-@contextmanager
-def up(state: Path, app: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "localcloud", "up", "--state", str(state), "--app", str(app)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=state.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to be in time"
-        time.sleep(0.05)
-
-
-def listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-def read_cloud(state: Path) -> dict[str, Any]:
-    cloud: dict[str, Any] = json.loads((state / "cloud.json").read_text())
-    return cloud
-
-
-def functions_answer(state: Path) -> bool:
-    if not (state / "cloud.json").is_file():
-        return False
-    try:
-        return httpx.get(f"{read_cloud(state)['urls']['functions']}/api/fleet").is_success
-    except (httpx.HTTPError, ValueError):
-        return False
+from tests.localcloud.clouds import functions_answer, listens, read_cloud, until, up
 
 
 def test_up_says_what_to_do_next_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
@@ -105,23 +30,17 @@ def test_up_says_what_to_do_next_and_ctrl_c_stops_everything(tmp_path: Path, app
         assert reply.text == f"example {settings['GITHUB_TOKEN']}"
         assert all(listens(port) for port in cloud["ports"].values())
         subprocess.run(["git", "ls-remote", cloud["remote"]], check=True, timeout=20)
+        with up(state, app) as second:
+            _, refusal = second.communicate(timeout=20)
+        assert second.returncode == 1
+        assert refusal.startswith(
+            f"The local cloud cannot start: a local cloud (process {process.pid}) is running"
+        )
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (0, "")
-    assert max(map(len, out.splitlines())) <= 80
-    for told in (cloud["remote"], f"ROADSTEAD_URL={cloud['urls']['functions']}", "state/kubeconfigs"):
-        assert told in out
+    assert f"git clone {cloud['remote']} fleet" in out
     assert not any(listens(port) for port in cloud["ports"].values())
-
-
-def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: Path) -> None:
-    state = tmp_path / "state"
-    with up(state, app) as process:
-        until(lambda: functions_answer(state))
-        ports = read_cloud(state)["ports"].values()
-        process.kill()
-        process.communicate()
-    until(lambda: not any(listens(port) for port in ports), seconds=15)
 
 
 def test_a_part_that_crashes_stops_the_cloud_and_is_named(tmp_path: Path, app: Path) -> None:
@@ -163,6 +82,59 @@ def test_functions_that_cannot_start_are_shown_with_the_end_of_their_log(tmp_pat
     (app / "function_app.py").write_text("raise RuntimeError('wrong setting')")
     with pytest.raises(PartFailed, match=r"(?s)functions ended with exit code 1.*wrong setting"):
         LocalCloud(tmp_path / "state", Options(app=app)).start()
+
+
+def test_storage_has_all_three_services_and_nobody_else_can_read_the_folder(tmp_path: Path) -> None:
+    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
+        storage = dict(field.split("=", 1) for field in cloud.settings["AzureWebJobsStorage"].split(";"))
+        for service in ("Blob", "Queue", "Table"):
+            reply = httpx.get(storage[f"{service}Endpoint"])
+            assert reply.headers["Server"].startswith(f"Azurite-{service}/"), service
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in cloud.state.iterdir()}
+        private = {"local.settings.json": 0o600, "cloud.json": 0o600, "kubeconfigs": 0o700, "logs": 0o700}
+        assert private.items() <= modes.items()
+        assert stat.S_IMODE(cloud.state.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("functions", [True, False])
+@pytest.mark.parametrize("moved", [0, 20000])
+def test_the_guide_fits_80_columns_and_names_the_port_only_when_it_is_not_the_usual_one(
+    functions: bool, moved: int
+) -> None:
+    cloud = LocalCloud(ROOT / ".localcloud-2", Options(functions=functions))
+    cloud.ports = {name: port % 10000 + moved for name, port in USUAL_PORTS.items()}
+    cloud.settings = compose_settings(cloud.state, cloud.ports, cloud.options)
+    lines = guide(cloud, ROOT).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert f"  git clone {cloud.remote} fleet" in lines
+    assert (f"  export ROADSTEAD_URL={cloud.urls.functions}" in lines) == bool(moved)
+    assert any(line.startswith("  func start") for line in lines) != functions
+    assert f"  kubectl --kubeconfig .localcloud-2/kubeconfigs/{CLUSTER}.yaml \\" in lines
+    assert (EXAMPLE / "clusters" / CLUSTER).is_dir()
+
+
+def test_the_commands_of_the_guide_work_as_they_stand_also_a_second_time(tmp_path: Path) -> None:
+    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
+        for _ in range(2):
+            lines = [
+                line for line in guide(cloud, tmp_path).splitlines() if line.startswith(("  git", "  cp -r"))
+            ]
+            who = {
+                f"GIT_{role}_{key}": "x@example.com"
+                for role in ("AUTHOR", "COMMITTER")
+                for key in ("NAME", "EMAIL")
+            }
+            done = subprocess.run(
+                ["sh", "-ec", "\n".join(lines)],  # as a person would
+                cwd=tmp_path,
+                env={**os.environ, **who},
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+        assert len(lines) == 1
 
 
 def test_every_port_of_the_example_settings_is_moved(tmp_path: Path) -> None:

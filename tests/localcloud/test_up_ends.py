@@ -1,0 +1,82 @@
+"""The ways in which ``make up`` ends: Ctrl-C at any moment, a killed part, a killed supervisor."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from localcloud.children import PartFailed
+from localcloud.cloud import LocalCloud
+from localcloud.options import Options
+from tests.localcloud.clouds import any_lives, functions_answer, processes_below, read_cloud, until, up
+
+PARTS = ("storage", "servicebus", "azure", "github")
+
+
+@pytest.mark.parametrize("after", [0, 0.1, 0.4, 0.8, 1.2])
+def test_ctrl_c_during_the_start_ends_it_without_a_word_of_complaint(
+    tmp_path: Path, app: Path, after: float
+) -> None:
+    state = tmp_path / "state"
+    with up(state, app) as process:
+        until(state.exists)
+        time.sleep(after)
+        below = processes_below(process.pid)
+        asked = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        assert time.monotonic() - asked < 3
+    assert (process.returncode, err) == (0, "")
+    until(lambda: not any_lives([*below]), seconds=2)
+
+
+def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path) -> None:
+    state = tmp_path / "state"
+    with up(state, app) as process:
+        until(lambda: functions_answer(state))
+        with socket.create_connection(("127.0.0.1", read_cloud(state)["ports"]["functions"])) as caller:
+            caller.sendall(b"GET /api/hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(0.2)
+            asked = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+            assert time.monotonic() - asked < 3.5
+    assert (process.returncode, err) == (0, "")
+
+
+def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: Path) -> None:
+    state = tmp_path / "state"
+    with up(state, app) as process:
+        until(lambda: functions_answer(state))
+        below = processes_below(process.pid)
+        process.kill()
+        process.communicate()
+    assert len(below) >= len(PARTS) + 1
+    until(lambda: not any_lives([*below]), seconds=2)
+
+
+def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:
+    with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
+        signs = {part: f"localcloud.parts.{part} {cloud.state}" for part in PARTS}
+        signs["storage"] = f"--blobPort {cloud.ports['blob']}"
+        cloud.check()
+        for part in reversed(PARTS):  # the first of the dead is the one that is named
+            found = [pid for pid, command in processes_below(os.getpid()).items() if signs[part] in command]
+            os.kill(found[0], signal.SIGKILL)
+            until(partial(_is_named, cloud, part), seconds=5)
+
+
+def _is_named(cloud: LocalCloud, part: str) -> bool:
+    try:
+        cloud.check()
+    except PartFailed as failure:
+        return re.search(rf"^{part} ended by SIGKILL; the end of .*{part}\.log", str(failure)) is not None
+    return False
