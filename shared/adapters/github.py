@@ -2,12 +2,15 @@
 
 Every method is one HTTP call (a blob that was read before: none), with no retry and no sleep inside the
 library. Blobs are immutable, so the last ones read stay in memory, bounded by their bytes. Safe to share
-between threads. No error holds a credential.
+between threads: PyGithub keeps a request on its one connection until it is sent, so that two threads on
+one client can get each other's answers; here a client serves one call at a time. No error holds a
+credential.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +22,7 @@ import jwt
 import requests
 from github import Auth, Github, GithubException
 from github.Commit import Commit
+from github.Repository import Repository as GitHubApi
 
 from shared.jobs.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable, from_http
 from shared.ports import CommitStatus, TreeEntry
@@ -44,29 +48,19 @@ class GitHubRepository:
         cache_bytes: int = 32 << 20,
     ) -> None:
         self._name = repository
-        self._github = Github(
-            auth=auth,
-            base_url=base_url,
-            timeout=TIMEOUT,
-            retry=None,
-            seconds_between_requests=None,
-            seconds_between_writes=None,
-            user_agent="roadstead",
-            lazy=True,
-        )
-        self._repo = self._github.get_repo(repository)
+        self._clients = _Clients(auth, base_url)
         self._blobs = _BlobCache(cache_bytes)
 
     def head(self, branch: str) -> str:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         # 409: the repository is empty, so it has no branch at all.
-        with self._translated(f"no branch {branch}", absent=(404, 409)):
-            return self._repo.get_git_ref(f"heads/{branch}").object.sha
+        with self._calling(f"no branch {branch}", absent=(404, 409)) as api:
+            return api.get_git_ref(f"heads/{branch}").object.sha
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub cut the answer short."""
-        with self._translated(f"no commit {commit}"):
-            answer = self._repo.get_git_tree(commit, recursive=True).raw_data
+        with self._calling(f"no commit {commit}") as api:
+            answer = api.get_git_tree(commit, recursive=True).raw_data
         if answer.get("truncated", True):
             raise Unavailable(
                 f"{self._name}: the tree of {commit} is too large for one answer of GitHub "
@@ -78,30 +72,35 @@ class GitHubRepository:
         """Return a file's content by its blob id; raise Dependency when there is none."""
         data = self._blobs.get(sha)
         if data is None:
-            with self._translated(f"no blob {sha}"):
-                data = base64.b64decode(self._repo.get_git_blob(sha).content)
+            with self._calling(f"no blob {sha}") as api:
+                data = base64.b64decode(api.get_git_blob(sha).content)
+            if _blob_id(data) != sha:
+                raise Unavailable(f"{self._name}: GitHub's answer for the blob {sha} is another content")
             self._blobs.put(sha, data)
         return data
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write the commit status; raise InvalidManifest when GitHub refuses what it says."""
-        url = f"{self._repo.url}/commits/{commit}"
-        known = Commit(self._github.requester, attributes={"sha": commit, "url": url}, completed=True)
         optional = {"target_url": status.target_url} if status.target_url else {}
-        with self._translated(f"no commit {commit}"):
-            known.create_status(
+        with self._calling(f"no commit {commit}") as api:
+            attributes = {"sha": commit, "url": f"{api.url}/commits/{commit}"}
+            Commit(api.requester, attributes=attributes, completed=True).create_status(
                 status.state, description=status.description, context=status.context, **optional
             )
 
     def close(self) -> None:
         """Close the connections."""
-        self._github.close()
+        self._clients.close()
 
     @contextmanager
-    def _translated(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[None]:
-        """Raise what goes wrong as a class of ``shared.jobs.errors``; ``missing`` says what a 404 means."""
+    def _calling(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[GitHubApi]:
+        """Lend the repository's API for one call, and raise what goes wrong as our errors.
+
+        ``missing`` says what a status in ``absent`` means.
+        """
         try:
-            yield
+            with self._clients.one() as client:
+                yield client.get_repo(self._name)
         except GithubException as error:
             if error.status in absent:
                 raise Dependency(
@@ -184,6 +183,77 @@ def _retry_after(error: GithubException) -> float | None:
 
 def _header(error: GithubException, name: str) -> str:
     return str((error.headers or {}).get(name, ""))
+
+
+def _blob_id(data: bytes) -> str:
+    """Return the id that git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+class _Clients:
+    """Lends clients, each to one call at a time; as many are kept as were ever used side by side."""
+
+    def __init__(self, auth: Auth.Auth, base_url: str) -> None:
+        self._base_url = base_url
+        self._lock = threading.Lock()
+        self._idle: list[Github] = []
+        self._closed = False
+        self._login = self._client(auth)
+        self._auth = _SharedAuth(auth)
+
+    @contextmanager
+    def one(self) -> Iterator[Github]:
+        """Lend a client."""
+        with self._lock:
+            client = self._idle.pop() if self._idle else None
+        client = client or self._client(self._auth)
+        try:
+            yield client
+        finally:
+            with self._lock:
+                if not self._closed:
+                    self._idle.append(client)
+            if self._closed:
+                client.close()
+
+    def close(self) -> None:
+        """Close the clients; one that is lent out is closed when it comes back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for client in (*idle, self._login):
+            client.close()
+
+    def _client(self, auth: Auth.Auth) -> Github:
+        return Github(
+            auth=auth,
+            base_url=self._base_url,
+            timeout=TIMEOUT,
+            retry=None,
+            seconds_between_requests=None,
+            seconds_between_writes=None,
+            user_agent="roadstead",
+            lazy=True,
+        )
+
+
+class _SharedAuth(Auth.Auth):
+    """One credential for many clients: an App's token is asked for once, by one thread at a time."""
+
+    def __init__(self, auth: Auth.Auth) -> None:
+        self._auth = auth
+        self._lock = threading.Lock()
+
+    @property
+    def token_type(self) -> str:
+        """The word before the token."""
+        return self._auth.token_type
+
+    @property
+    def token(self) -> str:
+        """The token, fetched anew when it has ended."""
+        with self._lock:
+            return self._auth.token
 
 
 class _BlobCache:

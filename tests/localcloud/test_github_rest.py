@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,12 +15,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from localcloud.servers.frontdoor import Fault
 from localcloud.servers.github import GitHubServer
 from localcloud.servers.github_auth import GitHubApp
 from localcloud.world.clock import ManualClock, system_clock
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, Throttled, Unauthenticated, Unauthorized, Unavailable
-from shared.ports import CommitStatus
+from shared.ports import CommitStatus, TreeEntry
 
 SECRET = "a webhook secret"
 
@@ -172,4 +176,39 @@ def test_a_tree_of_more_than_a_hundred_thousand_entries_is_truncated(server: Git
     assert len(adapter.tree(git.commit(files))) == 99_680  # and 320 folders
     with pytest.raises(Unavailable, match="too large"):
         adapter.tree(git.commit({"one more": b""}))
+    adapter.close()
+
+
+def test_threads_that_read_side_by_side_each_get_their_own_answer(server: GitHubServer) -> None:
+    contents = {f"{number}.txt": b"content %d" % number for number in range(64)}
+    tree = server.repository("acme/fleet").commit(contents)
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    entries = adapter.tree(tree)
+    found: dict[str, bytes] = {}
+
+    def read(mine: Sequence[TreeEntry]) -> None:
+        for entry in mine:
+            found[entry.path] = adapter.blob(entry.sha)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for done in [pool.submit(read, entries[start::8]) for start in range(8)]:
+                done.result()
+    finally:
+        sys.setswitchinterval(before)
+    adapter.close()
+    assert found == contents
+
+
+def test_a_blob_whose_content_is_not_what_its_id_says_is_not_taken(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    (entry,) = git.entries(git.commit({"a.yaml": b"1"}))
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    other = {"sha": entry.sha, "encoding": "base64", "content": base64.b64encode(b"2").decode()}
+    server.door.faults = [Fault("GET .*/git/blobs/", status=200, body=other)]
+    with pytest.raises(Unavailable, match=entry.sha):
+        adapter.blob(entry.sha)
+    assert adapter.blob(entry.sha) == b"1"
     adapter.close()
