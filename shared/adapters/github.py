@@ -23,8 +23,17 @@ import requests
 from github import Auth, Github, GithubException
 from github.Commit import Commit
 from github.Repository import Repository as GitHubApi
+from urllib3.util import Retry
 
-from shared.jobs.errors import Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable, from_http
+from shared.jobs.errors import (
+    Dependency,
+    InvalidManifest,
+    ReconcileError,
+    Throttled,
+    Unauthenticated,
+    Unavailable,
+    from_http,
+)
 from shared.ports import CommitStatus, TreeEntry
 
 TIMEOUT = 15
@@ -32,6 +41,12 @@ TIMEOUT = 15
 
 SECONDARY_WAIT = 60.0
 """Seconds to wait when GitHub throttles and does not say how long: its documentation asks for a minute."""
+
+_NO_RETRY = Retry(
+    0, read=False, status_forcelist=(301, 302, 303, 307, 308), allowed_methods=None, raise_on_status=True
+)
+"""Nothing is tried again, and a redirect is an error: PyGithub would follow it without its query, so that
+the tree of a renamed repository came back without its folders' content, and take a refused write as done."""
 
 _PLAIN_MODES = ("100644", "100755")
 
@@ -108,6 +123,11 @@ class GitHubRepository:
                     request_id=_header(error, "x-github-request-id"),
                 ) from error
             raise _error(error, self._name) from error
+        except requests.exceptions.RetryError as error:
+            raise InvalidManifest(
+                f"{self._name}: GitHub answers with a redirect; the repository was renamed or moved: set "
+                "GITHUB_REPOSITORY to its name of today (and check GITHUB_API_URL)"
+            ) from error
         except requests.RequestException as error:
             raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
         except ValueError as error:
@@ -229,7 +249,7 @@ class _Clients:
             auth=auth,
             base_url=self._base_url,
             timeout=TIMEOUT,
-            retry=None,
+            retry=_NO_RETRY,
             seconds_between_requests=None,
             seconds_between_writes=None,
             user_agent="roadstead",

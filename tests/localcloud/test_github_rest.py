@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,15 @@ from localcloud.servers.github import GitHubServer
 from localcloud.servers.github_auth import GitHubApp
 from localcloud.world.clock import ManualClock, system_clock
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.errors import Dependency, Throttled, Unauthenticated, Unauthorized, Unavailable
+from shared.jobs.errors import (
+    Dependency,
+    InvalidManifest,
+    ReconcileError,
+    Throttled,
+    Unauthenticated,
+    Unauthorized,
+    Unavailable,
+)
 from shared.ports import CommitStatus
 
 SECRET = "a webhook secret"
@@ -210,4 +218,49 @@ def test_a_blob_whose_content_is_not_what_its_id_says_is_not_taken(server: GitHu
     with pytest.raises(Unavailable, match=entry.sha):
         adapter.blob(entry.sha)
     assert adapter.blob(entry.sha) == b"1"
+    adapter.close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_renamed_repository_is_an_error_that_names_the_setting(server: GitHubServer, status: int) -> None:
+    commit = server.repository("acme/fleet").commit({"clusters/a/cluster.yaml": b"1"})
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    moved = {"Location": f"{server.url}/repos/acme/fleet/git/trees/{commit}"}
+    server.door.faults = [Fault("/repos/", status=status, headers=moved, times=None)]
+    calls: list[Callable[[], object]] = [
+        lambda: adapter.head("main"),
+        lambda: adapter.tree(commit),
+        lambda: adapter.blob("1" * 40),
+        lambda: adapter.set_status(commit, CommitStatus("success", "", "c")),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidManifest, match=r"acme/fleet.*renamed.*GITHUB_REPOSITORY"):
+            call()
+    assert len(server.door.requests) == len(calls)
+    adapter.close()
+
+
+INTEGRATION = {"message": "Resource not accessible by integration"}
+TOO_MANY = {"message": "Validation Failed", "errors": [{"message": "maximum number of statuses"}]}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        (Fault("POST", 422, TOO_MANY), InvalidManifest, "Validation Failed: maximum number of statuses"),
+        (Fault("POST", 422, {"message": "No commit found for SHA: 1"}), InvalidManifest, "No commit found"),
+        (Fault("POST", 403, INTEGRATION), Unauthorized, "not accessible by integration"),
+        (Fault("POST", 404, {"message": "Not Found"}), Dependency, "the credential may not see it"),
+        (Fault("POST", 429, {}, {"Retry-After": "9"}), Throttled, "gave no reason"),
+    ],
+)
+def test_a_status_that_cannot_be_written_is_told_in_githubs_words(
+    server: GitHubServer, fault: Fault, kind: type[ReconcileError], words: str
+) -> None:
+    commit = server.repository("acme/fleet").commit({"a.yaml": b"1"})
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    server.door.faults = [fault]
+    with pytest.raises(kind, match=words) as refused:
+        adapter.set_status(commit, CommitStatus("success", "", "c"))
+    assert getattr(refused.value, "retry_after", None) == (9 if kind is Throttled else None)
     adapter.close()
