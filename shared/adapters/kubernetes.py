@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import urllib3
 import yaml
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
@@ -69,7 +70,7 @@ class KubernetesConnections:
                 return self._open[cluster][0]
         login = _login(cluster, self._kubeconfig(cluster))
         if login.plugin and self._aad_token is not None:
-            login = _with_token(login, self._aad_token(AKS_SCOPE))
+            login = _Login(login.url, login.ca, token=_token(self._aad_token))
         connection = _Connection(cluster, _client(cluster, login), self._forget)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
@@ -235,8 +236,16 @@ class _Login:
     plugin: bool = False
 
 
-def _with_token(login: _Login, token: str) -> _Login:
-    return _Login(login.url, login.ca, token=token)
+def _token(fetch: Callable[[str], str]) -> str:
+    """Return an Entra token for the API servers; raise Unauthenticated without the identity's own words."""
+    try:
+        return fetch(AKS_SCOPE)
+    except ClientAuthenticationError as error:  # CredentialUnavailableError is one
+        message = f"Entra gives us no token for the API servers: {type(error).__name__}"
+        raise Unauthenticated(message) from error
+    except AzureError as error:
+        message = f"Entra does not answer for a token for the API servers: {type(error).__name__}"
+        raise Unavailable(message) from error
 
 
 def _login(cluster: ClusterId, text: str) -> _Login:

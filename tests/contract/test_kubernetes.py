@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
+from azure.identity import CredentialUnavailableError
 
 from localcloud.servers.frontdoor import Fault
 from localcloud.servers.kubernetes import KubernetesPlane
@@ -310,6 +312,26 @@ def test_a_cluster_without_local_accounts_is_entered_with_an_entra_token(
     access.config = for_entra(access.config)
     connections.connect(CLUSTER).check()
     assert access.scopes == (AKS_SCOPE,)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (ClientAuthenticationError("AADSTS700016: no such application"), Unauthenticated),
+        (CredentialUnavailableError("no managed identity endpoint"), Unauthenticated),
+        (ServiceRequestError("connection refused"), Unavailable),
+    ],
+)
+def test_an_entra_token_that_cannot_be_had_is_told_as_such(
+    access: Access, clock: ManualClock, failure: Exception, kind: type[Exception]
+) -> None:
+    def refuse(_scope: str) -> str:
+        raise failure
+
+    config = for_entra(access.config)
+    connections = KubernetesConnections(lambda _cluster: config, aad_token=refuse, clock=clock)
+    with pytest.raises(kind, match=type(failure).__name__):
+        connections.connect(CLUSTER)
 
 
 def test_a_refused_credential_is_told_without_itself_and_fetched_anew(
