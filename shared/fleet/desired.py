@@ -15,13 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.ids import ClusterId
+from shared.fleet.layout import CLUSTER_FILE, FLEET_FILE, Files, cluster_path
 from shared.fleet.manifests import Cluster, ClusterSpec, Fleet, Guards
 from shared.fleet.nodes import Mark, Node, YamlError, merge, parse, without_nulls
 from shared.fleet.problems import Problem, problem_at, problems_of
-
-FLEET_FILE = "fleet.yaml"
-CLUSTERS = "clusters/"
-CLUSTER_FILE = "cluster.yaml"
 
 
 @dataclass(frozen=True)
@@ -61,56 +58,43 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class DesiredFleet:
-    """Everything a commit says; ``invalid`` holds the problems of the clusters that cannot be resolved."""
+    """Everything a commit says; ``invalid`` holds the problems of the clusters that cannot be resolved.
+
+    ``guards`` None: fleet.yaml cannot be used, so nobody knows what may be deleted, and nothing is.
+    """
 
     clusters: Mapping[str, Desired] = field(default_factory=dict)
     invalid: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-    guards: Guards = field(default_factory=Guards)
-
-
-Files = Mapping[str, str]
-"""Every plain file of a commit: path -> blob id."""
-
-
-def manifest_paths(files: Files) -> tuple[str, ...]:
-    """Return the files that have to be read to resolve the fleet."""
-    clusters = (f"{CLUSTERS}{name}/{CLUSTER_FILE}" for name in cluster_folders(files))
-    return tuple(path for path in (FLEET_FILE, *clusters) if path in files)
-
-
-def cluster_folders(files: Files) -> tuple[str, ...]:
-    """Return the names of the folders below ``clusters/``."""
-    names = {path.split("/")[1] for path in files if path.startswith(CLUSTERS) and path.count("/") >= 2}
-    return tuple(sorted(names))
+    guards: Guards | None = field(default_factory=Guards)
 
 
 def resolve(fleet: str, files: Files, read: Callable[[str], bytes]) -> DesiredFleet:
     """Return what the files ask for; ``read`` gives a file's content by its path, ``fleet`` our name."""
     shared, fleet_problems = _fleet(fleet, files, read)
-    folders = cluster_folders(files)
     if shared is None:
-        return DesiredFleet(
-            invalid=dict.fromkeys(folders, tuple(fleet_problems)), problems=tuple(fleet_problems)
-        )
+        invalid = dict.fromkeys(files.folders, tuple(fleet_problems))
+        return DesiredFleet(invalid=invalid, problems=tuple(fleet_problems), guards=None)
     node, manifest = shared
     clusters: dict[str, Desired] = {}
-    invalid: dict[str, tuple[Problem, ...]] = {}
-    for name in folders:
-        result = _cluster(name, files, read, node)
+    wrong: dict[str, tuple[Problem, ...]] = {}
+    for name in files.folders:
+        result = files.misplaced.get(name) or _cluster(name, files, read, node)
         if isinstance(result, Desired):
             clusters[name] = result
         else:
-            invalid[name] = tuple(result)
-    found = {problem for problems in invalid.values() for problem in problems}
-    return DesiredFleet(clusters, invalid, tuple(sorted(found)), manifest.spec.guards)
+            wrong[name] = tuple(result)
+    found = {problem for problems in wrong.values() for problem in problems}
+    return DesiredFleet(clusters, wrong, tuple(sorted(found)), manifest.spec.guards)
 
 
 def _fleet(
     name: str, files: Files, read: Callable[[str], bytes]
 ) -> tuple[tuple[Node, Fleet] | None, list[Problem]]:
+    if files.unreadable:
+        return None, list(files.unreadable)
     start = Mark(FLEET_FILE, 1, 1)
-    if FLEET_FILE not in files:
+    if FLEET_FILE not in files.blobs:
         message = "the repository has no fleet.yaml; add one with kind: Fleet"
         return None, [problem_at(start, "", message)]
     try:
@@ -128,8 +112,8 @@ def _fleet(
 
 
 def _cluster(name: str, files: Files, read: Callable[[str], bytes], fleet: Node) -> Desired | list[Problem]:
-    path = f"{CLUSTERS}{name}/{CLUSTER_FILE}"
-    if path not in files:
+    path = cluster_path(name)
+    if path not in files.blobs:
         message = (
             f"the folder has no {CLUSTER_FILE}; add it, or remove the whole folder to delete the cluster"
         )
@@ -145,10 +129,10 @@ def _cluster(name: str, files: Files, read: Callable[[str], bytes], fleet: Node)
         message = f"must be {name}, as the folder is called; a cluster is renamed by deleting and creating it"
         return [problem_at(node.find(["metadata", "name"]).mark, "metadata.name", message)]
     components = manifest.spec.flux.components.removeprefix("./")
-    if components not in files:
+    if components not in files.blobs:
         message = f"there is no file {components} in the repository; write it with flux install --export"
         return [problem_at(node.find(["spec", "flux", "components"]).mark, "spec.flux.components", message)]
-    return Desired(name, manifest.spec, files[components])
+    return Desired(name, manifest.spec, files.blobs[components])
 
 
 def _with_defaults(cluster: Node, fleet: Node) -> Node:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from shared.fleet.manifests.base import shown
 from shared.fleet.nodes import Mark, Node
 
 Path = tuple[str | int, ...]
@@ -31,7 +32,7 @@ class Problem:
 
 def problem_at(mark: Mark, field: str, message: str) -> Problem:
     """Return a problem at a place."""
-    return Problem(mark.file, mark.line, mark.column, field, message)
+    return Problem(mark.file, mark.line, mark.column, shown(field, 200), shown(message, 1000))
 
 
 def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> list[Problem]:
@@ -142,5 +143,4 @@ def _shown(value: Any) -> str:
         return "a map"
     if isinstance(value, list | tuple):
         return "a list"
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(str(value))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from shared.fleet.desired import Desired, DesiredFleet, manifest_paths, resolve
+from shared.fleet.desired import Desired, DesiredFleet, resolve
+from shared.fleet.layout import Files, manifest_paths
 from shared.fleet.plan import Action, Item, make_plan
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.messages import PlanRequest
@@ -101,8 +102,10 @@ def _request_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
 
 def read_desired(commit: str, ports: Ports) -> DesiredFleet:
     """Return what a commit asks for: one call for the tree, one for every manifest not seen before."""
-    files = {entry.path: entry.sha for entry in ports.repository.tree(commit) if entry.plain}
-    contents = {path: ports.repository.blob(files[path]) for path in manifest_paths(files)}
+    entries = ports.repository.tree(commit)
+    plain = {entry.path: entry.sha for entry in entries if entry.plain}
+    files = Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
+    contents = {path: ports.repository.blob(plain[path]) for path in manifest_paths(files)}
     return resolve(ports.config.fleet, files, contents.__getitem__)
 
 

@@ -7,12 +7,13 @@ import hashlib
 import pytest
 
 from shared.fleet.desired import Desired, DesiredFleet, resolve
+from shared.fleet.layout import Files
 from tests import fleetfiles
 
 
-def resolved(files: dict[str, bytes]) -> DesiredFleet:
+def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
     shas = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
-    return resolve("example", shas, files.__getitem__)
+    return resolve("example", Files(shas, other), files.__getitem__)
 
 
 def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:
@@ -101,6 +102,9 @@ MISTAKES = [
     ("count: 1", "count: 1\n  kubernetesVersion: v1.30", 'must be a Kubernetes version such as "1.33"'),
     ("count: 1", "count: 1\n  flux: {path: ../x}", "spec.flux.path: must be a path inside the repository"),
     ("count: 1", "count: 1\n  flux: {repository: 'https://u:p@h/x'}", "flux.repository: must be an https://"),
+    ("count: 1", "count: 1\n  flux: {repository: 'http://h/x'}", "http:// would show to everybody"),
+    ("count: 1", "count: 1\n  flux: {repository: 'ssh://git@h/x'}", "ssh:// does not take"),
+    ("count: 1", "count: 1\n  flux: {repository: 'github.com/x/y'}", "such as https://github.com/OWNER/NAME"),
     ("count: 1", "count: 1\n  flux: {components: gone.yaml}", "there is no file gone.yaml in the repository"),
     (
         "count: 1",
@@ -168,3 +172,65 @@ def test_a_missing_or_broken_file_holds_what_depends_on_it(
 def test_a_fleet_of_another_name_is_not_ours_to_serve() -> None:
     fleet = edited("name: example", "name: other", "fleet.yaml")
     assert "this app serves the fleet example, not other" in str(fleet.problems[0])
+    assert fleet.guards is None
+
+
+@pytest.mark.parametrize("path", ["fleet.yaml", "clusters"])
+def test_a_link_in_the_place_of_what_all_depend_on_leaves_the_guards_unknown(path: str) -> None:
+    files = {p: c for p, c in fleetfiles.fleet("one").items() if p != path and not p.startswith("clusters")}
+    fleet = resolved(files, frozenset({path}))
+    assert fleet.guards is None
+    assert [str(problem) for problem in fleet.problems] == [
+        f"{path}:1:1: {path} is a symlink or submodule; "
+        "Roadstead reads plain files: put the file itself there"
+    ]
+
+
+MISPLACED = [
+    (
+        "clusters/two/cluster.yaml",
+        True,
+        "clusters/two/cluster.yaml is a symlink or submodule; Roadstead reads",
+    ),
+    ("clusters/two", True, "clusters/two is a symlink or submodule; Roadstead reads plain files"),
+    ("clusters/two", False, "a cluster is a folder; write its manifest to clusters/two/cluster.yaml"),
+    ("clusters/two.yaml", False, "a cluster is a folder; write its manifest to clusters/two/cluster.yaml"),
+    ("clusters/prod/two/cluster.yaml", False, "is too deep to be read; move it to clusters/two/cluster.yaml"),
+    ("clusters/two/notes", True, "the folder has no cluster.yaml; add it, or remove the whole folder"),
+]
+
+
+@pytest.mark.parametrize(("path", "linked", "words"), MISPLACED, ids=[words for *_, words in MISPLACED])
+def test_a_folder_does_not_vanish_by_being_unreadable(path: str, linked: bool, words: str) -> None:
+    files = fleetfiles.fleet("one") | ({} if linked else {path: b""})
+    fleet = resolved(files, frozenset({path} if linked else ()))
+    assert list(fleet.clusters) == ["one"]
+    assert words in str(fleet.invalid["two"][0])
+
+
+@pytest.mark.parametrize("path", ["clusters/README.md", "clusters/.gitkeep"])
+def test_a_file_that_cannot_have_been_a_cluster_is_nobodys_concern(path: str) -> None:
+    fleet = resolved({**fleetfiles.fleet("one"), path: b""})
+    assert (list(fleet.clusters), fleet.problems) == (["one"], ())
+
+
+TOKEN = "ghp_planted0123456789"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"flux: {{repository: 'https://bot:{TOKEN}@github.com/x/y'}}",
+        f"flux: {{repository: 'https://{TOKEN}@github.com/x/y'}}",
+        f"flux: {{repository: 'https://bot:a/{TOKEN}@github.com/x/y'}}",
+        f"flux: {{repository: 'bot:{TOKEN}@github.com/x/y'}}",
+        f"flux: {{repository: 'https://github.com/x/y?token={TOKEN}'}}",
+        f"flux: {{path: 'https://bot:{TOKEN}@github.com/x/../y'}}",
+        f"flux: {{'https://bot:{TOKEN}@github.com': x}}",
+        f"location: 'https://bot:{TOKEN}@github.com/x/y'",
+    ],
+)
+def test_no_message_shows_a_token_that_somebody_put_in_an_address(text: str) -> None:
+    fleet = edited("  location: eastus\n", f"  {text}\n")
+    assert fleet.problems
+    assert TOKEN not in str(fleet.problems)

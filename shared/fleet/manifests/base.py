@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
 from pydantic.alias_generators import to_camel
@@ -26,17 +27,45 @@ def rule(pattern: str, rule: str) -> AfterValidator:
 
     def check(value: str) -> str:
         if not compiled.fullmatch(value):
-            raise ValueError(f"must be {rule}, got {value[:60]}")
+            raise ValueError(f"must be {rule}, got {shown(value)}")
         return value
 
     return AfterValidator(check)
+
+
+_USERINFO = re.compile(r"://[^\s]*@|[^\s:/@]+:[^\s@]+@(?=[^\s])")
+_QUERY = re.compile(r"(://[^\s?#]*)[?#][^\s]*")
+
+
+def shown(text: str, limit: int = 60) -> str:
+    """Return text as a message may show it: short, on one line, without what may be a credential."""
+    text = _USERINFO.sub(lambda found: "://***@" if found[0].startswith("://") else "***@", text)
+    text = _QUERY.sub(r"\1?***", text)
+    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _git_url(value: str) -> str:
+    url = urlsplit(value) if value.isascii() and "[" not in value else urlsplit("")
+    if "@" in value or url.scheme in ("ssh", "git", "http"):
+        raise ValueError(
+            f"must be an https:// address without a user or token in it, got {shown(value)}; Flux reads it "
+            "with the token that Roadstead gives it over HTTPS, which http:// would show to everybody on the "
+            "way and ssh:// does not take"
+        )
+    if not _GIT_URL.fullmatch(value):
+        raise ValueError(f"must be an address such as https://github.com/OWNER/NAME, got {shown(value)}")
+    return value
+
+
+_GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")
 
 
 def _network(value: str) -> str:
     try:
         ipaddress.ip_network(value)
     except ValueError as error:
-        raise ValueError(f"must be a network such as 10.0.0.0/16, got {value[:60]}") from error
+        raise ValueError(f"must be a network such as 10.0.0.0/16, got {shown(value)}") from error
     return value
 
 
@@ -44,7 +73,7 @@ def _address(value: str) -> str:
     try:
         ipaddress.ip_address(value)
     except ValueError as error:
-        raise ValueError(f"must be an address such as 10.0.0.10, got {value[:60]}") from error
+        raise ValueError(f"must be an address such as 10.0.0.10, got {shown(value)}") from error
     return value
 
 
@@ -105,13 +134,7 @@ IdentityId = Annotated[
         "the resource id of a user-assigned identity",
     ),
 ]
-GitUrl = Annotated[
-    StrictStr,
-    rule(
-        r"(https?|ssh)://[^\s@/]*(?<!:)(/[^\s]*)?|ssh://[^\s@:]+@[^\s]+",
-        "an https:// or ssh:// address of a git repository, without a password in it",
-    ),
-]
+GitUrl = Annotated[StrictStr, AfterValidator(_git_url)]
 RepositoryPath = Annotated[
     StrictStr,
     rule(r"(?!.*(^|/)\.\.(/|$))(\./)?[^/\s][^\s]*|\./?", "a path inside the repository, such as ./platform"),
