@@ -49,7 +49,9 @@ def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> l
 
 
 def _path(detail: Any) -> Path:
-    return tuple(step for step in detail["loc"] if isinstance(step, int) or not step.startswith("function-"))
+    """Return the place without pydantic's own steps: of a validator, and of a key that is wrong."""
+    steps = (step for step in detail["loc"] if step != "[key]")
+    return tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
 
 
 def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -> set[tuple[str, str]]:

@@ -93,7 +93,7 @@ MISTAKES = [
         "count: 1\n    - {name: Apps, vmSize: Standard_D8s_v5, count: 1}",
         ":11:8 spec.nodePools[1].name: must be 1 to 12 lowercase",
     ),
-    ("count: 1", "count: 1\n  tags: {roadstead-fleet: mine}", "tags: roadstead-fleet is reserved"),
+    ("count: 1", "count: 1\n  tags: {roadstead-fleet: mine}", "tags.roadstead-fleet: is reserved"),
     (
         "count: 1",
         "count: 1\n  kubernetesVersion: 1.30",

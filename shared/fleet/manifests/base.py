@@ -111,13 +111,68 @@ PoolName = Annotated[
     rule(r"[a-z][a-z0-9]{0,11}", "1 to 12 lowercase letters and digits, beginning with a letter"),
 ]
 VmSize = Annotated[StrictStr, rule(r"[A-Z][A-Za-z]+_[A-Za-z0-9_]+", "a VM size such as Standard_D4s_v5")]
+_PART = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_DNS = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_KEY = rf"((?=[^/]{{1,253}}/){_DNS}(\.{_DNS})*/)?{_PART}"
+LabelKey = Annotated[
+    StrictStr,
+    rule(
+        _KEY,
+        "a Kubernetes label key: up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both "
+        "ends, after a DNS name and '/' where it has a prefix",
+    ),
+]
+LabelValue = Annotated[
+    StrictStr,
+    rule(
+        rf"({_PART})?",
+        "a Kubernetes label value: up to 63 letters, digits, '-', '_' and '.', with a letter or digit at "
+        "both ends",
+    ),
+]
+Labels = dict[LabelKey, LabelValue]
+"""kubernetes.io/docs/concepts/overview/working-with-objects/labels."""
 Taint = Annotated[
     StrictStr,
     rule(
-        r"[A-Za-z0-9][A-Za-z0-9./_-]*(=[A-Za-z0-9._-]*)?:(NoSchedule|PreferNoSchedule|NoExecute)",
-        "key=value:NoSchedule, key=value:PreferNoSchedule or key=value:NoExecute",
+        rf"{_KEY}(=({_PART})?)?:(NoSchedule|PreferNoSchedule|NoExecute)",
+        "key=value:NoSchedule, key=value:PreferNoSchedule or key=value:NoExecute, with key and value as in a "
+        "Kubernetes label",
     ),
 ]
+MAX_TAGS = 47
+"""Azure takes 50 on a resource; three say which cluster of which fleet it belongs to."""
+
+
+def _tag_key(key: str) -> str:
+    if not 1 <= len(key) <= 512 or set(key) & set("<>%&\\?/") or not key.isprintable():
+        raise ValueError(f"must be a tag name: 1 to 512 characters without <>%&\\?/, got {shown(key)}")
+    if key.lower().startswith(("microsoft", "azure", "windows")):
+        raise ValueError("a tag name cannot begin with microsoft, azure or windows; Azure keeps these")
+    if key.lower().startswith("roadstead-"):
+        raise ValueError("is reserved: Roadstead marks what it owns with roadstead-*; choose another name")
+    return key
+
+
+def _tags(tags: dict[str, str]) -> dict[str, str]:
+    if len(tags) > MAX_TAGS:
+        raise ValueError(f"has {len(tags)} tags; Azure takes {MAX_TAGS} besides the three of Roadstead")
+    names: dict[str, str] = {}
+    for key in tags:
+        other = names.setdefault(key.lower(), key)
+        if other != key:
+            raise ValueError(f"{other} and {key} are one tag to Azure, which ignores case; keep one")
+    return tags
+
+
+Tags = Annotated[
+    dict[
+        Annotated[StrictStr, AfterValidator(_tag_key)],
+        Annotated[StrictStr, rule(r"(?s).{0,256}", "at most 256 characters")],
+    ],
+    AfterValidator(_tags),
+]
+"""learn.microsoft.com/azure/azure-resource-manager/management/tag-resources."""
 SubnetId = Annotated[
     StrictStr,
     rule(

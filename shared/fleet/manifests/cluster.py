@@ -13,6 +13,7 @@ from shared.fleet.manifests.base import (
     Manifest,
     RepositoryPath,
     ResourceGroupName,
+    Tags,
     Uuid,
     Version,
     rule,
@@ -67,7 +68,7 @@ class ClusterSpec(Manifest):
     identity: Identity = Identity()
     network_profile: NetworkProfile = NetworkProfile()
     node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=100)]
-    tags: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=dict)
     flux: FluxSource
     deletion_protection: StrictBool = False
 
@@ -79,9 +80,4 @@ class ClusterSpec(Manifest):
             raise ValueError(f"nodePools has two pools named {twice[0]}; names must differ")
         if not any(pool.mode == "System" for pool in self.node_pools):
             raise ValueError("nodePools needs at least one pool with mode: System")
-        reserved = sorted(key for key in self.tags if key.startswith("roadstead-"))
-        if reserved:
-            raise ValueError(
-                f"tags: {reserved[0]} is reserved; Roadstead marks what it owns with roadstead-*"
-            )
         return self

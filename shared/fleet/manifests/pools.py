@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, model_validator
 
-from shared.fleet.manifests.base import Manifest, PoolName, SubnetId, Taint, VmSize
+from shared.fleet.manifests.base import Labels, Manifest, PoolName, SubnetId, Taint, VmSize
 
 
 class NodePool(Manifest):
@@ -19,7 +19,7 @@ class NodePool(Manifest):
     min_count: Annotated[StrictInt, Field(ge=0, le=1000)] | None = None
     max_count: Annotated[StrictInt, Field(ge=1, le=1000)] | None = None
     availability_zones: tuple[Literal["1", "2", "3"], ...] = ()
-    node_labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    node_labels: Labels = Field(default_factory=dict)
     node_taints: tuple[Taint, ...] = ()
     vnet_subnet_id: SubnetId | None = Field(default=None, alias="vnetSubnetID")
     os_disk_size_gb: Annotated[StrictInt, Field(ge=30, le=2048)] | None = Field(
