@@ -1,19 +1,21 @@
-"""ARM bodies: the smallest write that brings what exists to what is asked for, or None.
+"""ARM bodies: the smallest write that brings what exists to what is asked for, or none.
 
 Only what the manifest names is compared; everything else belongs to Azure, to a policy or to a person and
-is sent back as it was read. Property names and which of them are fixed: the AKS REST reference
-(learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update).
+is sent back as it was read. What counts as a difference is data in ``overlay``, what a difference does is
+data in ``effects``. Kubernetes versions are never taken back.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from shared.fleet.desired import Desired
+from shared.fleet.effects import Effect, effect_of, owned_by_azure
 from shared.fleet.manifests import NodePool
+from shared.fleet.overlay import Leaf, overlay
+from shared.fleet.versions import must_rise, runs_newer
 
 Json = Mapping[str, Any]
 
@@ -24,7 +26,7 @@ class ImmutableChange(ValueError):
 
 @dataclass(frozen=True)
 class Owner:
-    """The marks on everything we make; none of them changes with a commit."""
+    """The marks on everything we make. The repository is told for people: it may be renamed."""
 
     fleet: str
     repository: str
@@ -33,16 +35,46 @@ class Owner:
     @property
     def tags(self) -> dict[str, str]:
         """The tags of a resource that belongs to this cluster of this fleet."""
-        return {
-            "roadstead-fleet": self.fleet,
-            "roadstead-repository": self.repository,
-            "roadstead-cluster": self.cluster,
-        }
+        return {**self._marks, "roadstead-repository": self.repository.lower()}
+
+    @property
+    def _marks(self) -> dict[str, str]:
+        return {"roadstead-fleet": self.fleet, "roadstead-cluster": self.cluster}
 
     def owns(self, resource: Json) -> bool:
-        """Tell whether a resource carries our tags."""
-        tags = resource.get("tags") or {}
-        return all(tags.get(key) == value for key, value in self.tags.items())
+        """Tell whether a resource carries the tags of this fleet and cluster; Azure may change key case."""
+        return all(_tag(resource, key) == value for key, value in self._marks.items())
+
+    def told(self, resource: Json) -> str:
+        """Return a sentence with the tags that a resource should carry to be ours, and those it has."""
+        expected = " and ".join(f"{key}={value}" for key, value in self._marks.items())
+        found = " and ".join(
+            f"no {key}" if (value := _tag(resource, key)) is None else f"{key}={value}" for key in self._marks
+        )
+        return f"expected the tags {expected}, found {found}"
+
+
+def _tag(resource: Json, key: str) -> str | None:
+    tags = resource.get("tags") or {}
+    return next((str(value) for name, value in tags.items() if name.lower() == key), None)
+
+
+@dataclass(frozen=True)
+class Write:
+    """A PUT that is needed: its body, and what it changes (nothing: it repeats a write that failed)."""
+
+    body: dict[str, Any]
+    changes: tuple[Leaf, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields that are written, by ARM's names."""
+        return tuple(str(leaf) for leaf in self.changes)
+
+
+def settled(state: str) -> bool:
+    """Tell whether a provisioning state is an end; in any other one Azure is at work and refuses writes."""
+    return state in ("Succeeded", "Failed", "Canceled", "")
 
 
 def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
@@ -51,202 +83,193 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
 
 
 def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
-    """Return the body of the PUT that the cluster needs, None when it needs none.
-
-    A cluster in the state Failed needs one without a difference: Azure then tries again what failed.
-    Node pools of an existing cluster are left as they are; they have their own PUT.
-    """
-    if existing is None:
-        return _new_cluster(desired, owner)
-    spec, wanted = desired.spec, _properties(desired)
-    _refuse_fixed(existing, wanted, f"cluster {desired.name}", _FIXED_IN_CLUSTER)
-    body: dict[str, Any] = copy.deepcopy(dict(existing))
-    body["tags"] = {**(existing.get("tags") or {}), **spec.tags, **owner.tags}
-    body["sku"] = {**(existing.get("sku") or {"name": "Base"}), "tier": spec.sku.tier}
-    properties = body["properties"]
-    if not version_satisfies(spec.kubernetes_version, _current_version(properties, "kubernetesVersion")):
-        properties["kubernetesVersion"] = spec.kubernetes_version
-    outbound = spec.network_profile.outbound_type
-    if outbound:
-        properties["networkProfile"]["outboundType"] = outbound
-    body["identity"] = _identity(desired, existing.get("identity"))
-    return None if body == existing and not _failed(properties) else _writable(body)
+    """Return the body of the PUT that the cluster needs, None when it needs none."""
+    write = cluster_write(desired, owner, existing)
+    return write.body if write else None
 
 
 def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
-    """Return the body of the PUT that one node pool needs, None when it needs none.
+    """Return the body of the PUT that one node pool needs, None when it needs none."""
+    write = pool_write(pool, desired, owner, existing)
+    return write.body if write else None
+
+
+def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
+    """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
+
+    A cluster whose last write failed or was cancelled needs one without a difference: Azure then tries
+    again. Node pools of an existing cluster are sent back as they are; they have their own PUT.
+    """
+    if existing is None:
+        return Write(_new_cluster(desired, owner))
+    merged, found = overlay(existing, _cluster(desired, owner, existing))
+    _refuse_fixed(found, f"cluster {desired.name}", "")
+    if not found and not _unfinished(existing["properties"]):
+        return None
+    body = {key: merged[key] for key in _WRITTEN if merged.get(key) is not None}
+    body["properties"] = _writable(merged["properties"])
+    return Write(body, tuple(found))
+
+
+def pool_write(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
+    """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
 
     ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it.
     """
     if existing is None:
-        return {"properties": _pool(pool, desired, owner)}
-    wanted = _pool(pool, desired, owner)
-    _refuse_fixed({"properties": existing}, wanted, f"node pool {pool.name}", _FIXED_IN_POOL)
-    properties = {key: value for key, value in existing.items() if key not in _READ_ONLY_IN_POOL}
-    before = copy.deepcopy(properties)
-    properties["mode"] = pool.mode
-    properties["nodeLabels"] = pool.node_labels
-    properties["nodeTaints"] = list(pool.node_taints)
-    properties["tags"] = {**(properties.get("tags") or {}), **owner.tags}
-    properties |= _size(pool, properties)
-    if not version_satisfies(
-        desired.spec.kubernetes_version, _current_version(existing, "orchestratorVersion")
-    ):
-        properties["orchestratorVersion"] = desired.spec.kubernetes_version
-    if _significant(properties) == _significant(before) and not _failed(existing):
+        return Write({"properties": _new_pool(pool, owner)})
+    merged, found = overlay(existing, _pool(pool, desired, owner, existing))
+    _refuse_fixed(found, f"node pool {pool.name}", "nodePools[].")
+    if not found and not _unfinished(existing):
         return None
-    return {"properties": {key: value for key, value in properties.items() if value is not None}}
+    properties = {
+        key: value for key, value in merged.items() if key not in _AZURES_IN_POOL and value is not None
+    }
+    return Write({"properties": _counted(pool, properties)}, tuple(found))
 
 
-def _significant(properties: Json) -> dict[str, Any]:
-    """Leave out what means the same as absent, so that a default is not taken for a difference."""
-    return {key: value for key, value in properties.items() if value not in (None, False, {}, [])}
+def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+    """Return the fields of the cluster that a PUT would write, by ARM's names."""
+    return tuple(str(leaf) for leaf in overlay(existing, _cluster(desired, owner, existing))[1])
 
 
-def _failed(properties: Json) -> bool:
-    return bool(properties.get("provisioningState") == "Failed")
+def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+    """Return the fields of a node pool that a PUT would write, by ARM's names."""
+    return tuple(str(leaf) for leaf in overlay(existing, _pool(pool, desired, owner, existing))[1])
 
 
-def version_satisfies(wanted: str, current: str) -> bool:
-    """Tell whether "1.33" or "1.33.2" is met by the version that runs; a minor alone pins the minor."""
-    return current == wanted or (wanted.count(".") == 1 and current.startswith(wanted + "."))
+def newer_than_asked(desired: Desired, existing: Json) -> tuple[str, ...]:
+    """Return a sentence for the control plane and each pool that runs newer than the manifest asks for."""
+    wanted, properties = desired.spec.kubernetes_version, existing["properties"]
+    running = {"the control plane": (wanted, _running(properties, "kubernetesVersion"))}
+    asked = {pool.name: desired.spec.kubernetes_version for pool in desired.spec.node_pools}
+    for profile in properties.get("agentPoolProfiles") or ():
+        if profile["name"] in asked:
+            version = (asked[profile["name"]], _running(profile, "orchestratorVersion"))
+            running[f"node pool {profile['name']}"] = version
+    return tuple(
+        f"{what} runs {current}, newer than {asked} in the manifest; AKS has no way back, so it stays"
+        for what, (asked, current) in running.items()
+        if runs_newer(asked, current)
+    )
 
 
-def _current_version(properties: Json, name: str) -> str:
+def _running(properties: Json, name: str) -> str:
     current = properties.get("current" + name[0].upper() + name[1:])
     return str(current or properties.get(name) or "")
 
 
+def _unfinished(properties: Json) -> bool:
+    return properties.get("provisioningState") in ("Failed", "Canceled")
+
+
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
+    """Return the body of a creation: what the manifest says, and the choices that only a creation makes."""
     spec = desired.spec
-    pools = [{"name": pool.name, **_pool(pool, desired, owner)} for pool in spec.node_pools]
+    properties = _properties(desired)
+    properties.setdefault("dnsPrefix", desired.name[:54].rstrip("-"))
+    properties.setdefault("enableRBAC", True)
+    properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
+    properties["agentPoolProfiles"] = [
+        {"name": pool.name, **_new_pool(pool, owner)} for pool in spec.node_pools
+    ]
     return {
         "location": spec.location,
         "sku": {"name": "Base", "tier": spec.sku.tier},
         "tags": {**spec.tags, **owner.tags},
-        "identity": _identity(desired, None),
-        "properties": {**_properties(desired), "agentPoolProfiles": pools},
+        "identity": _identity(desired),
+        "properties": properties,
+    }
+
+
+def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
+    """Return what an existing cluster should have; a creation's own choices are not repeated."""
+    spec, properties = desired.spec, _properties(desired)
+    if not must_rise(spec.kubernetes_version, _running(existing["properties"], "kubernetesVersion")):
+        del properties["kubernetesVersion"]
+    return {
+        "sku": {"tier": spec.sku.tier},
+        "tags": {**spec.tags, **owner.tags},
+        "identity": _identity(desired),
+        "properties": properties,
     }
 
 
 def _properties(desired: Desired) -> dict[str, Any]:
     spec = desired.spec
     network = spec.network_profile.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return {
-        "kubernetesVersion": spec.kubernetes_version,
-        "dnsPrefix": spec.dns_prefix or desired.name[:54].rstrip("-"),
-        "networkProfile": network,
-    }
+    properties = {"kubernetesVersion": spec.kubernetes_version, "networkProfile": network}
+    if spec.dns_prefix:
+        properties["dnsPrefix"] = spec.dns_prefix
+    return properties
 
 
-def _identity(desired: Desired, existing: Json | None) -> dict[str, Any]:
+def _identity(desired: Desired) -> dict[str, Any]:
     identity = desired.spec.identity
     wanted: dict[str, Any] = {"type": identity.type}
     if identity.user_assigned_identity:
         wanted["userAssignedIdentities"] = {identity.user_assigned_identity: {}}
-    if existing is None:
-        return wanted
-    same_ids = {key.lower() for key in existing.get("userAssignedIdentities") or {}} == {
-        key.lower() for key in wanted.get("userAssignedIdentities", {})
-    }
-    return dict(existing) if existing.get("type") == identity.type and same_ids else wanted
+    return wanted
 
 
-def _pool(pool: NodePool, desired: Desired, owner: Owner) -> dict[str, Any]:
-    properties: dict[str, Any] = {
-        "mode": pool.mode,
-        "vmSize": pool.vm_size,
-        "osType": "Linux",
-        "type": "VirtualMachineScaleSets",
-        "orchestratorVersion": desired.spec.kubernetes_version,
-        "tags": owner.tags,
-        **_size(pool, {}),
-    }
-    optional = {
-        "availabilityZones": list(pool.availability_zones),
-        "nodeLabels": pool.node_labels,
-        "nodeTaints": list(pool.node_taints),
-        "vnetSubnetID": pool.vnet_subnet_id,
-        "osDiskSizeGB": pool.os_disk_size_gb,
-        "maxPods": pool.max_pods,
-    }
-    return properties | {key: value for key, value in optional.items() if value}
-
-
-def _size(pool: NodePool, existing: Json) -> dict[str, Any]:
-    """Return the size fields; the live count of an autoscaled pool belongs to the autoscaler."""
+def _new_pool(pool: NodePool, owner: Owner) -> dict[str, Any]:
+    """Return a pool to create; without a version it takes the control plane's."""
+    properties = {"type": "VirtualMachineScaleSets", **_pool_properties(pool, owner)}
     if pool.autoscaling:
-        count = existing.get("count", pool.min_count)
-        return {
-            "count": count,
-            "enableAutoScaling": True,
-            "minCount": pool.min_count,
-            "maxCount": pool.max_count,
-        }
-    return {"count": pool.count, "enableAutoScaling": False, "minCount": None, "maxCount": None}
+        properties["count"] = pool.min_count
+    return properties
 
 
-_FIXED_IN_CLUSTER = (
-    "dnsPrefix",
-    "networkProfile.networkPlugin",
-    "networkProfile.networkPluginMode",
-    "networkProfile.networkPolicy",
-    "networkProfile.networkDataplane",
-    "networkProfile.podCidr",
-    "networkProfile.serviceCidr",
-    "networkProfile.dnsServiceIP",
-    "networkProfile.loadBalancerSku",
-)
-_FIXED_IN_POOL = ("vmSize", "osDiskSizeGB", "maxPods", "vnetSubnetID", "availabilityZones")
-_READ_ONLY_IN_POOL = (
-    "name",
-    "eTag",
-    "provisioningState",
-    "currentOrchestratorVersion",
-    "nodeImageVersion",
-    "powerState",
-    "status",
-)
-_READ_ONLY_IN_CLUSTER = (
-    "provisioningState",
-    "powerState",
-    "currentKubernetesVersion",
-    "fqdn",
-    "azurePortalFQDN",
-    "maxAgentPools",
-    "resourceUID",
-    "status",
-)
+def _pool(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
+    """Return what an existing pool should have; labels and taints that git does not say are taken away."""
+    properties = {"nodeLabels": {}, "nodeTaints": [], **_pool_properties(pool, owner)}
+    wanted = desired.spec.kubernetes_version
+    if must_rise(wanted, _running(existing, "orchestratorVersion")):
+        properties["orchestratorVersion"] = wanted
+    return properties
 
 
-def _refuse_fixed(existing: Json, wanted: Json, what: str, fields: tuple[str, ...]) -> None:
-    for path in fields:
-        new, old = _at(wanted, path), _at(existing["properties"], path)
-        if new is not None and old is not None and _comparable(new) != _comparable(old):
-            raise ImmutableChange(
-                f"{what}: {path} cannot be changed from {old} to {new} once it exists; "
-                "put the old value back, or add a new one under another name"
-            )
+def _pool_properties(pool: NodePool, owner: Owner) -> dict[str, Any]:
+    properties = pool.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"name"})
+    said = {key: value for key, value in properties.items() if value not in ({}, [])}
+    return {**said, "enableAutoScaling": pool.autoscaling, "tags": owner.tags}
 
 
-def _comparable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.lower()
-    return sorted(value) if isinstance(value, list) else value
+def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
+    """Keep the live count of an autoscaled pool within its range; a fixed count has no range."""
+    if pool.min_count is not None and pool.max_count is not None:
+        live = int(properties.get("count") or 0)
+        return {**properties, "count": min(max(live, pool.min_count), pool.max_count)}
+    return {key: value for key, value in properties.items() if key not in ("minCount", "maxCount")}
 
 
-def _at(value: Any, path: str) -> Any:
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+_WRITTEN = ("location", "sku", "tags", "identity", "properties")
+_AZURES_IN_CLUSTER = owned_by_azure()
+_AZURES_IN_POOL = ("name", *owned_by_azure("nodePools[]."))
 
 
-def _writable(body: dict[str, Any]) -> dict[str, Any]:
+def _writable(properties: Json) -> dict[str, Any]:
     """Leave out what only Azure writes."""
-    kept = {
-        key: value
-        for key, value in body.items()
-        if key in ("location", "sku", "tags", "identity", "properties")
-    }
-    kept["properties"] = {k: v for k, v in body["properties"].items() if k not in _READ_ONLY_IN_CLUSTER}
+    kept = {key: value for key, value in properties.items() if key not in _AZURES_IN_CLUSTER}
+    kept["agentPoolProfiles"] = [
+        {key: value for key, value in pool.items() if key == "name" or key not in _AZURES_IN_POOL}
+        for pool in properties.get("agentPoolProfiles") or ()
+    ]
     return kept
+
+
+_WAYS_OUT = {
+    Effect.RECREATION: "put the old value back, or add a cluster under another name and remove this one",
+    Effect.ROTATION: "put the old value back, or add a pool under another name and remove this one",
+    Effect.AZURE: "Azure alone writes it; remove it from the manifest",
+}
+
+
+def _refuse_fixed(found: list[Leaf], what: str, prefix: str) -> None:
+    for leaf in found:
+        way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
+        if way_out:
+            old = "nothing" if leaf.old in (None, "", [], {}) else leaf.old
+            raise ImmutableChange(
+                f"{what}: {leaf} cannot be changed from {old} to {leaf.new} once it exists; {way_out}"
+            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,20 +14,32 @@ from shared.fleet.azure import (
     ImmutableChange,
     Owner,
     cluster_body,
+    cluster_write,
+    difference,
     group_body,
+    newer_than_asked,
     pool_body,
-    version_satisfies,
+    pool_difference,
+    settled,
 )
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import ClusterSpec
-from tests.fleet.test_plan import desired
+from shared.fleet.versions import must_rise, runs_newer
 
-OWNER = Owner("example", "example/fleet", "one")
+OWNER = Owner("example", "Example/fleet", "one")
+SPEC: dict[str, Any] = {
+    "subscriptionId": "00000000-0000-0000-0000-000000000001",
+    "resourceGroup": "rg-one",
+    "location": "eastus",
+    "kubernetesVersion": "1.33",
+    "nodePools": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}],
+    "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+}
 
 
-def changed(cluster: Desired, **fields: Any) -> Desired:
-    """Return the cluster with some fields of its spec replaced (names as in the manifest)."""
-    return replace(cluster, spec=ClusterSpec.model_validate(cluster.document()["spec"] | fields))
+def desired(**fields: Any) -> Desired:
+    """Return a cluster as a commit asks for it, with some fields of its spec (names as in the manifest)."""
+    return Desired("one", ClusterSpec.model_validate(SPEC | fields), "blob")
 
 
 def pool(**fields: Any) -> dict[str, Any]:
@@ -74,7 +85,7 @@ def created(cluster: Desired) -> dict[str, Any]:
     ],
 )
 def test_what_azure_shows_after_a_creation_needs_no_write(fields: dict[str, Any]) -> None:
-    cluster = changed(desired("one"), **fields)
+    cluster = desired(**fields)
     live = created(cluster)
     assert cluster_body(cluster, OWNER, live) is None
     profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
@@ -83,9 +94,9 @@ def test_what_azure_shows_after_a_creation_needs_no_write(fields: dict[str, Any]
 
 
 def test_tags_and_tier_are_changed_in_place_and_foreign_tags_stay() -> None:
-    live = created(desired("one"))
+    live = created(desired())
     live["tags"] = {**live["tags"], "policy": "set by Azure"}
-    body = cluster_body(changed(desired("one"), tags={"a": "b"}, sku={"tier": "Premium"}), OWNER, live)
+    body = cluster_body(desired(tags={"a": "b"}, sku={"tier": "Premium"}), OWNER, live)
     assert body is not None
     assert body["tags"] == {"a": "b", "policy": "set by Azure", **OWNER.tags}
     assert body["sku"]["tier"] == "Premium"
@@ -93,19 +104,19 @@ def test_tags_and_tier_are_changed_in_place_and_foreign_tags_stay() -> None:
 
 
 def test_the_live_count_of_an_autoscaled_pool_belongs_to_the_autoscaler() -> None:
-    cluster = changed(desired("one"), nodePools=[pool(count=None, minCount=1, maxCount=5)])
+    cluster = desired(nodePools=[pool(count=None, minCount=1, maxCount=5)])
     profile = dict(created(cluster)["properties"]["agentPoolProfiles"][0]) | {"count": 4}
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
-    wider = changed(cluster, nodePools=[pool(count=None, minCount=2, maxCount=5)])
+    wider = desired(nodePools=[pool(count=None, minCount=2, maxCount=5)])
     body = pool_body(wider.spec.node_pools[0], wider, OWNER, profile)
     assert body is not None
     assert (body["properties"]["count"], body["properties"]["minCount"]) == (4, 2)
 
 
 def test_labels_and_taints_that_git_drops_are_taken_away() -> None:
-    cluster = changed(desired("one"), nodePools=[pool(nodeLabels={"a": "b"}, nodeTaints=["k=v:NoSchedule"])])
+    cluster = desired(nodePools=[pool(nodeLabels={"a": "b"}, nodeTaints=["k=v:NoSchedule"])])
     profile = created(cluster)["properties"]["agentPoolProfiles"][0]
-    plain = desired("one")
+    plain = desired()
     body = pool_body(plain.spec.node_pools[0], plain, OWNER, profile)
     assert body is not None
     assert (body["properties"]["nodeLabels"], body["properties"]["nodeTaints"]) == ({}, [])
@@ -119,40 +130,123 @@ def test_labels_and_taints_that_git_drops_are_taken_away() -> None:
     ],
 )
 def test_a_fixed_field_of_the_cluster_is_refused_with_the_way_out(fields: dict[str, Any], words: str) -> None:
-    live = created(changed(desired("one"), networkProfile={"podCidr": "10.9.0.0/16"}))
+    live = created(desired(networkProfile={"podCidr": "10.9.0.0/16"}))
     with pytest.raises(ImmutableChange, match=words):
-        cluster_body(changed(desired("one"), **fields), OWNER, live)
+        cluster_body(desired(**fields), OWNER, live)
 
 
 def test_a_vm_size_is_never_changed_under_a_pool() -> None:
-    profile = created(desired("one"))["properties"]["agentPoolProfiles"][0]
-    bigger = changed(desired("one"), nodePools=[pool(vmSize="Standard_D8s_v5")])
+    profile = created(desired())["properties"]["agentPoolProfiles"][0]
+    bigger = desired(nodePools=[pool(vmSize="Standard_D8s_v5")])
     with pytest.raises(ImmutableChange, match="node pool system: vmSize cannot be changed"):
         pool_body(bigger.spec.node_pools[0], bigger, OWNER, profile)
 
 
-def test_a_failed_cluster_gets_a_write_without_a_difference() -> None:
-    live = created(desired("one"))
-    live["properties"] = {**live["properties"], "provisioningState": "Failed"}
-    assert cluster_body(desired("one"), OWNER, live) is not None
+@pytest.mark.parametrize("state", ["Failed", "Canceled"])
+def test_a_failed_or_cancelled_resource_gets_a_write_without_a_difference(state: str) -> None:
+    live = created(desired())
+    live["properties"]["provisioningState"] = state
+    write = cluster_write(desired(), OWNER, live)
+    assert write is not None
+    assert write.paths == ()
+    profile = live["properties"]["agentPoolProfiles"][0] | {"provisioningState": state}
+    assert pool_body(desired().spec.node_pools[0], desired(), OWNER, profile) is not None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "current", "met"),
+    ("state", "ended"),
     [
-        ("1.33", "1.33.4", True),
-        ("1.33", "1.3.3", False),
-        ("1.33.4", "1.33.4", True),
-        ("1.33.4", "1.33.5", False),
-        ("1.34", "1.33.4", False),
-        ("1.33", "", False),
+        *(("Succeeded", True), ("Failed", True), ("Canceled", True)),
+        *(("Creating", False), ("Starting", False), ("Stopping", False), ("Migrating", False)),
+        *(("ReconcilingClusterETCDCertificates", False), ("SomethingNew", False)),
     ],
 )
-def test_a_minor_alone_is_met_by_any_of_its_patches(wanted: str, current: str, met: bool) -> None:
-    assert version_satisfies(wanted, current) is met
+def test_every_state_but_three_means_that_azure_is_at_work(state: str, ended: bool) -> None:
+    assert settled(state) is ended
 
 
-def test_only_a_resource_with_all_our_tags_is_ours() -> None:
+@pytest.mark.parametrize(
+    ("wanted", "current", "rises", "newer"),
+    [
+        ("1.33", "1.33.4", False, False),
+        ("1.33", "1.3.3", True, False),
+        ("1.33.4", "1.33.4", False, False),
+        ("1.33.4", "1.33.5", False, True),
+        ("1.33.10", "1.33.9", True, False),
+        ("1.34", "1.33.4", True, False),
+        ("1.33", "1.35.1", False, True),
+        ("1.33", "", True, False),
+        ("1.33.2", "1.33", False, False),
+    ],
+)
+def test_a_version_rises_or_stays(wanted: str, current: str, rises: bool, newer: bool) -> None:
+    assert (must_rise(wanted, current), runs_newer(wanted, current)) == (rises, newer)
+
+
+@pytest.mark.parametrize("current", ["1.33.5", "1.35.1"])
+def test_what_runs_newer_is_never_taken_back_and_is_told(current: str) -> None:
+    cluster = desired(kubernetesVersion="1.33.4")
+    live = created(cluster)
+    properties = live["properties"]
+    properties |= {"kubernetesVersion": current, "currentKubernetesVersion": current}
+    profile = properties["agentPoolProfiles"][0]
+    profile |= {"orchestratorVersion": current, "currentOrchestratorVersion": current}
+    assert cluster_body(cluster, OWNER, live) is None
+    assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
+    told = newer_than_asked(cluster, live)
+    assert [sentence.partition(",")[0] for sentence in told] == [
+        f"the control plane runs {current}",
+        f"node pool system runs {current}",
+    ]
+    properties["provisioningState"] = "Failed"
+    body = cluster_body(cluster, OWNER, live)
+    assert body is not None
+    assert body["properties"]["kubernetesVersion"] == current
+
+
+def test_a_new_pool_takes_the_version_of_the_control_plane() -> None:
+    body = pool_body(desired().spec.node_pools[0], desired(), OWNER, None)
+    assert body is not None
+    assert "orchestratorVersion" not in body["properties"]
+
+
+def test_a_creation_switches_kubernetes_rbac_on() -> None:
+    body = cluster_body(desired(), OWNER, None)
+    assert body is not None
+    assert body["properties"]["enableRBAC"] is True
+
+
+def test_the_spelling_that_azure_gives_back_is_no_difference() -> None:
+    pools = [pool(nodeTaints=["a=b:NoSchedule", "c=d:NoExecute"], availabilityZones=["1", "2"])]
+    cluster = desired(tags={"Cost": "X"}, nodePools=pools)
+    live = created(cluster)
+    live["tags"] = {key.upper(): value for key, value in live["tags"].items()}
+    live["properties"]["networkProfile"]["networkPlugin"] = "Azure"
+    assert cluster_body(cluster, OWNER, live) is None
+    profile = live["properties"]["agentPoolProfiles"][0]
+    profile["tags"] = {key.title(): value for key, value in profile["tags"].items()}
+    profile["nodeTaints"].reverse()
+    profile["availabilityZones"].reverse()
+    profile["mode"] = "system"
+    assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
+
+
+def test_labels_and_tag_values_are_told_apart_by_case() -> None:
+    cluster = desired(tags={"cost": "X"}, nodePools=[pool(nodeLabels={"a": "B"})])
+    live = created(cluster)
+    profile = live["properties"]["agentPoolProfiles"][0]
+    other = desired(tags={"cost": "x"}, nodePools=[pool(nodeLabels={"a": "b"})])
+    assert difference(other, OWNER, live) == ("tags.cost",)
+    assert pool_difference(other.spec.node_pools[0], other, OWNER, profile) == ("nodeLabels",)
+
+
+def test_only_a_resource_with_the_marks_of_fleet_and_cluster_is_ours() -> None:
     assert OWNER.owns({"tags": {**OWNER.tags, "more": "x"}})
+    assert OWNER.owns({"tags": {**OWNER.tags, "roadstead-repository": "renamed/fleet"}})
+    assert OWNER.owns({"tags": {key.upper(): value for key, value in OWNER.tags.items()}})
     assert not OWNER.owns({"tags": {**OWNER.tags, "roadstead-fleet": "other"}})
     assert not OWNER.owns({})
+    assert OWNER.told({"tags": {"Roadstead-Fleet": "other"}}) == (
+        "expected the tags roadstead-fleet=example and roadstead-cluster=one, "
+        "found roadstead-fleet=other and no roadstead-cluster"
+    )
