@@ -10,8 +10,9 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from cli import render
 from cli.client import Api, ApiError
@@ -87,10 +88,16 @@ def _watch(api: Api, path: str, output: Output) -> None:
                 sys.stdout.flush()
             last = view
             time.sleep(1)
+    last_view = api.get(path)
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
         while True:
-            live.update(_rendered(api.get(path)), refresh=True)
+            live.update(_rendered(last_view), refresh=True)
             time.sleep(1)
+            try:
+                last_view = api.get(path)
+            except ApiError as error:
+                live.update(Group(_rendered(last_view), Text(str(error), style="red")), refresh=True)
+                time.sleep(4)
 
 
 def main() -> None:

@@ -68,20 +68,20 @@ def _facts(view: View, now: datetime) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("cluster", view["name"])
+    table.add_row("cluster", Text(view["name"]))
     table.add_row("phase", phase(view["phase"]))
     if "generation" not in view:
         return table
-    table.add_row("generation", f"{view['generation']}, observed {view['observedGeneration']}")
-    table.add_row("commit", view["commit"][:8])
-    table.add_row("where", f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}")
-    table.add_row("kubernetes", view["kubernetesVersion"])
+    table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
+    table.add_row("commit", Text(view["commit"][:8]))
+    table.add_row("where", Text(f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"))
+    table.add_row("kubernetes", Text(view["kubernetesVersion"]))
     if view["step"]:
-        table.add_row("step", f"{view['step']}, for {age(view['since'], now)}")
+        table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
     if view["waitingFor"]:
-        table.add_row("waiting for" if view["nextLook"] else "reason", view["waitingFor"])
+        table.add_row("waiting for" if view["nextLook"] else "reason", Text(view["waitingFor"]))
     if view["nextLook"]:
-        table.add_row("next look", f"in {_seconds(view['nextLook'], now)}")
+        table.add_row("next look", Text(f"in {_seconds(view['nextLook'], now)}"))
     failure = view.get("failure")
     if failure:
         words = f"{failure['class']} since {age(failure['since'], now)}, {view['attempts']} attempts"
@@ -103,7 +103,7 @@ def _conditions(conditions: Sequence[View], now: datetime) -> Table:
             condition["type"],
             Text(condition["status"], style="green" if good else "yellow"),
             age(condition["lastTransitionTime"], now),
-            words,
+            Text(words),
         )
     return table
 
@@ -116,7 +116,9 @@ def _events(events: Sequence[View], now: datetime) -> Table:
     for event in events:
         style = "yellow" if event["type"] == "Warning" else ""
         where = f"{event['step']}: " if event["step"] else ""
-        table.add_row(age(event["at"], now), Text(event["reason"], style=style), f"{where}{event['message']}")
+        table.add_row(
+            age(event["at"], now), Text(event["reason"], style=style), Text(f"{where}{event['message']}")
+        )
     return table
 
 

@@ -86,6 +86,83 @@ class Repository(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Pull:
+    """A pull request: ``head`` is its newest commit, ``base`` the branch it would be merged into.
+
+    ``merge`` is the commit that a merge would make, "" with conflicts, None while GitHub has not tried yet.
+    ``fork``: the head belongs to another repository.
+    """
+
+    number: int
+    head: str
+    base: str
+    merge: str | None = None
+    fork: bool = False
+    open: bool = True
+
+
+@dataclass(frozen=True)
+class Comment:
+    """One of our own comments on a pull request."""
+
+    id: int
+    body: str
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A message at a line of a file; ``level`` is notice, warning or failure."""
+
+    path: str
+    line: int
+    message: str
+    level: str = "failure"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A finished check run; ``conclusion`` is success, neutral or failure.
+
+    GitHub's limit: 65,535 characters for ``summary`` (Markdown).
+    """
+
+    name: str
+    conclusion: str
+    title: str
+    summary: str
+    annotations: tuple[Annotation, ...] = ()
+    details_url: str = ""
+
+
+class PullRequests(Protocol):
+    """The fleet repository's pull requests."""
+
+    @property
+    def can_check(self) -> bool:
+        """Whether we may write check runs: as a GitHub App only."""
+
+    def open_pulls(self, base: str) -> Sequence[Pull]:
+        """Return the open ones into a branch, newest first, at most 100; ``merge`` is not known here."""
+        ...
+
+    def pull(self, number: int) -> Pull | None:
+        """Return a pull request, or None."""
+        ...
+
+    def comment(self, number: int, marker: str) -> Comment | None:
+        """Return our oldest comment that begins with the marker, or None; others' comments do not count."""
+        ...
+
+    def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
+        """Write a new comment, or over one; at most 65,536 characters."""
+        ...
+
+    def check(self, commit: str, check: Check) -> None:
+        """Write a check run; raise Unauthorized unless ``can_check``."""
+        ...
+
+
 class ResourceGroups(Protocol):
     """Azure resource groups, as ARM JSON."""
 
@@ -176,7 +253,7 @@ class PlanRecord:
     """A plan as kept, and what was last said about it.
 
     ``open`` while its commit status may still change, ``settled`` when only a commit or a replay can
-    change it.
+    change it; ``not_before`` is when GitHub may be asked again to show it.
     """
 
     plan: Plan
@@ -184,18 +261,23 @@ class PlanRecord:
     open: bool = True
     settled: bool = False
     reported: str = ""
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True)
 class FleetRow:
     """What was planned last, and why the newest commit could not be ("" when it could).
 
-    ``etag`` is the version that was read, "" when there is none yet.
+    ``planning`` is the commit whose jobs are being handed over, "" when none is; ``awaiting`` are the
+    clusters to be created once their deletion has finished. ``etag`` is the version that was read, ""
+    when there is none yet.
     """
 
     commit: str = ""
     at: datetime | None = None
     problem: str = ""
+    planning: str = ""
+    awaiting: tuple[str, ...] = ()
     etag: str = field(default="", compare=False)
 
 
@@ -237,8 +319,8 @@ class State(Protocol):
         """Return what was planned last."""
         ...
 
-    def save_fleet(self, row: FleetRow) -> None:
-        """Write the fleet's row over the version that was read; raise Stale."""
+    def save_fleet(self, row: FleetRow) -> FleetRow:
+        """Write the fleet's row over the version that was read, and return it as saved; raise Stale."""
         ...
 
     def plan(self, commit: str) -> PlanRecord | None:
@@ -291,6 +373,7 @@ class Ports:
     plans: Queue
     jobs: Queue
     repository: Repository
+    pulls: PullRequests
     groups: ResourceGroups
     aks: ManagedClusters
     kubernetes: Kubernetes

@@ -79,12 +79,13 @@ class MemoryState:
         with self._lock:
             return self._fleet
 
-    def save_fleet(self, row: FleetRow) -> None:
-        """Write the fleet's row over its version; raise Stale."""
+    def save_fleet(self, row: FleetRow) -> FleetRow:
+        """Write the fleet's row over its version, and return it as saved; raise Stale."""
         with self._lock:
             if row.etag != self._fleet.etag:
                 raise Stale("the row was changed by somebody else")
             self._fleet = replace(row, etag=f"v{next(self._versions)}")
+            return self._fleet
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit, or None."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -43,6 +44,7 @@ _BYTES_LIMIT = 60_000
 _LAST = 10**13
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
+_FLEET: TypeAdapter[FleetRow] = TypeAdapter(FleetRow)
 
 
 def table_service(
@@ -124,18 +126,13 @@ class TablesState:
         entity = self._get(FLEETS, "fleet", self._fleet)
         if entity is None:
             return FleetRow()
-        return FleetRow(entity.get("commit", ""), entity.get("at"), entity.get("problem", ""), _etag(entity))
+        return replace(_FLEET.validate_json(_unpacked(entity)), etag=_etag(entity))
 
-    def save_fleet(self, row: FleetRow) -> None:
-        """Write the fleet's row over its version; raise Stale."""
-        entity = {
-            "PartitionKey": "fleet",
-            "RowKey": self._fleet,
-            "commit": row.commit,
-            "problem": row.problem[:1000],
-            **({"at": row.at} if row.at else {}),
-        }
-        self._write(FLEETS, entity, row.etag)
+    def save_fleet(self, row: FleetRow) -> FleetRow:
+        """Write the fleet's row over its version, and return it as saved; raise Stale."""
+        body = _packed(_FLEET.dump_json(row, exclude={"etag"}).decode())
+        entity = {"PartitionKey": "fleet", "RowKey": self._fleet, "commit": row.commit, **body}
+        return replace(row, etag=self._write(FLEETS, entity, row.etag))
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit, or None."""

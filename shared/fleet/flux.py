@@ -20,6 +20,7 @@ NAMESPACE = "flux-system"
 DIGEST = "roadstead.dev/applied-digest"
 """Annotation: what we applied; equal means that there is nothing to write."""
 MAX_COMPONENT_BYTES = 8 * 1024 * 1024
+MAX_COMPONENT_DEPTH = 100
 
 SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE)
 KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE)
@@ -44,15 +45,44 @@ def components(content: bytes) -> tuple[dict[str, Any], ...]:
     if len(content) > MAX_COMPONENT_BYTES:
         raise ComponentsError(f"the file has {len(content)} bytes, more than {MAX_COMPONENT_BYTES}")
     try:
-        documents = [item for item in yaml.load_all(content, Loader=yaml.CSafeLoader) if item is not None]
-    except yaml.YAMLError as error:
+        _refuse_traps(content)
+        documents = [item for item in yaml.load_all(content, Loader=_Loader) if item is not None]
+    except (yaml.YAMLError, ValueError) as error:
         raise ComponentsError(f"not valid YAML: {str(error).splitlines()[0]}") from error
     for number, item in enumerate(documents, start=1):
-        if not (isinstance(item, dict) and {"apiVersion", "kind", "metadata"} <= item.keys()):
-            raise ComponentsError(f"document {number} is not a Kubernetes object")
+        if not _is_object(item):
+            raise ComponentsError(f"document {number} is not a Kubernetes object with a name")
     if not documents:
         raise ComponentsError("the file holds no Kubernetes object")
     return tuple(stamped(item) for item in documents)
+
+
+class _Loader(yaml.CSafeLoader):
+    """Leaves dates as text: JSON, and so Kubernetes, has none."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _refuse_traps(content: bytes) -> None:
+    """Refuse aliases, which can grow without bound, and nesting that overflows the parser's stack."""
+    depth = 0
+    for event in yaml.parse(content, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or depth > MAX_COMPONENT_DEPTH:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise ComponentsError(f"line {line}: aliases, and very deep nesting, are not allowed")
+
+
+def _is_object(item: Any) -> bool:
+    if not (isinstance(item, dict) and isinstance(item.get("metadata"), dict)):
+        return False
+    names = (item.get("apiVersion"), item.get("kind"), item["metadata"].get("name"))
+    namespace = item["metadata"].get("namespace")
+    return all(isinstance(name, str) and name for name in names) and isinstance(namespace, str | None)
 
 
 def stamped(manifest: Json) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from shared.fleet.desired import DesiredFleet, digest_of
 
+BEING_DELETED = "it is still being deleted; it will be created again once that has finished"
+
 
 class Action(StrEnum):
     """What happens to a cluster."""
@@ -17,6 +19,7 @@ class Action(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
+    RETRY = "retry"
     UNCHANGED = "unchanged"
     HELD = "held"
     INVALID = "invalid"
@@ -38,8 +41,16 @@ class Recorded(Protocol):
         """How many specs were accepted so far."""
 
     @property
+    def uid(self) -> str:
+        """Which life of that name this is."""
+
+    @property
     def deleting(self) -> bool:
         """Whether an accepted commit removed the cluster."""
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its job failed over something that may have passed by now, or is a delete."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +64,24 @@ class Change:
 
 @dataclass(frozen=True)
 class Item:
-    """A cluster's part of the plan; ``generation`` is the one it will have, or has."""
+    """A cluster's part of the plan; (``uid``, ``generation``) is what it will have, or has."""
 
     cluster: str
     action: Action
     generation: int = 0
+    uid: str = ""
     changes: tuple[Change, ...] = ()
     reason: str = ""
 
     @property
+    def awaits_deletion(self) -> bool:
+        """Whether the cluster is wanted again as soon as its deletion has finished."""
+        return self.reason == BEING_DELETED
+
+    @property
     def acts(self) -> bool:
         """Whether a job follows."""
-        return self.action in (Action.CREATE, Action.UPDATE, Action.DELETE)
+        return self.action in (Action.CREATE, Action.UPDATE, Action.DELETE, Action.RETRY)
 
 
 @dataclass(frozen=True)
@@ -118,24 +135,29 @@ def make_plan(commit: str, desired: DesiredFleet, recorded: Mapping[str, Recorde
 
 
 def _kept(name: str, desired: DesiredFleet, row: Recorded | None) -> Item:
-    generation = row.generation if row else 0
     if name in desired.invalid:
         first = str(desired.invalid[name][0])
-        held = f"{first} (the cluster stays at its last good spec)" if row else first
-        return Item(name, Action.INVALID, generation, reason=held)
+        if row is None:
+            return Item(name, Action.INVALID, reason=first)
+        return _still(row, name, Action.INVALID, f"{first} (the cluster stays at its last good spec)")
     cluster = desired.clusters[name]
     if row is None:
         return Item(name, Action.CREATE, 1)
     if row.deleting:
-        reason = "it is still being deleted; it will be created again once that has finished"
-        return Item(name, Action.HELD, generation, reason=reason)
+        return _still(row, name, Action.RETRY if row.given_up else Action.HELD, BEING_DELETED)
     document = cluster.document()
     if digest_of(document) == row.digest:
-        return Item(name, Action.UNCHANGED, generation)
+        return _still(row, name, Action.RETRY if row.given_up else Action.UNCHANGED)
     moved = _moved(row.document, document)
     if moved:
-        return Item(name, Action.HELD, generation, reason=moved)
-    return Item(name, Action.UPDATE, generation + 1, tuple(differences(row.document, document)))
+        return _still(row, name, Action.HELD, moved)
+    changes = tuple(differences(row.document, document))
+    return Item(name, Action.UPDATE, row.generation + 1, row.uid, changes)
+
+
+def _still(row: Recorded, name: str, action: Action, reason: str = "") -> Item:
+    """Return an item that leaves the spec as it is."""
+    return Item(name, action, row.generation, row.uid, reason=reason)
 
 
 _PLACE = ("subscriptionId", "resourceGroup", "location")
@@ -155,22 +177,25 @@ def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 def _removed(gone: list[str], desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[Item]:
     fresh = [name for name in gone if not recorded[name].deleting]
-    budget = desired.guards.delete_budget.count
+    budget = desired.guards.delete_budget.count if desired.guards else 0
     for name in gone:
         row = recorded[name]
         if row.deleting:
-            yield Item(name, Action.UNCHANGED, row.generation, reason="it is being deleted")
+            action = Action.RETRY if row.given_up else Action.UNCHANGED
+            yield _still(row, name, action, "it is being deleted")
+        elif desired.guards is None:
+            yield _still(row, name, Action.HELD, "nothing is deleted while fleet.yaml cannot be used")
         elif row.document["spec"].get("deletionProtection"):
             reason = "deletionProtection is on; a commit must switch it off before the folder is removed"
-            yield Item(name, Action.HELD, row.generation, reason=reason)
+            yield _still(row, name, Action.HELD, reason)
         elif len(fresh) > budget:
             reason = (
                 f"the commit removes {len(fresh)} clusters, guards.deleteBudget.count in fleet.yaml allows "
                 f"{budget}; nothing is deleted until the budget allows it or the folders are back"
             )
-            yield Item(name, Action.HELD, row.generation, reason=reason)
+            yield _still(row, name, Action.HELD, reason)
         else:
-            yield Item(name, Action.DELETE, row.generation + 1)
+            yield Item(name, Action.DELETE, row.generation + 1, row.uid)
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:

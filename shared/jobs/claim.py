@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -9,7 +10,7 @@ from shared.jobs.messages import JobMessage
 from shared.jobs.row import Claim, ClusterRow
 
 EARLY = timedelta(seconds=1)
-"""How much before its time a message may come; clocks differ a little."""
+"""How much before its time a message may run; clocks differ a little."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def claim(
     if (message.generation, message.sequence) != (row.generation, row.job.sequence):
         return Resend(row)
     held = row.job.claim
-    if held is not None and held.until > now:
+    if held is not None and held.until > now + EARLY:
         return NotYet(row, held.until)
     if row.job.next_at > now + EARLY:
         return NotYet(row, row.job.next_at)
@@ -65,9 +66,14 @@ def claim(
     return Run(replace(row, job=claimed))
 
 
-def overdue(row: ClusterRow, *, now: datetime, grace: float) -> bool:
-    """Tell whether the row's continuation should have run more than ``grace`` seconds ago."""
-    if not row.job.active:
-        return False
+def overdue(row: ClusterRow, *, now: datetime, grace: float) -> int:
+    """Return how often the row's continuation should have been sent again by now; 0: it is not overdue.
+
+    1 after ``grace`` seconds, and one more each time the lateness doubles, so that a backlog is not
+    answered with ever more messages.
+    """
     due = max(row.job.next_at, row.job.claim.until) if row.job.claim else row.job.next_at
-    return due + timedelta(seconds=grace) < now
+    late = (now - due).total_seconds()
+    if not row.job.active or late < grace:
+        return 0
+    return 1 + int(math.log2(late / grace))

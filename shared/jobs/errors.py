@@ -9,6 +9,7 @@
     │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   ├── Dependency           something this step needs is not there yet
+    │   ├── Unexpected           an error that nobody foresaw; a few tries
     │   ├── Unauthenticated      we have no valid credential; a few tries, for an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few tries, for Azure takes minutes to spread one
     └── Terminal                 waits for a new commit, or for a person who replays
@@ -73,6 +74,10 @@ class Unavailable(Retryable):
 
 class Dependency(Retryable):
     """Something that this step needs is not there yet."""
+
+
+class Unexpected(Retryable):
+    """An error that nobody foresaw: a defect here, or in a library."""
 
 
 class Unauthenticated(Retryable):

@@ -6,8 +6,6 @@ in its dead letters: nothing is lost by being misunderstood.
 
 from __future__ import annotations
 
-import math
-from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -48,11 +46,11 @@ def job_message(row: ClusterRow) -> JobMessage:
     return JobMessage(cluster=row.name, uid=row.uid, generation=row.generation, sequence=row.job.sequence)
 
 
-def continuation_id(row: ClusterRow, again: datetime | None = None) -> str:
+def continuation_id(row: ClusterRow, copy: str = "") -> str:
     """Return the message id of the row's continuation; the same moment gives the same id.
 
-    ``again``: the time of a deliberate second copy, which duplicate detection must let through; copies
-    of the same second are one. At most 63 + 1 + 8 + two numbers and a time: below Service Bus' 128.
+    ``copy`` names a deliberate second copy, which duplicate detection must let through once. At most
+    63 + 1 + 8 characters, two numbers and a short word: below Service Bus' 128.
     """
     moment = f"{row.name}:{row.uid}:{row.generation}:{row.job.sequence}"
-    return f"{moment}@{math.ceil(again.timestamp())}" if again else moment
+    return f"{moment}@{copy}" if copy else moment

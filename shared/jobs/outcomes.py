@@ -16,10 +16,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Wait:
-    """Look again in so many seconds; ``reason`` is a sentence for a person."""
+    """Look again in so many seconds; ``reason`` is a sentence for a person.
+
+    ``wrote`` names the write that was just sent, "" for none: a look that finds the same write still
+    needed after it has succeeded knows that Azure does not keep it.
+    """
 
     seconds: float
     reason: str
+    wrote: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,4 +41,11 @@ class Fail:
     error: ReconcileError
 
 
-Outcome = Done | Wait | Retry | Fail
+@dataclass(frozen=True)
+class Restart:
+    """What an earlier step had made is gone; begin the recipe again."""
+
+    reason: str
+
+
+Outcome = Done | Wait | Retry | Fail | Restart

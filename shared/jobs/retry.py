@@ -12,6 +12,7 @@ from shared.jobs.errors import (
     Throttled,
     Unauthenticated,
     Unauthorized,
+    Unexpected,
 )
 
 
@@ -34,6 +35,7 @@ _POLICIES: dict[type[ReconcileError], RetryPolicy] = {
     Conflict: RetryPolicy(10, 60, None),
     Dependency: RetryPolicy(5, 120, 30),
     Unauthenticated: RetryPolicy(15, 300, 6),
+    Unexpected: RetryPolicy(15, 300, 6),
     Unauthorized: RetryPolicy(15, 300, 6),
 }
 _DEFAULT = RetryPolicy(5, 300, 15)

@@ -16,7 +16,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.fleet.desired import Desired
+from shared.jobs.errors import Retryable
 from shared.jobs.recipes import STEPS, Recipe, Step
+
+_PASSING = frozenset(kind.__name__ for kind in Retryable.__subclasses__())
 
 
 class Phase(StrEnum):
@@ -62,7 +65,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Job:
-    """The work under way, or the last one. ``active`` False: nothing more will happen by itself."""
+    """The work under way, or the last one. ``active`` False: nothing more will happen by itself.
+
+    ``wrote`` is the write of this step that Azure accepted last, "" for none.
+    """
 
     recipe: Recipe
     step: Step
@@ -73,13 +79,17 @@ class Job:
     active: bool = True
     attempts: int = 0
     reason: str = ""
+    wrote: str = ""
     failure: Failure | None = None
     claim: Claim | None = None
 
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """One cluster of the fleet; ``etag`` is the version that was read, "" for a row not saved yet."""
+    """One cluster of the fleet; ``etag`` is the version that was read, "" for a row not saved yet.
+
+    ``begun``: Azure was asked for the cluster, or may have been; never taken back.
+    """
 
     name: str
     uid: str
@@ -93,12 +103,25 @@ class ClusterRow:
     created: datetime
     updated: datetime
     conditions: tuple[Condition, ...] = ()
+    begun: bool = False
     etag: str = field(default="", compare=False)
 
     @property
     def deleting(self) -> bool:
         """Whether an accepted commit removed the cluster: its tombstone. Nothing is created after it."""
         return self.job.recipe is Recipe.DELETE
+
+    @property
+    def failed(self) -> bool:
+        """Whether the job gave up."""
+        return not self.job.active and self.phase is Phase.FAILED
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the job gave up over something that may have passed by now, or is a delete."""
+        failure = self.job.failure
+        passing = failure is not None and failure.kind in _PASSING
+        return self.failed and (passing or self.deleting)
 
     @property
     def desired(self) -> Desired:
@@ -163,6 +186,19 @@ def accept_change(row: ClusterRow, desired: Desired, *, commit: str, now: dateti
         commit=commit,
         updated=now,
     )
+
+
+def accept_retry(row: ClusterRow, *, now: datetime) -> ClusterRow:
+    """Return the row with its failed job begun anew; the spec and its generation stay."""
+    job = new_job(row.job.recipe, sequence=row.job.sequence + 1, now=now)
+    return replace(row, phase=working_phase(row), job=job, updated=now)
+
+
+def working_phase(row: ClusterRow) -> Phase:
+    """Return the phase of a row whose job goes on."""
+    if row.deleting:
+        return Phase.DELETING
+    return Phase.UPDATING if row.observed_generation else Phase.PROVISIONING
 
 
 def accept_delete(row: ClusterRow, *, commit: str, now: datetime) -> ClusterRow:

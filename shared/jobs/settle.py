@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.jobs.errors import ReconcileError
-from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
-from shared.jobs.recipes import CONDITIONS, deadline, next_step
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
+from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.retry import policy_for, wait_before_retry
-from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase
+from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase, working_phase
 
 STALLED_WAIT = 300.0
 """Seconds between looks at a job that has waited too long."""
+RESTART_WAIT = 15.0
+"""Seconds before a recipe begins again, so that what keeps vanishing does not keep us busy."""
 
 
 def settle(row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float) -> ClusterRow:
@@ -28,6 +30,8 @@ def settle(row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float) -
             return _retry(row, job, error, now, jitter)
         case Fail(error):
             return _fail(row, job, error, now)
+        case Restart(reason):
+            return _restart(row, job, reason, now)
 
 
 def release(row: ClusterRow, owner: str) -> ClusterRow | None:
@@ -45,10 +49,13 @@ def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow
     conditions = _with(row, CONDITIONS[job.step], True, "Done", outcome.note, now)
     following = next_step(job.recipe, job.step)
     if following is not None:
-        job = replace(job, step=following, step_since=now, next_at=now, attempts=0, reason="", failure=None)
-        phase = row.phase if row.phase is not Phase.STALLED else _working(row)
-        return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
-    job = replace(job, active=False, attempts=0, reason="", failure=None, next_at=now)
+        job = replace(
+            job, step=following, step_since=now, next_at=now, attempts=0, reason="", wrote="", failure=None
+        )
+        phase = row.phase if row.phase is not Phase.STALLED else working_phase(row)
+        begun = row.begun or following is Step.CLUSTER
+        return replace(row, job=job, phase=phase, conditions=conditions, begun=begun, updated=now)
+    job = replace(job, active=False, attempts=0, reason="", wrote="", failure=None, next_at=now)
     return replace(
         row,
         job=job,
@@ -59,17 +66,37 @@ def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow
     )
 
 
+def _at(job: Job, step: Step, now: datetime) -> Job:
+    """Return the job at the beginning of a step."""
+    return replace(job, step=step, step_since=now, attempts=0, reason="", wrote="", failure=None)
+
+
 def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
     stalled = (now - job.step_since).total_seconds() > deadline(job.step)
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     job = replace(
-        job, next_at=now + timedelta(seconds=seconds), reason=outcome.reason, attempts=0, failure=None
+        job,
+        next_at=now + timedelta(seconds=seconds),
+        reason=outcome.reason,
+        wrote=outcome.wrote or job.wrote,
+        attempts=0,
+        failure=None,
     )
     conditions = _with(
         row, CONDITIONS[job.step], False, "Stalled" if stalled else "Waiting", outcome.reason, now
     )
-    phase = Phase.STALLED if stalled else _working(row)
+    phase = Phase.STALLED if stalled else working_phase(row)
     return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
+
+
+def _restart(row: ClusterRow, job: Job, reason: str, now: datetime) -> ClusterRow:
+    conditions = _with(row, CONDITIONS[job.step], False, "Restarted", reason, now)
+    first = STEPS[job.recipe][0]
+    due = now + timedelta(seconds=RESTART_WAIT)
+    job = replace(
+        job, step=first, step_since=now, next_at=due, attempts=0, reason=reason, wrote="", failure=None
+    )
+    return replace(row, job=job, phase=working_phase(row), conditions=conditions, updated=now)
 
 
 def _retry(row: ClusterRow, job: Job, error: ReconcileError, now: datetime, jitter: float) -> ClusterRow:
@@ -88,7 +115,7 @@ def _retry(row: ClusterRow, job: Job, error: ReconcileError, now: datetime, jitt
     stalled = policy_for(error).attempts is None and (
         (now - job.step_since).total_seconds() > deadline(job.step)
     )
-    phase = Phase.STALLED if stalled else _working(row)
+    phase = Phase.STALLED if stalled else working_phase(row)
     return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
 
 
@@ -104,12 +131,6 @@ def _fail(row: ClusterRow, job: Job, error: ReconcileError, now: datetime) -> Cl
     conditions = _with(row, CONDITIONS[job.step], False, error.kind, str(error), now)
     conditions = _with(replace(row, conditions=conditions), "Ready", False, error.kind, str(error), now)
     return replace(row, job=job, phase=Phase.FAILED, conditions=conditions, updated=now)
-
-
-def _working(row: ClusterRow) -> Phase:
-    if row.deleting:
-        return Phase.DELETING
-    return Phase.UPDATING if row.observed_generation else Phase.PROVISIONING
 
 
 def _failure(job: Job, error: ReconcileError, now: datetime) -> Failure:
@@ -166,6 +187,8 @@ def events_between(before: ClusterRow, after: ClusterRow, outcome: Outcome) -> I
             yield _event(
                 after, "Stalled" if stalled else "Waiting", outcome.reason, warning=stalled, step=step
             )
+    elif isinstance(outcome, Restart):
+        yield _event(after, "Restarted", outcome.reason, warning=True, step=step)
     elif not after.job.active:
         yield _event(after, "Failed", after.job.reason, warning=True, step=step)
     else:

@@ -10,18 +10,22 @@ import logging
 from dataclasses import replace
 
 from shared.jobs.claim import NotYet, Resend, Run, Superseded, claim
-from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.messages import JobMessage
-from shared.jobs.outcomes import Done, Fail, Outcome, Retry
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import next_step
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import events_between, release, settle
 from shared.pipeline import planning, report
-from shared.pipeline.send import send_continuation
+from shared.pipeline.fence import LostClaim, fenced
+from shared.pipeline.send import send_continuation, send_copy
 from shared.pipeline.steps import run_step
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
+
+_GONE = ("ResourceNotFound", "ResourceGroupNotFound")
+"""ARM's codes for a cluster, or a group, that is not there."""
 
 
 def handle(message: JobMessage, ports: Ports) -> None:
@@ -39,7 +43,7 @@ def handle(message: JobMessage, ports: Ports) -> None:
         case Resend(current):
             send_continuation(current, ports)
         case NotYet(current):
-            send_continuation(current, ports, again=True)
+            send_copy(current, ports)
         case Run(claimed):
             _run(claimed, ports)
 
@@ -51,7 +55,12 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
         log.info("%s: somebody else was faster", claimed.name)
         _resend_current(claimed.name, ports)
         return
-    outcome = _outcome(row, ports)
+    try:
+        outcome = _outcome(row, fenced(row, ports))
+    except LostClaim as lost:
+        log.warning("%s; stepping aside", lost)
+        _step_aside(row, ports)
+        return
     log.info("%s: %s: %s", row.name, row.job.step, outcome)
     if isinstance(outcome, Done) and row.deleting and next_step(row.job.recipe, row.job.step) is None:
         _forget(row, outcome, ports)
@@ -74,9 +83,16 @@ def _outcome(row: ClusterRow, ports: Ports) -> Outcome:
     try:
         return run_step(row, ports)
     except Retryable as error:
+        if error.code in _GONE:
+            return Restart(f"what an earlier step made is gone: {error}")
         return Retry(error)
     except ReconcileError as error:
         return Fail(error)
+    except LostClaim:
+        raise
+    except Exception as error:  # what nobody foresaw must not run for ever unseen
+        log.exception("%s: %s failed unexpectedly", row.name, row.job.step)
+        return Retry(Unexpected(f"{type(error).__name__} in {row.job.step.value}; the log has the details"))
 
 
 def _step_aside(row: ClusterRow, ports: Ports) -> None:
@@ -90,7 +106,7 @@ def _step_aside(row: ClusterRow, ports: Ports) -> None:
             saved = ports.state.save(released)
         except Stale:
             continue
-        send_continuation(saved, ports, again=True)
+        send_copy(saved, ports)
         return
 
 
@@ -110,4 +126,4 @@ def _forget(row: ClusterRow, outcome: Done, ports: Ports) -> None:
         _step_aside(row, ports)
         return
     report.request(ports)
-    planning.request_if_awaited(row.name, ports)
+    planning.request_awaited(ports)

@@ -15,7 +15,7 @@ from shared.fleet.plan import Action, Item, make_plan
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.messages import PlanRequest
 from shared.jobs.retry import wait_before_retry
-from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new
+from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.settle import accepted_event
 from shared.pipeline import report
 from shared.pipeline.intake import request_plan
@@ -40,27 +40,65 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     fleet = ports.state.fleet()
     try:
         head = ports.repository.head(ports.config.branch)
-        if request.commit not in ("", head):
-            _look_again(request, ports)
+        earlier = ports.state.plan(head)
+        if _doubtful(request, head, fleet, earlier):
+            wait = STALE_HEAD_SECONDS * (request.attempt + 1)
+            _request_again(request, wait, ports)
+            return
         if head == fleet.commit and not request.again:
             log.info("commit %s is planned already", head[:8])
+            if fleet.problem:
+                ports.state.save_fleet(replace(fleet, problem=""))
             return
         desired = read_desired(head, ports)
     except ReconcileError as error:
         # Nothing was changed: a read that did not complete decides nothing.
         _could_not_read(request, error, fleet, ports)
         return
+    try:
+        _carry_out(head, desired, earlier, fleet, ports)
+    except Stale:
+        # Another planner took over, for this one lost its session. Its plan may have met our changes.
+        log.warning("another planner was faster; planning once more")
+        _request_again(request.model_copy(update={"commit": "", "again": True}), STALE_HEAD_SECONDS, ports)
+
+
+def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRecord | None) -> bool:
+    """Tell whether to look once more before believing that this is the head.
+
+    GitHub may show a branch as it was a moment before. A head that is not the announced commit, or that
+    was planned before the last one, is believed after three looks: it can be a forced push.
+    """
+    unannounced = request.commit not in ("", head)
+    returned = earlier is not None and earlier.plan.applied and head != fleet.commit
+    return (unannounced or returned) and request.attempt < STALE_HEAD_ATTEMPTS
+
+
+def _carry_out(
+    head: str, desired: DesiredFleet, earlier: PlanRecord | None, fleet: FleetRow, ports: Ports
+) -> None:
+    """Save the plan, hand each job over, note the commit as planned; raise Stale when another planner did."""
+    fleet = ports.state.save_fleet(replace(fleet, planning=head, problem=""))
     rows = {row.name: row for row in ports.state.clusters()}
-    earlier = ports.state.plan(head)
-    plan = make_plan(head, desired, rows).resume(earlier.plan if earlier else None)
+    made = make_plan(head, desired, rows).resume(earlier.plan if earlier else None)
+    plan = replace(made, items=tuple(_with_uid(item, ports) for item in made.items))
     record = PlanRecord(plan, ports.clock())
     ports.state.save_plan(record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     for item in plan.items:
         if item.acts:
+            if ports.state.fleet().etag != fleet.etag:
+                raise Stale("another planner has begun")
             _hand_over(item, desired.clusters.get(item.cluster), head, ports)
     ports.state.save_plan(replace(record, plan=replace(plan, applied=True)))
-    ports.state.save_fleet(replace(fleet, commit=head, at=ports.clock(), problem=""))
+    awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
+    ports.state.save_fleet(replace(fleet, commit=head, at=ports.clock(), planning="", awaiting=awaiting))
+
+
+def _with_uid(item: Item, ports: Ports) -> Item:
+    """Give a cluster that is to be created its uid now, so that a second attempt gives the same."""
+    new = item.action is Action.CREATE and not item.uid
+    return replace(item, uid=ports.unique()) if new else item
 
 
 def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRow, ports: Ports) -> None:
@@ -74,22 +112,12 @@ def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRow
         _request_again(request, wait, ports)
 
 
-def request_if_awaited(cluster: str, ports: Ports) -> None:
-    """Plan once more when the last plan held a cluster back until its deletion had finished."""
-    record = ports.state.plan(ports.state.fleet().commit)
-    items = record.plan.items if record else ()
-    if any(item.cluster == cluster and item.action is Action.HELD for item in items):
-        message_id = f"deleted:{cluster}:{ports.unique()}"
+def request_awaited(ports: Ports) -> None:
+    """Plan once more when a cluster is wanted again and its deletion has finished."""
+    fleet = ports.state.fleet()
+    if any(ports.state.cluster(name) is None for name in fleet.awaiting):
+        message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
-
-
-def _look_again(request: PlanRequest, ports: Ports) -> None:
-    """Read the head once more soon: it was not the commit that the push announced.
-
-    GitHub may show a branch as it was a moment before; a late message of an older push costs a few reads.
-    """
-    if request.attempt < STALE_HEAD_ATTEMPTS:
-        _request_again(request, STALE_HEAD_SECONDS * (request.attempt + 1), ports)
 
 
 def _request_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
@@ -113,11 +141,10 @@ def _hand_over(item: Item, desired: Desired | None, commit: str, ports: Ports) -
     """Save the row's new generation, unless it has it already, and send its continuation."""
     while True:
         row = ports.state.cluster(item.cluster)
-        if row is not None and row.generation >= item.generation:
-            send_continuation(row, ports)
-            return
         accepted = _accepted(item, row, desired, commit, ports)
         if accepted is None:
+            if row is not None:
+                send_continuation(row, ports)
             return
         try:
             saved = ports.state.save(accepted)
@@ -131,13 +158,17 @@ def _hand_over(item: Item, desired: Desired | None, commit: str, ports: Ports) -
 def _accepted(
     item: Item, row: ClusterRow | None, desired: Desired | None, commit: str, ports: Ports
 ) -> ClusterRow | None:
+    """Return the row with the item accepted; None when it was before, or the row has moved on."""
     now = ports.clock()
-    if item.action is Action.DELETE:
-        return accept_delete(row, commit=commit, now=now) if row else None
-    if desired is None:
-        return None
     if row is None:
         # Only a plan that saw no row may make one: an update whose row is gone met a finished delete.
-        made = accept_new(desired, uid=ports.unique(), commit=commit, now=now)
-        return made if item.action is Action.CREATE else None
-    return accept_change(row, desired, commit=commit, now=now)
+        if item.action is not Action.CREATE or desired is None:
+            return None
+        return accept_new(desired, uid=item.uid, commit=commit, now=now)
+    if item.action is Action.RETRY:
+        return accept_retry(row, now=now) if row.failed and row.generation == item.generation else None
+    if row.uid != item.uid or row.generation != item.generation - 1:
+        return None
+    if item.action is Action.DELETE:
+        return accept_delete(row, commit=commit, now=now)
+    return accept_change(row, desired, commit=commit, now=now) if desired else None

@@ -11,9 +11,12 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from shared.fleet.plan import Action, Item, Plan
+from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest
+from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, Phase
 from shared.ports import CommitStatus, Message, PlanRecord, Ports
 
@@ -40,33 +43,41 @@ class Progress:
         return self.ready + self.failed >= self.total
 
 
-def progress_of(plan: Plan, rows: Mapping[str, ClusterRow]) -> Progress:
-    """Count a plan's clusters: ready means verified at the plan's generation, or gone as asked."""
+def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> Progress:
+    """Count a plan's clusters: ready means verified at the plan's generation, or gone as asked.
+
+    ``newest``: no later commit was planned, so that a cluster which is not there was not removed by one.
+    """
     ready = failed = 0
     problems: list[str] = []
     for item in plan.items:
         row = rows.get(item.cluster)
+        if _reached(item, row, newest=newest):
+            ready += 1
+            continue
         problem = _problem(item, row)
         if problem:
             failed += 1
             problems.append(f"{item.cluster}: {problem}")
-        elif _reached(item, row):
-            ready += 1
     if not plan.items and plan.problems:
         problems.append(plan.problems[0])
     return Progress(len(plan.items), ready, failed, problems[0] if problems else "")
 
 
 def _problem(item: Item, row: ClusterRow | None) -> str:
-    if item.action in (Action.HELD, Action.INVALID):
+    if item.action is Action.INVALID or (item.action is Action.HELD and not item.awaits_deletion):
         return item.reason
-    if row is not None and row.phase in (Phase.FAILED, Phase.STALLED) and not _reached(item, row):
+    if row is not None and row.phase in (Phase.FAILED, Phase.STALLED):
         return f"{row.phase.value} at {row.job.step.value}: {row.job.reason}"
     return ""
 
 
-def _reached(item: Item, row: ClusterRow | None) -> bool:
-    if row is None:  # gone: asked for here, or by a later commit
+def _reached(item: Item, row: ClusterRow | None, *, newest: bool) -> bool:
+    if item.action in (Action.INVALID, Action.HELD):
+        return False
+    if row is None:
+        return not newest or item.action in (Action.DELETE, Action.RETRY)
+    if row.uid != item.uid:  # a later life of that name; the one of this plan is gone
         return True
     return row.observed_generation >= item.generation
 
@@ -94,36 +105,61 @@ def _fit(text: str) -> str:
     return text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 3] + "..."
 
 
-def request(ports: Ports) -> None:
-    """Ask the planner for a report a few seconds from now."""
+def request(ports: Ports, *, after: float = 0) -> None:
+    """Ask the planner for a report a few seconds from now, ``after`` so many at the earliest."""
     now = ports.clock()
-    slot = math.floor(now.timestamp() / EVERY_SECONDS) + 1
+    slot = math.floor((now.timestamp() + after) / EVERY_SECONDS) + 1
     at = now.fromtimestamp(slot * EVERY_SECONDS, tz=now.tzinfo)
     body = PlanRequest(kind="report", reason="progress").model_dump_json()
     ports.plans.send(Message(ports.config.fleet, f"report:{slot}", body, at))
 
 
 def report_open_plans(ports: Ports) -> None:
-    """Write the commit status of every open plan whose words changed since the last report."""
+    """Write the commit status of every open plan whose words changed since the last report.
+
+    A status that GitHub refuses is given up and noted; when GitHub is not to be had, the report is asked
+    for again at the time that it says. Neither keeps plans from being made.
+    """
     records = ports.state.open_plans()
     if not records:
         return
     rows = {row.name: row for row in ports.state.clusters()}
+    newest = ports.state.fleet().commit
     for position, record in enumerate(records):
-        _report(record, rows, ports, last_time=position >= OPEN_PLANS)
+        if record.not_before is not None and record.not_before > ports.clock():
+            continue
+        try:
+            _report(record, rows, newest, ports, last_time=position >= OPEN_PLANS)
+        except Retryable as error:
+            log.warning("the commit status waits: %s: %s", error.kind, error)
+            wait = wait_before_retry(error, 3, ports.random()) or EVERY_SECONDS
+            until = ports.clock() + timedelta(seconds=wait)
+            ports.state.save_plan(replace(record, not_before=until))
+            request(ports, after=wait)
+            return
+        except ReconcileError as error:
+            log.exception("the commit status of %s is given up", record.plan.commit[:8])
+            words = f"not reported: {error.kind}: {error}"
+            ports.state.save_plan(replace(record, reported=words[:500], open=False, settled=True))
 
 
-def _report(record: PlanRecord, rows: Mapping[str, ClusterRow], ports: Ports, *, last_time: bool) -> None:
-    plan = record.plan
-    if not plan.applied:
+def _report(
+    record: PlanRecord, rows: Mapping[str, ClusterRow], newest: str, ports: Ports, *, last_time: bool
+) -> None:
+    plan, link = record.plan, _link(ports, record.plan.commit)
+    if plan.applied:
+        progress = progress_of(plan, rows, newest=plan.commit == newest)
+        status, settled = status_of(plan, progress, link=link), progress.settled
+        closed = last_time or status.state == "success"
+    elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
         return
-    progress = progress_of(plan, rows)
-    status = status_of(plan, progress, link=_link(ports, plan.commit))
+    else:
+        words = f"superseded by {newest[:8]} before it was carried out"
+        status, settled, closed = CommitStatus("error", words, CONTEXT, link), True, True
     words = f"{status.state}: {status.description}"
     if words != record.reported:
         ports.repository.set_status(plan.commit, status)
-    closed = last_time or status.state == "success"
-    after = replace(record, reported=words, open=not closed, settled=progress.settled)
+    after = replace(record, reported=words, open=not closed, settled=settled, not_before=None)
     if after != record:
         ports.state.save_plan(after)
 

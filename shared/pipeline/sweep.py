@@ -6,9 +6,9 @@ import logging
 
 from shared.jobs.claim import overdue
 from shared.jobs.messages import PlanRequest
-from shared.pipeline import report
+from shared.pipeline import planning, report
 from shared.pipeline.intake import request_plan
-from shared.pipeline.send import send_continuation
+from shared.pipeline.send import send_overdue
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -36,10 +36,16 @@ def resend_overdue(ports: Ports) -> int:
     """
     now = ports.clock()
     grace = 2 * ports.config.claim_seconds
-    late = [row for row in ports.state.active_clusters() if overdue(row, now=now, grace=grace)]
-    for row in late:
-        log.warning("%s: its continuation is overdue since %s; sending it again", row.name, row.job.next_at)
-        send_continuation(row, ports, again=True)
+    late = 0
+    for row in ports.state.active_clusters():
+        times = overdue(row, now=now, grace=grace)
+        if times:
+            late += 1
+            log.warning(
+                "%s: its continuation is overdue since %s; sending it again", row.name, row.job.next_at
+            )
+            send_overdue(row, times, ports)
     if any(not record.settled for record in ports.state.open_plans()):
         report.request(ports)
-    return len(late)
+    planning.request_awaited(ports)
+    return late

@@ -69,7 +69,7 @@ def plan_view(commit: str, ports: Ports) -> dict[str, Any] | None:
     if record is None:
         return None
     rows = {row.name: row for row in ports.state.clusters()}
-    progress = progress_of(record.plan, rows)
+    progress = progress_of(record.plan, rows, newest=commit == ports.state.fleet().commit)
     return {
         **_plan(record),
         "progress": {

@@ -185,7 +185,7 @@ def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state
 
 def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
     change = Change("spec.nodePools[system].count", "1", "2")
-    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, (change,), "why") for n in range(items))
+    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), "why") for n in range(items))
     return PlanRecord(Plan(commit, made, ("a problem",)), NOW)
 
 

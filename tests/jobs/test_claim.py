@@ -68,20 +68,25 @@ def test_a_tombstone_outlives_every_message_of_the_life_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("current", "late"),
+    ("current", "times"),
     [
-        (row(next_at=later(-61)), True),
-        (row(next_at=later(-59)), False),
-        (row(next_at=later(-61), claim=Claim("other", later(-1))), False),
-        (row(next_at=later(-61), active=False), False),
+        (row(next_at=later(-59)), 0),
+        (row(next_at=later(-61)), 1),
+        (row(next_at=later(-119)), 1),
+        (row(next_at=later(-121)), 2),
+        (row(next_at=later(-60 * 60)), 6),
+        (row(next_at=later(-61), claim=Claim("other", later(-1))), 0),
+        (row(next_at=later(-61), active=False), 0),
     ],
 )
-def test_a_continuation_is_overdue_after_its_grace(current: ClusterRow, *, late: bool) -> None:
-    assert overdue(current, now=NOW, grace=60) is late
+def test_a_continuation_is_overdue_after_its_grace_and_again_as_its_lateness_doubles(
+    current: ClusterRow, times: int
+) -> None:
+    assert overdue(current, now=NOW, grace=60) == times
 
 
 def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> None:
     assert continuation_id(row()) == continuation_id(row()) == "one:0badcafe:1:1"
-    assert continuation_id(row(), NOW) == f"one:0badcafe:1:1@{int(NOW.timestamp())}"
+    assert continuation_id(row(), "overdue2") == "one:0badcafe:1:1@overdue2"
     longest = replace(row(sequence=10**9), name="x" * 63, generation=10**9)
-    assert len(continuation_id(longest, NOW)) <= 128
+    assert len(continuation_id(longest, str(int(NOW.timestamp())))) <= 128

@@ -7,10 +7,12 @@ whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
 from __future__ import annotations
 
 from shared.fleet.azure import ImmutableChange, cluster_body, group_body, pool_body
-from shared.jobs.errors import Immutable, NotOwned, from_http
-from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.fleet.desired import digest_of
+from shared.fleet.manifests import NodePool
+from shared.jobs.errors import Immutable, InvalidManifest, NotOwned, from_http
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.looks import Json, owner_of, provisioning_error, state_of
+from shared.pipeline.steps.looks import Json, owner_of, provisioning_error, state_of, unowned
 from shared.ports import Ports
 
 
@@ -31,20 +33,21 @@ def ensure_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     """Bring the managed cluster to the spec; its node pools come with its creation."""
     desired, owner = row.desired, owner_of(row, ports)
     existing = ports.aks.get(desired.id)
-    if existing is not None:
-        hindrance = _hindrance(existing, row, ports)
-        if hindrance:
-            return hindrance
+    hindrance = _hindrance(existing, row, ports) if existing is not None else None
+    if hindrance:
+        return hindrance
     try:
         body = cluster_body(desired, owner, existing)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
     if body is None:
         return Done()
+    wrote = digest_of(body)
+    if wrote == row.job.wrote:
+        return _not_kept(f"the cluster {row.name}")
     ports.aks.put(desired.id, body, etag=_etag(existing))
-    return Wait(
-        poll(ports), "Azure is creating the cluster" if existing is None else "Azure is updating the cluster"
-    )
+    verb = "creating" if existing is None else "updating"
+    return Wait(poll(ports), f"Azure is {verb} the cluster", wrote)
 
 
 def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
@@ -52,23 +55,15 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
     desired, owner = row.desired, owner_of(row, ports)
     existing = ports.aks.get(desired.id)
     if existing is None:
-        return Wait(poll(ports), "Azure does not show the cluster yet")
+        return Restart(f"the cluster {row.name} is gone from Azure")
     hindrance = _hindrance(existing, row, ports)
     if hindrance:
         return hindrance
     pools = {pool["name"]: pool for pool in existing["properties"].get("agentPoolProfiles") or ()}
     for pool in desired.spec.node_pools:
-        profile = pools.get(pool.name)
-        if profile and profile.get("provisioningState") == "Failed" and _failed_under_us(row):
-            return _failure(profile, f"the node pool {pool.name}")
-        try:
-            body = pool_body(pool, desired, owner, profile)
-        except ImmutableChange as error:
-            return Fail(Immutable(str(error)))
-        if body is not None:
-            ports.aks.put_pool(desired.id, pool.name, body, etag=_etag(profile))
-            verb = "updating" if profile else "creating"
-            return Wait(poll(ports), f"Azure is {verb} the node pool {pool.name}")
+        outcome = _ensure_pool(pool, pools.get(pool.name), row, ports)
+        if outcome:
+            return outcome
     wanted = {pool.name for pool in desired.spec.node_pools}
     for name, profile in pools.items():
         if name not in wanted and owner.owns(profile):
@@ -76,6 +71,34 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
             return Wait(poll(ports), f"Azure is deleting the node pool {name}")
     left = sorted(set(pools) - wanted)
     return Done(f"left alone, not made by us: node pool {', '.join(left)}" if left else "")
+
+
+def _ensure_pool(pool: NodePool, profile: Json | None, row: ClusterRow, ports: Ports) -> Outcome | None:
+    """Write one node pool if it differs; None when it does not."""
+    what = f"the node pool {pool.name}"
+    if profile and profile.get("provisioningState") == "Failed" and row.job.wrote.startswith(f"{pool.name}:"):
+        return _failure(profile, what)
+    try:
+        body = pool_body(pool, row.desired, owner_of(row, ports), profile)
+    except ImmutableChange as error:
+        return Fail(Immutable(str(error)))
+    if body is None:
+        return None
+    wrote = f"{pool.name}:{digest_of(body)}"
+    if wrote == row.job.wrote:
+        return _not_kept(what)
+    ports.aks.put_pool(row.desired.id, pool.name, body, etag=_etag(profile))
+    return Wait(poll(ports), f"Azure is {'updating' if profile else 'creating'} {what}", wrote)
+
+
+def _not_kept(what: str) -> Fail:
+    """Stop writing what Azure takes and does not keep: a policy, or a value that it changes."""
+    return Fail(
+        InvalidManifest(
+            f"Azure accepted the last write to {what}, but it still differs from the manifest; "
+            "something (a policy?) changes it back, so it is not written again"
+        )
+    )
 
 
 def poll(ports: Ports) -> float:
@@ -86,19 +109,15 @@ def poll(ports: Ports) -> float:
 def _hindrance(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Return what keeps us from writing to the cluster now, None when nothing does."""
     properties = existing["properties"]
-    if not owner_of(row, ports).owns(existing):
-        return Fail(
-            NotOwned(
-                f"the cluster {row.name} exists in {row.desired.spec.resource_group} but does not carry the "
-                "tags of this fleet, so it is not touched; use another name, or remove it by hand"
-            )
-        )
+    owner = owner_of(row, ports)
+    if not owner.owns(existing):
+        return Fail(NotOwned(f"the cluster {row.name} is not touched: {unowned(owner, existing)}"))
     if (properties.get("powerState") or {}).get("code") == "Stopped":
         return Wait(poll(ports) * 4, "the cluster is stopped; start it, Azure allows nothing else")
     busy = _busy(properties)
     if busy:
         return Wait(poll(ports), busy)
-    if state_of(existing) == "Failed" and _failed_under_us(row):
+    if state_of(existing) == "Failed" and row.job.wrote:
         return _failure(properties, f"the cluster {row.name}")
     return None
 
@@ -108,21 +127,20 @@ def _failure(properties: Json, what: str) -> Fail:
     return Fail(from_http(400, code, f"{what}: {message}"))
 
 
+_SETTLED = ("", "Succeeded", "Failed", "Canceled")
+_DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
+
+
 def _busy(properties: Json) -> str:
-    doing = {"Creating": "creating", "Updating": "updating", "Upgrading": "upgrading", "Deleting": "deleting"}
-    state = properties.get("provisioningState")
-    if state in doing:
-        return f"Azure is {doing[state]} the cluster"
+    """Say what Azure is doing; every state but the settled ones is an operation under way."""
+    state = str(properties.get("provisioningState") or "")
+    if state not in _SETTLED:
+        return f"Azure is {_DOING.get(state, 'updating')} the cluster"
     for pool in properties.get("agentPoolProfiles") or ():
-        state = pool.get("provisioningState")
-        if state in (*doing, "Scaling", "UpgradingNodeImageVersion"):
-            return f"Azure is {doing.get(state, 'changing')} the node pool {pool['name']}"
+        state = str(pool.get("provisioningState") or "")
+        if state not in _SETTLED:
+            return f"Azure is {_DOING.get(state, 'updating')} the node pool {pool['name']}"
     return ""
-
-
-def _failed_under_us(row: ClusterRow) -> bool:
-    """Tell whether the failure is the answer to this job's own write, and not one that we may repair."""
-    return row.job.reason.startswith("Azure is ")
 
 
 def _etag(existing: Json | None) -> str | None:

@@ -7,7 +7,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.azure import poll
-from shared.pipeline.steps.looks import owner_of, state_of
+from shared.pipeline.steps.looks import owner_of, state_of, unowned
 from shared.ports import Ports
 
 
@@ -18,13 +18,17 @@ def tombstone(row: ClusterRow, ports: Ports) -> Outcome:
 
 def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the managed cluster, whatever state it is in, if it is ours."""
+    if not row.begun:  # also where Azure would not even let us look
+        return Done(f"the cluster {row.name} was never created")
     cluster = row.desired.id
     existing = ports.aks.get(cluster)
     if existing is None:
         return Done(f"the cluster {row.name} is gone")
     if not owner_of(row, ports).owns(existing):
         if _was_ours(row):
-            return Fail(NotOwned(f"the cluster {row.name} lost the tags of this fleet; delete it by hand"))
+            return Fail(
+                NotOwned(f"the cluster {row.name} is not deleted: {unowned(owner_of(row, ports), existing)}")
+            )
         return Done(f"the cluster {row.name} was never this fleet's; it is left alone")
     if state_of(existing) != "Deleting":
         ports.aks.delete(cluster)
@@ -32,21 +36,34 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
 
 
 def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
-    """Delete the resource group if we made it for this cluster and nothing else is in it."""
+    """Delete the resource group if this fleet made it, nothing is in it, and no other cluster needs it."""
     spec = row.desired.spec
+    if not row.begun:
+        return Done()
     group = ports.groups.get(spec.subscription_id, spec.resource_group)
     if group is None:
         return Done()
-    if not owner_of(row, ports).owns(group):
-        return Done(f"left the resource group {spec.resource_group}: it was not made for this cluster")
+    if (group.get("tags") or {}).get("roadstead-fleet") != ports.config.fleet:
+        return Done(f"left the resource group {spec.resource_group}: this fleet did not make it")
     if state_of(group) == "Deleting":
         return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
     inside = ports.groups.resources(spec.subscription_id, spec.resource_group)
     if inside:
         names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
         return Done(f"left the resource group {spec.resource_group}: it still holds {names}")
+    others = [other.name for other in ports.state.clusters() if _shares_group(other, row)]
+    if others:
+        return Done(f"left the resource group {spec.resource_group}: {', '.join(others[:5])} belong in it")
     ports.groups.delete(spec.subscription_id, spec.resource_group)
     return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
+
+
+def _shares_group(other: ClusterRow, row: ClusterRow) -> bool:
+    """Tell whether another cluster lives, or is to live, in the same group; the last one removes it."""
+    mine, theirs = row.desired.id, other.desired.id
+    same_group = mine.resource_group.lower() == theirs.resource_group.lower()
+    same_place = same_group and mine.subscription.lower() == theirs.subscription.lower()
+    return same_place and other.name != row.name
 
 
 def forget(row: ClusterRow, ports: Ports) -> Outcome:

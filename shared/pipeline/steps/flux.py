@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shared.fleet import flux
 from shared.fleet.ids import ObjectRef
 from shared.jobs.errors import InvalidManifest
-from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.looks import Json
 from shared.ports import KubernetesApi, Ports
@@ -51,6 +51,8 @@ def verify(row: ClusterRow, ports: Ports) -> Outcome:
     live: Json | None = None
     for ref in (flux.SOURCE, flux.KUSTOMIZATION):
         live = api.get(ref)
+        if live is None:
+            return Restart(f"the {ref} is gone from the cluster")
         ready, why = flux.readiness(live)
         if not ready:
             return Wait(ports.config.poll_seconds, f"Flux: {ref.kind} {ref.name}: {why}")

@@ -1,0 +1,86 @@
+"""A fence before every write to Azure: a worker that lost its claim does nothing more.
+
+A worker can be frozen between its look and its write, for longer than its claim lasts. Another one then
+goes on, and may even have deleted the cluster; the write of the first would bring it back, unknown to
+everybody. So each write asks the row once more, and is not made in the last part of a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from shared.fleet.ids import ClusterId
+from shared.jobs.row import ClusterRow
+from shared.ports import Json, ManagedClusters, Ports, ResourceGroups
+
+MARGIN = 1 / 3
+"""The last part of a claim in which no write is begun; a call takes some seconds."""
+
+
+class LostClaim(Exception):
+    """The row is not ours any more, or not for long enough."""
+
+
+def fenced(row: ClusterRow, ports: Ports) -> Ports:
+    """Return the ports with a fence around every write to Azure, for the step that claimed the row."""
+
+    def check() -> None:
+        claim = row.job.claim
+        margin = timedelta(seconds=ports.config.claim_seconds * MARGIN)
+        current = ports.state.cluster(row.name)
+        if claim is None or current is None or current.job.claim != claim or current.uid != row.uid:
+            raise LostClaim(f"{row.name}: another worker has the row")
+        if ports.clock() + margin > claim.until:
+            raise LostClaim(f"{row.name}: the claim has nearly ended")
+
+    return replace(ports, groups=_Groups(ports.groups, check), aks=_Clusters(ports.aks, check))
+
+
+@dataclass(frozen=True)
+class _Groups:
+    inner: ResourceGroups
+    check: Callable[[], None]
+
+    def get(self, subscription: str, name: str) -> Json | None:
+        return self.inner.get(subscription, name)
+
+    def put(self, subscription: str, name: str, body: Json) -> None:
+        self.check()
+        self.inner.put(subscription, name, body)
+
+    def delete(self, subscription: str, name: str) -> None:
+        self.check()
+        self.inner.delete(subscription, name)
+
+    def resources(self, subscription: str, name: str) -> Sequence[str]:
+        return self.inner.resources(subscription, name)
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    inner: ManagedClusters
+    check: Callable[[], None]
+
+    def get(self, cluster: ClusterId) -> Json | None:
+        return self.inner.get(cluster)
+
+    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+        self.check()
+        self.inner.put(cluster, body, etag=etag)
+
+    def delete(self, cluster: ClusterId) -> None:
+        self.check()
+        self.inner.delete(cluster)
+
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> None:
+        self.check()
+        self.inner.put_pool(cluster, pool, body, etag=etag)
+
+    def delete_pool(self, cluster: ClusterId, pool: str) -> None:
+        self.check()
+        self.inner.delete_pool(cluster, pool)
+
+    def kubeconfig(self, cluster: ClusterId) -> str:
+        return self.inner.kubeconfig(cluster)

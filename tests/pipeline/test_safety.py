@@ -1,0 +1,348 @@
+"""What may go wrong around the pipeline, each as it would happen: nothing is lost, doubled or unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.world.cloud import Crash, MemoryCloud
+from shared.fleet.ids import ClusterId
+from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
+from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.row import Phase
+from shared.pipeline import advance, planning, sweep
+from shared.ports import CommitStatus, Json, KubernetesApi, Ports
+from tests import fleetfiles
+from tests.pipeline.test_main_job import accepted, phases, push, status
+
+
+class Around:
+    """A port with some methods replaced."""
+
+    def __init__(self, inner: Any, **methods: Callable[..., Any]) -> None:
+        self._inner, self._methods = inner, methods
+
+    def __getattr__(self, name: str) -> Any:
+        return self._methods.get(name) or getattr(self._inner, name)
+
+
+def ready(*names: str) -> MemoryCloud:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet(*names))
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys(names, Phase.READY)
+    return cloud
+
+
+def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None:
+    def change(ports: Ports) -> Ports:
+        changed: dict[str, Any] = {port: Around(getattr(ports, port), **methods)}
+        return replace(ports, **changed)
+
+    cloud.with_ports(change)
+
+
+def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
+    cloud = MemoryCloud()
+    old = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    stale = iter([old])
+    head = cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
+    cloud.run()
+    assert status(cloud, commit)[0] == "success"
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_forced_push_back_is_believed_after_a_while() -> None:
+    cloud = ready("one")
+    old = cloud.repository.head("main")
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    cloud.repository.reset(old)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    saved = cloud.state.save_plan
+
+    def overtaken(record: Any) -> None:
+        saved(record)
+        if not record.plan.applied:
+            around(cloud, "state", save_plan=saved)
+            newer = cloud.repository.push(fleetfiles.fleet("one", "two"))
+            planning.handle(PlanRequest(commit=newer), cloud.ports)
+
+    around(cloud, "state", save_plan=overtaken)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+    assert status(cloud, cloud.repository.head("main"))[0] == "success"
+
+
+def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
+    cloud = MemoryCloud()
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] = files["clusters/one/cluster.yaml"].replace(b"rg-one", b"rg-shared")
+    push(cloud, files)
+    cloud.run()
+    put, tries = cloud.ports.aks.put, iter(range(20))
+
+    def slow(cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+        if cluster.name == "two" and next(tries, None) is not None:
+            raise Throttled("slow down", retry_after=5)
+        put(cluster, body, etag=etag)
+
+    around(cloud, "aks", put=slow)
+    moved = fleetfiles.fleet("two")
+    moved["clusters/two/cluster.yaml"] = moved["clusters/two/cluster.yaml"].replace(b"rg-two", b"RG-shared")
+    push(cloud, moved)
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}
+    assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert any(kind == "delete-group" for kind, _ in accepted(cloud)), "the last one removes the group"
+
+
+def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_cluster_back() -> None:
+    cloud = MemoryCloud()
+    get = cloud.ports.aks.get
+
+    def frozen(cluster: ClusterId) -> Json | None:
+        seen = get(cluster)
+        around(cloud, "aks", get=get)
+        cloud.clock.advance(120)
+        push(cloud, fleetfiles.fleet())
+        cloud.run()
+        assert phases(cloud) == {}
+        return seen
+
+    push(cloud, fleetfiles.fleet("one"))
+    around(cloud, "aks", get=frozen)
+    cloud.run()
+    assert phases(cloud) == {}
+    assert accepted(cloud)["create", "one"] == 0
+
+
+def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_forgetting() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
+    push(cloud, fleetfiles.fleet("one", "two"))
+    forget = cloud.state.forget
+
+    def dies(row: Any) -> None:
+        forget(row)
+        around(cloud, "state", forget=forget)
+        raise Crash
+
+    around(cloud, "state", forget=dies)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
+def test_what_vanishes_in_the_middle_is_made_again() -> None:
+    cloud = MemoryCloud()
+    connect = cloud.ports.kubernetes.connect
+
+    def vanished(cluster: ClusterId) -> KubernetesApi:
+        around(cloud, "kubernetes", connect=connect)
+        cloud.ports.aks.delete(cluster)
+        cloud.clock.advance(10)
+        cloud.azure.settle()
+        return connect(cluster)
+
+    around(cloud, "kubernetes", connect=vanished)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["create", "one"] == 2
+    assert any(event.reason == "Restarted" for event in cloud.state.events("one", 50))
+
+
+def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
+    cloud = MemoryCloud()
+
+    def refuse(*_: object) -> None:
+        raise Unauthorized("no role in this subscription")
+
+    around(cloud, "groups", get=refuse)
+    around(cloud, "aks", get=refuse)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_a_failed_delete_and_a_failure_that_passed_are_tried_again_by_the_next_commit() -> None:
+    cloud = ready("one", "two")
+    get = cloud.ports.aks.get
+
+    def down(_: ClusterId) -> None:
+        raise Unavailable("Azure is down")
+
+    around(cloud, "aks", get=down)
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
+    push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.FAILED}
+    around(cloud, "aks", get=get)
+    commit = push(cloud, files | {"README.md": b"again"})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert status(cloud, commit) == ("success", "2 of 2 clusters as asked (2 retry)")
+
+
+def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ever() -> None:
+    cloud = MemoryCloud()
+    calls: list[int] = []
+
+    def broken(_: ClusterId) -> None:
+        calls.append(1)
+        raise KeyError("surprise")
+
+    around(cloud, "aks", get=broken)
+    commit = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "Unexpected: KeyError in cluster; the log has the details" in status(cloud, commit)[1]
+    assert len(calls) == 6
+
+
+@pytest.mark.parametrize(
+    "components",
+    [
+        b"apiVersion: v1\nkind: Namespace\nmetadata: {}\n",
+        b"apiVersion: v1\nkind: Namespace\nmetadata: {name: 5}\n",
+        b"a: &x [1]\nb: *x\n",
+        b"[]\n",
+        b"",
+        b"{" * 5000,
+    ],
+)
+def test_a_components_file_that_is_none_fails_with_the_files_name(components: bytes) -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleetfiles.fleet("one") | {"flux/gotk-components.yaml": components})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "InvalidManifest: flux/gotk-components.yaml:" in status(cloud, commit)[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "calls_at_most"),
+    [(InvalidManifest("No commit found for SHA"), 1), (Throttled("slow down", retry_after=600), 10)],
+)
+def test_a_status_that_github_refuses_keeps_no_plan_from_being_made(
+    error: Exception, calls_at_most: int
+) -> None:
+    cloud = MemoryCloud()
+    calls: list[str] = []
+
+    def refuse(commit: str, _: CommitStatus) -> None:
+        calls.append(commit)
+        raise error
+
+    around(cloud, "repository", set_status=refuse)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(3600)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert len(calls) <= calls_at_most
+    assert cloud.broker.counts("plans").dead_lettered == 0
+
+
+def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    assert [record.plan.commit for record in cloud.state.open_plans()] == []
+
+
+def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() -> None:
+    cloud = ready("one")
+    saved = cloud.state.save
+
+    def dies(row: Any) -> None:
+        around(cloud, "state", save=saved)
+        raise Crash
+
+    overtaken = push(cloud, fleetfiles.fleet("one", "two"))
+    around(cloud, "state", save=dies)
+    cloud.step()
+    newest = push(cloud, fleetfiles.fleet("one", "three"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
+    expected = f"superseded by {newest[:8]} before it was carried out"
+    assert status(cloud, overtaken) == ("error", expected)
+    assert [record.plan.commit for record in cloud.state.open_plans()] == []
+
+
+def seconds_until_ready(skew: float) -> float:
+    """Return how long one cluster takes when our clock is so many seconds behind that of Service Bus."""
+    cloud = MemoryCloud()
+    began = cloud.clock()
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - timedelta(seconds=skew)))
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(until=lambda: phases(cloud) == {"one": Phase.READY})
+    return (cloud.clock() - began).total_seconds()
+
+
+def test_a_clock_behind_service_bus_costs_little_time() -> None:
+    right = seconds_until_ready(0)
+    assert seconds_until_ready(1.5) <= right + 10
+    assert seconds_until_ready(20) <= right + 300
+
+
+def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet(*(f"c{n}" for n in range(20))))
+    cloud.step()
+    for _ in range(120):  # two hours without a worker
+        cloud.clock.advance(60)
+        sweep.resend_overdue(cloud.ports)
+    assert cloud.broker.counts("jobs").active <= 20 * 20
+
+
+def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
+    cloud = ready("one")
+    get = cloud.ports.aks.get
+
+    def policy(cluster: ClusterId) -> Json | None:
+        live = get(cluster)
+        return {**live, "tags": {**live["tags"], "cost": "set by a policy"}} if live else None
+
+    around(cloud, "aks", get=policy)
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
+    commit = push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "it still differs from the manifest" in status(cloud, commit)[1]
+    assert accepted(cloud)["update", "one"] == 1
+
+
+def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_nothing() -> None:
+    cloud = ready("one")
+    row = cloud.state.clusters()[0]
+    before = accepted(cloud)
+    for sequence in range(row.job.sequence + 2):
+        message = JobMessage(cluster="one", uid=row.uid, generation=1, sequence=sequence)
+        advance.handle(message, cloud.ports)
+    cloud.run()
+    assert accepted(cloud) == before
+    assert cloud.state.clusters() == [row]
