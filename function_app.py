@@ -38,21 +38,23 @@ def build_ports(settings: Settings) -> Ports:
         credential=credential,
     )
     aks = ArmManagedClusters(credential, base_url=settings.azure_resource_manager_url)
+    repository = GitHubRepository(
+        settings.github_repository,
+        github_auth(
+            token=secret_text(settings.github_token),
+            app_id=settings.github_app_id,
+            private_key=secret_text(settings.github_app_private_key),
+            installation_id=settings.github_app_installation_id,
+        ),
+        base_url=settings.github_api_url,
+    )
     return Ports(
         config=settings.fleet_config,
         state=TablesState(tables, settings.roadstead_fleet),
         plans=ServiceBusQueue(bus, "plans"),
         jobs=ServiceBusQueue(bus, "jobs"),
-        repository=GitHubRepository(
-            settings.github_repository,
-            github_auth(
-                token=secret_text(settings.github_token),
-                app_id=settings.github_app_id,
-                private_key=secret_text(settings.github_app_private_key),
-                installation_id=settings.github_app_installation_id,
-            ),
-            base_url=settings.github_api_url,
-        ),
+        repository=repository,
+        pulls=repository.pulls,
         groups=ArmResourceGroups(credential, base_url=settings.azure_resource_manager_url),
         aks=aks,
         kubernetes=KubernetesConnections(

@@ -1,8 +1,9 @@
 """GitHub for the local cloud: REST, git over HTTP and the signed webhook, on real bare repositories.
 
 Beside GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliveries/{id or GUID}/redeliver``,
-and ``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change
-the receiver.
+``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change the
+receiver, and ``POST /_local/pulls`` with {"repository", "head", "base", "title", "fork"} to open a pull
+request, "fork": true as from another repository.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.servers import github_pulls as pulls
 from localcloud.servers.frontdoor import FrontDoor
 from localcloud.servers.github_auth import ApiError, Credentials, GitHubApp, RateLimit
 from localcloud.servers.github_git import SmartHttp
 from localcloud.servers.github_hooks import Webhooks
-from localcloud.servers.github_json import OPERATOR, Place, repository_json
+from localcloud.servers.github_json import OPERATOR, Place, read_object, repository_json
 from localcloud.servers.github_push import Refs, changes, push_event
 from localcloud.servers.github_rest import RestApi, error_response
 from localcloud.servers.github_store import RepositoryStore
@@ -59,7 +61,7 @@ class GitHubServer:
         self.hooks = Webhooks(webhook_secret, webhook_url, clock)
         self._store = RepositoryStore(root, clock)
         credentials = Credentials(token, app=app, clock=clock)
-        self._rest = RestApi(self._store, credentials, self.rate_limit)
+        self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks)
         self._git = SmartHttp(self._store, credentials, self._pushed)
         self.door = FrontDoor(self._answer, "github", log_file=log_file, clock=clock)
         self._http = HttpServer(self.door, port=port)
@@ -91,10 +93,18 @@ class GitHubServer:
 
     def ping(self, full_name: str) -> None:
         """Deliver the event that GitHub sends when a webhook is set up."""
-        place = Place(self.repository(full_name), full_name, self.url)
-        hook = {"type": "Repository", "id": 1, "events": ["push"], "active": True}
+        place = self._place(full_name)
+        hook = {"type": "Repository", "id": 1, "events": ["push", "pull_request"], "active": True}
         body = {"zen": "Keep it logically awesome.", "hook_id": 1, "hook": hook}
         self.hooks.send("ping", {**body, "repository": repository_json(place), "sender": OPERATOR})
+
+    def open_pull(self, full_name: str, head: str, *, fork: bool = False, base: str = "main") -> int:
+        """Open a pull request of a branch, as its author would; return its number."""
+        wanted = {"head": head, "base": base, "title": f"Merge {head}", "fork": fork}
+        return int(pulls.opened(self._place(full_name), wanted)["number"])
+
+    def _place(self, full_name: str) -> Place:
+        return Place(self.repository(full_name), full_name, self.url, OPERATOR, self.hooks.send)
 
     def close(self) -> None:
         """Stop serving and delivering."""
@@ -138,8 +148,21 @@ class GitHubServer:
                 self.hooks.drop(int(wanted["drop"]))
             self.hooks.url = wanted.get("url", self.hooks.url)
             return json_response(200, {"url": self.hooks.url})
+        if request.path == "/_local/pulls" and request.method == "POST":
+            return self._open_pull(request)
         return json_response(404, {"message": "no such control of the local GitHub"})
+
+    def _open_pull(self, request: Request) -> Response:
+        try:
+            wanted = read_object(request)
+            name = str(wanted.get("repository") or next(self._store.names(), ""))
+            return json_response(201, pulls.opened(self._place(name), wanted))
+        except KeyError:
+            return error_response(ApiError(404, "Not Found"))
+        except ApiError as error:
+            return error_response(error)
 
     def _pushed(self, place: Place, before: Refs, after: Refs) -> None:
         for change in changes(before, after):
             self.hooks.send("push", push_event(place, change, before))
+            pulls.pushed(self._place(place.full_name), change)

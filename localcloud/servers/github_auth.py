@@ -58,13 +58,15 @@ class Credentials:
         self._lock = threading.Lock()
         self._issued: dict[str, datetime] = {}
 
-    def check(self, authorization: str) -> None:
-        """Let a REST call pass, or raise 401 as GitHub does."""
+    def check(self, authorization: str) -> bool:
+        """Let a REST call pass, or raise 401 as GitHub does; tell whether the App calls."""
         scheme, _, secret = authorization.partition(" ")
         if not authorization:
             raise ApiError(401, "Requires authentication")
         if scheme.lower() not in ("token", "bearer") or not self.accepts(secret):
             raise ApiError(401, "Bad credentials")
+        with self._lock:
+            return secret in self._issued
 
     def check_basic(self, authorization: str) -> None:
         """Let a git call pass: with no password at all, or with one that is a good token."""
@@ -90,16 +92,20 @@ class Credentials:
 
     def issue(self, installation: int, authorization: str) -> tuple[str, datetime]:
         """Return a new installation token and its end for a call signed by the App; raise 401 or 404."""
-        app = self._app
-        if app is None:
-            raise ApiError(404, "Not Found")
-        self._check_app(app, authorization.partition(" ")[2])
+        app = self.check_app(authorization)
         if installation != app.installation:
             raise ApiError(404, "Not Found")
         token, expires = f"ghs_{secrets.token_urlsafe(27)}", self._clock() + TOKEN_LIFE
         with self._lock:
             self._issued[token] = expires
         return token, expires
+
+    def check_app(self, authorization: str) -> GitHubApp:
+        """Return the App that signed a call; raise 401 or 404."""
+        if self._app is None:
+            raise ApiError(404, "Not Found")
+        self._check_app(self._app, authorization.partition(" ")[2])
+        return self._app
 
     def _check_app(self, app: GitHubApp, encoded: str) -> None:
         # Expiry is checked against the local cloud's own clock, not the library's.

@@ -18,7 +18,7 @@ from werkzeug.wrappers import Request, Response
 from werkzeug.wsgi import wrap_file
 
 from localcloud.servers.github_auth import ApiError, Credentials
-from localcloud.servers.github_json import Place
+from localcloud.servers.github_json import OPERATOR, Place
 from localcloud.servers.github_push import Refs
 from localcloud.servers.github_store import RepositoryStore
 from localcloud.world import repository_history as history
@@ -47,7 +47,7 @@ class SmartHttp:
             reply = self._run(request, full_name, rest)
             after = history.refs(repository.path)
         if before != after:
-            place = Place(repository, full_name, request.host_url.rstrip("/"))
+            place = Place(repository, full_name, request.host_url.rstrip("/"), OPERATOR)
             self._pushed(place, before, after)
         return reply
 

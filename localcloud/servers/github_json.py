@@ -1,12 +1,21 @@
-"""The JSON of GitHub's REST API and webhooks: how repositories, commits, refs and statuses are written."""
+"""The JSON of GitHub's REST API and webhooks: how repositories, commits, refs and statuses are written.
+
+Also how lists are paged, and how the body of a call is read.
+"""
 
 from __future__ import annotations
 
+import json
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from werkzeug.wrappers import Request, Response
+
+from localcloud.servers.github_auth import ApiError
+from localcloud.servers.http import json_response
 from localcloud.world.repository import GitRepository
 from localcloud.world.repository_history import CommitInfo, Person, Touched
 from localcloud.world.repository_statuses import StatusRecord
@@ -16,14 +25,28 @@ Json = dict[str, Any]
 OPERATOR: Json = {"login": "operator", "id": 1, "type": "User", "site_admin": False}
 """The one user of the local GitHub."""
 
+APP_BOT: Json = {"login": "roadstead[bot]", "id": 2, "type": "Bot", "site_admin": False}
+"""The user that the GitHub App writes as."""
+
+T = TypeVar("T")
+
+
+def tell_nobody(_event: str, _payload: Mapping[str, Any]) -> None:
+    """Send no event."""
+
 
 @dataclass(frozen=True)
 class Place:
-    """A repository as a caller addresses it: "owner/name" at a base URL without a slash at its end."""
+    """A repository as a caller addresses it: "owner/name" at a base URL without a slash at its end.
+
+    ``caller`` is who calls, ``send`` delivers an event to the webhook.
+    """
 
     repository: GitRepository
     full_name: str
     base: str
+    caller: Json
+    send: Callable[[str, Mapping[str, Any]], None] = tell_nobody
 
     @property
     def api(self) -> str:
@@ -39,6 +62,29 @@ class Place:
 def utc(when: datetime) -> str:
     """Write a time as GitHub's REST API does: whole seconds, UTC, "Z"."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_object(request: Request) -> Json:
+    """Return the JSON object that was sent; 400 when there is none."""
+    try:
+        body = json.loads(request.get_data())
+    except ValueError as error:
+        raise ApiError(400, "Problems parsing JSON") from error
+    if not isinstance(body, dict):
+        raise ApiError(400, "Body should be a JSON object")
+    return body
+
+
+def paged(request: Request, records: Sequence[T], write: Callable[[T], Any]) -> Response:
+    """Write the page of a list that was asked for, with the links to the others."""
+    size = min(max(1, request.args.get("per_page", 30, int)), 100)
+    page = max(1, request.args.get("page", 1, int))
+    shown = records[(page - 1) * size : page * size]
+    reply = json_response(200, [write(record) for record in shown])
+    if page * size < len(records):
+        url, last = f"{request.base_url}?per_page={size}&page=", -(-len(records) // size)
+        reply.headers["Link"] = f'<{url}{page + 1}>; rel="next", <{url}{last}>; rel="last"'
+    return reply
 
 
 def repository_json(place: Place) -> Json:

@@ -14,10 +14,13 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
+from localcloud.servers import github_checks as checks
+from localcloud.servers import github_pulls as pulls
 from localcloud.servers import github_reads as reads
 from localcloud.servers import github_statuses as statuses
 from localcloud.servers.github_auth import ApiError, Credentials, RateLimit
-from localcloud.servers.github_json import Place, utc
+from localcloud.servers.github_hooks import Webhooks
+from localcloud.servers.github_json import APP_BOT, OPERATOR, Place, utc
 from localcloud.servers.github_store import RepositoryStore
 from localcloud.servers.http import json_response
 from localcloud.world.repository_git import GitError
@@ -26,6 +29,8 @@ from shared.jobs.errors import ReconcileError
 Handler = Callable[..., Any]
 """Takes the place, the request and the variables of the path; returns JSON for a 200, or a Response."""
 
+_APP = "/app"
+_USER = "/user"
 _TOKENS = "/app/installations/<int:installation>/access_tokens"
 
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
@@ -42,16 +47,30 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/commits/<path:ref>/status", statuses.combined),
     ("GET", "/commits/<path:ref>", reads.commit),
     ("POST", "/statuses/<sha>", statuses.create),
+    ("GET", "/pulls", pulls.listed),
+    ("POST", "/pulls", pulls.create),
+    ("GET", "/pulls/<int:number>", pulls.one),
+    ("PATCH", "/pulls/<int:number>", pulls.change),
+    ("GET", "/issues/<int:number>/comments", pulls.comments),
+    ("POST", "/issues/<int:number>/comments", pulls.comment),
+    ("PATCH", "/issues/comments/<int:number>", pulls.edit_comment),
+    ("GET", "/commits/<path:ref>/check-runs", checks.listed),
+    ("POST", "/check-runs", checks.create),
+    ("PATCH", "/check-runs/<int:number>", checks.change),
+    ("GET", "/check-runs/<int:number>/annotations", checks.annotated),
 )
 
 
 class RestApi:
     """Answers REST calls, errors included."""
 
-    def __init__(self, store: RepositoryStore, credentials: Credentials, limit: RateLimit) -> None:
-        self._store, self._credentials, self._limit = store, credentials, limit
+    def __init__(
+        self, store: RepositoryStore, credentials: Credentials, limit: RateLimit, hooks: Webhooks
+    ) -> None:
+        self._store, self._credentials, self._limit, self._hooks = store, credentials, limit, hooks
         prefix = "/repos/<owner>/<name>"
         rules = [Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in _ROUTES]
+        rules += [Rule(path, methods=["GET"], endpoint=path) for path in (_APP, _USER)]
         self._map = Map([*rules, Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)])
 
     def answer(self, request: Request) -> Response:
@@ -75,13 +94,23 @@ class RestApi:
         path = dict(variables)
         if call == _TOKENS:
             return self._issue(request, path["installation"])
-        self._credentials.check(request.headers.get("Authorization", ""))
+        if call == _APP:
+            app = self._credentials.check_app(request.headers.get("Authorization", ""))
+            slug = APP_BOT["login"].removesuffix("[bot]")
+            return json_response(200, {"id": int(app.id), "slug": slug, "name": "Roadstead"})
+        as_app = self._credentials.check(request.headers.get("Authorization", ""))
         self._limit.take()
+        if call == _USER:
+            if as_app:
+                raise ApiError(403, "Resource not accessible by integration")
+            return json_response(200, OPERATOR)
         full_name = f"{path.pop('owner')}/{path.pop('name')}"
         repository = self._store.find(full_name)
         if repository is None:
             raise ApiError(404, "Not Found")
-        found = call(Place(repository, full_name, request.host_url.rstrip("/")), request, **path)
+        caller = APP_BOT if as_app else OPERATOR
+        place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send)
+        found = call(place, request, **path)
         reply = found if isinstance(found, Response) else json_response(200, found)
         if request.method == "GET":
             reply.add_etag(weak=True)
@@ -95,7 +124,13 @@ class RestApi:
         body = {
             "token": token,
             "expires_at": utc(expires),
-            "permissions": {"contents": "read", "metadata": "read", "statuses": "write"},
+            "permissions": {
+                "checks": "write",
+                "contents": "read",
+                "metadata": "read",
+                "pull_requests": "write",
+                "statuses": "write",
+            },
             "repository_selection": "all",
         }
         return json_response(201, body)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
 from localcloud.servers.github_auth import ApiError
-from localcloud.servers.github_json import Place, repository_json, status_json
+from localcloud.servers.github_json import Place, paged, read_object, repository_json, status_json
 from localcloud.servers.github_reads import resolve_commit
 from localcloud.servers.http import json_response
 from localcloud.world import repository_statuses as kept
@@ -18,7 +17,7 @@ from shared.ports import CommitStatus
 
 def create(place: Place, request: Request, sha: str) -> Response:
     """Write a status; 422 for what GitHub refuses."""
-    body = _object(request)
+    body = read_object(request)
     status = CommitStatus(
         state=str(body.get("state", "")),
         description=str(body.get("description") or ""),
@@ -40,15 +39,7 @@ def listed(place: Place, request: Request, ref: str) -> Response:
     """List every status of a commit, newest first, in pages."""
     sha = resolve_commit(place, ref).sha
     records = place.repository.statuses.history(sha)
-    size = min(max(1, request.args.get("per_page", 30, int)), 100)
-    page = max(1, request.args.get("page", 1, int))
-    shown = records[(page - 1) * size : page * size]
-    reply = json_response(200, [status_json(place, sha, record) for record in shown])
-    if page * size < len(records):
-        last = -(-len(records) // size)
-        url = f"{place.api}/commits/{ref}/statuses?per_page={size}&page="
-        reply.headers["Link"] = f'<{url}{page + 1}>; rel="next", <{url}{last}>; rel="last"'
-    return reply
+    return paged(request, records, lambda record: status_json(place, sha, record))
 
 
 def combined(place: Place, _: Request, ref: str) -> dict[str, Any]:
@@ -64,14 +55,3 @@ def combined(place: Place, _: Request, ref: str) -> dict[str, Any]:
         "commit_url": f"{place.api}/commits/{sha}",
         "url": f"{place.api}/commits/{sha}/status",
     }
-
-
-def _object(request: Request) -> dict[str, Any]:
-    """Return the JSON object that was sent; 400 when there is none."""
-    try:
-        body = json.loads(request.get_data())
-    except ValueError as error:
-        raise ApiError(400, "Problems parsing JSON") from error
-    if not isinstance(body, dict):
-        raise ApiError(400, "Body should be a JSON object")
-    return body

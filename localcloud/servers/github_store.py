@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from localcloud.world.repository import GitRepository
@@ -29,6 +30,11 @@ class RepositoryStore:
             if full_name not in self._open and path is not None and (path / "HEAD").is_file():
                 self._open[full_name] = GitRepository(path, clock=self._clock)
             return self._open.get(full_name)
+
+    def names(self) -> Iterator[str]:
+        """Yield every repository's "owner/name"."""
+        for path in sorted(self.root.glob("*/*.git")):
+            yield f"{path.parent.name}/{path.stem}"
 
     def create(self, full_name: str, branch: str) -> GitRepository:
         """Make an empty repository, or return the one that is there."""

@@ -19,6 +19,7 @@ from localcloud.world.broker_values import MessageLockLost, QueueConfig, Session
 from localcloud.world.clock import ManualClock
 from localcloud.world.commits import Commits
 from localcloud.world.kubernetes_fleet import KubernetesFleet
+from localcloud.world.repository_pull_port import WorldPullRequests
 from localcloud.world.state import MemoryState
 from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
@@ -52,6 +53,7 @@ class MemoryCloud:
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),
             repository=self.repository,
+            pulls=WorldPullRequests(self.repository.pulls),
             groups=WorldResourceGroups(self.azure),
             aks=WorldManagedClusters(self.azure),
             kubernetes=self.kubernetes,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from localcloud.world.clock import system_clock
 from localcloud.world.flux_sources import Source
+from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import Clock, CommitStatus, TreeEntry
@@ -23,7 +24,9 @@ class Commits:
         self._heads: dict[str, str] = {}
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._blobs: dict[str, bytes] = {}
+        self._parents: dict[str, str] = {}
         self.statuses = Statuses(clock)
+        self.pulls = Pulls(self, clock)
         self.truncate_trees = False
 
     def push(self, files: Mapping[str, bytes], *, branch: str = "main") -> str:
@@ -48,6 +51,7 @@ class Commits:
                 tree[path] = self._entry(path, content, (modes or {}).get(path))
         commit = _hash(f"{parent}{sorted(tree)}{len(self._trees)}".encode())
         self._trees[commit], self._heads[branch] = tree, commit
+        self._parents[commit] = parent
         return commit
 
     def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
@@ -58,8 +62,33 @@ class Commits:
         return TreeEntry(path, sha, len(content), plain=mode is None)
 
     def reset(self, commit: str, branch: str = "main") -> None:
-        """Move a branch to a commit that exists: a forced push."""
+        """Make a branch, or move it as a forced push does."""
         self._heads[branch] = commit
+
+    def merge(self, base: str, head: str) -> str | None:
+        """Return the commit that merges two commits, file by file; None when both changed one file."""
+        common = next((c for c in self._line(head) if c in set(self._line(base))), "")
+        old, ours, theirs = (self._trees.get(c, {}) for c in (common, base, head))
+        tree = dict(ours)
+        for path in {*ours, *theirs}:
+            before, mine, other = (t.get(path) for t in (old, ours, theirs))
+            if other in (before, mine):
+                continue
+            if mine != before:
+                return None
+            tree.pop(path, None)
+            tree |= {path: other} if other else {}
+        commit = _hash(f"merge {base} {head}".encode())
+        self._trees[commit], self._parents[commit] = tree, base
+        return commit
+
+    def _line(self, commit: str) -> list[str]:
+        """Return a commit and its ancestors, newest first."""
+        line = []
+        while commit:
+            line.append(commit)
+            commit = self._parents.get(commit, "")
+        return line
 
     def head(self, branch: str) -> str:
         """Return the commit that the branch points to."""

@@ -20,6 +20,7 @@ from localcloud.world.repository_git import (
     list_tree,
     run_git,
 )
+from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import Clock, CommitStatus, TreeEntry
@@ -42,6 +43,8 @@ class GitRepository:
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
         self.path = path
         self.statuses = Statuses(clock)
+        self.pulls = Pulls(self, clock)
+        self._merges: dict[tuple[str, str], str | None] = {}
         self.truncate_trees = False
         self._clock = clock
         self._reader = ObjectReader(path)
@@ -154,6 +157,32 @@ class GitRepository:
         except GitError as error:
             raise Unavailable(str(error)) from error
         return done.decode().strip()
+
+    def point(self, ref: str, commit: str) -> None:
+        """Make a ref ("refs/heads/next") point to a commit that exists."""
+        try:
+            run_git(self.path, "update-ref", ref, commit)
+        except GitError as error:
+            raise Unavailable(str(error)) from error
+
+    def reset(self, commit: str, branch: str = "main") -> None:
+        """Make a branch, or move it as a forced push does."""
+        self.point(f"refs/heads/{branch}", commit)
+
+    def merge(self, base: str, head: str) -> str | None:
+        """Return the commit that merges two commits, on no branch; None when they conflict."""
+        if (base, head) not in self._merges:
+            self._merges[base, head] = self._merged(base, head)
+        return self._merges[base, head]
+
+    def _merged(self, base: str, head: str) -> str | None:
+        try:
+            tree = run_git(self.path, "merge-tree", "--write-tree", base, head).decode().strip()
+        except GitError:
+            return None
+        parents = ("-p", base, "-p", head)
+        made = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        return made.decode().strip()
 
     def close(self) -> None:
         """End the reader process."""

@@ -13,12 +13,9 @@ from types import FrameType
 
 import httpx
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from localcloud.servers.frontdoor import Fault
 from localcloud.servers.github import GitHubServer
-from localcloud.servers.github_auth import GitHubApp
 from localcloud.world.clock import ManualClock, system_clock
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import (
@@ -31,6 +28,7 @@ from shared.jobs.errors import (
     Unavailable,
 )
 from shared.ports import CommitStatus
+from tests.localcloud.githubapp import APP, KEY
 
 SECRET = "a webhook secret"
 
@@ -113,23 +111,15 @@ def test_a_github_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
 
 
 def test_a_github_app_signs_in_and_its_token_ends_after_an_hour(tmp_path: Path) -> None:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
     clock = ManualClock(system_clock())
-    app = GitHubApp("4711", public.decode(), installation=42)
-    with GitHubServer(tmp_path, token="local", webhook_secret=SECRET, app=app, clock=clock) as server:
+    with GitHubServer(tmp_path, token="local", webhook_secret=SECRET, app=APP, clock=clock) as server:
         commit = server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
 
         def adapter(**changed: str) -> GitHubRepository:
-            known = {"app_id": "4711", "private_key": pem, "installation_id": "42", **changed}
+            known = {"app_id": "4711", "private_key": KEY, "installation_id": "42", **changed}
             return GitHubRepository("acme/fleet", github_auth(**known), base_url=server.url)
 
-        good = adapter(private_key=pem.replace("\n", "\\n"))
+        good = adapter(private_key=KEY.replace("\n", "\\n"))
         assert (good.head("main"), good.head("main")) == (commit, commit)
         asked = [r["path"] for r in server.door.requests]
         assert asked.count("/app/installations/42/access_tokens") == 1

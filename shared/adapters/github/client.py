@@ -1,18 +1,13 @@
-"""The fleet repository on GitHub, through PyGithub.
+"""The way to GitHub through PyGithub: clients, the credential, and what goes wrong as our errors.
 
-Every method is one HTTP call (a blob that was read before: none), with no retry and no sleep inside the
-library. Blobs are immutable, so the last ones read stay in memory, bounded by their bytes. Safe to share
-between threads: PyGithub keeps a request on its one connection until it is sent, so that two threads on
-one client can get each other's answers; here a client serves one call at a time. No error holds a
-credential.
+A call is one HTTP request, with no retry and no sleep inside the library. Safe to share between threads:
+PyGithub keeps a request on its one connection until it is sent, so that two threads on one client can get
+each other's answers; here a client serves one call at a time. No error holds a credential.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -20,8 +15,7 @@ from typing import Any
 
 import jwt
 import requests
-from github import Auth, Github, GithubException
-from github.Commit import Commit
+from github import Auth, BadAttributeException, Github, GithubException, GithubIntegration
 from github.Repository import Repository as GitHubApi
 from urllib3.util import Retry
 
@@ -34,7 +28,6 @@ from shared.jobs.errors import (
     Unavailable,
     from_http,
 )
-from shared.ports import CommitStatus, TreeEntry
 
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""
@@ -48,90 +41,66 @@ _NO_RETRY = Retry(
 """Nothing is tried again, and a redirect is an error: PyGithub would follow it without its query, so that
 the tree of a renamed repository came back without its folders' content, and take a refused write as done."""
 
-_PLAIN_MODES = ("100644", "100755")
 
+class GitHubClient:
+    """Calls the repository "owner/name" at GitHub or at a GitHub Enterprise Server's ``base_url``."""
 
-class GitHubRepository:
-    """The repository "owner/name" at GitHub or at a GitHub Enterprise Server's ``base_url``."""
-
-    def __init__(
-        self,
-        repository: str,
-        auth: Auth.Auth,
-        *,
-        base_url: str = "https://api.github.com",
-        cache_bytes: int = 32 << 20,
-    ) -> None:
-        self._name = repository
+    def __init__(self, repository: str, auth: Auth.Auth, *, base_url: str) -> None:
+        self.name = repository
+        self.is_app = isinstance(auth, Auth.AppInstallationAuth)
+        self._auth = auth
         self._clients = _Clients(auth, base_url)
-        self._blobs = _BlobCache(cache_bytes)
-
-    def head(self, branch: str) -> str:
-        """Return the commit that the branch points to; raise Dependency when there is no such branch."""
-        # 409: the repository is empty, so it has no branch at all.
-        with self._calling(f"no branch {branch}", absent=(404, 409)) as api:
-            return api.get_git_ref(f"heads/{branch}").object.sha
-
-    def tree(self, commit: str) -> Sequence[TreeEntry]:
-        """Return every file at a commit; raise Unavailable when GitHub cut the answer short."""
-        with self._calling(f"no commit {commit}") as api:
-            answer = api.get_git_tree(commit, recursive=True).raw_data
-        if answer.get("truncated", True):
-            raise Unavailable(
-                f"{self._name}: the tree of {commit} is too large for one answer of GitHub "
-                "(100,000 entries or 7 MB); a part of it must not be taken for the whole"
-            )
-        return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
-
-    def blob(self, sha: str) -> bytes:
-        """Return a file's content by its blob id; raise Dependency when there is none."""
-        data = self._blobs.get(sha)
-        if data is None:
-            with self._calling(f"no blob {sha}") as api:
-                data = base64.b64decode(api.get_git_blob(sha).content)
-            if _blob_id(data) != sha:
-                raise Unavailable(f"{self._name}: GitHub's answer for the blob {sha} is another content")
-            self._blobs.put(sha, data)
-        return data
-
-    def set_status(self, commit: str, status: CommitStatus) -> None:
-        """Write the commit status; raise InvalidManifest when GitHub refuses what it says."""
-        optional = {"target_url": status.target_url} if status.target_url else {}
-        with self._calling(f"no commit {commit}") as api:
-            attributes = {"sha": commit, "url": f"{api.url}/commits/{commit}"}
-            Commit(api.requester, attributes=attributes, completed=True).create_status(
-                status.state, description=status.description, context=status.context, **optional
-            )
+        self._login = ""
 
     def close(self) -> None:
         """Close the connections."""
         self._clients.close()
 
+    @property
+    def login(self) -> str:
+        """The name that our comments carry; asked for once."""
+        if not self._login:
+            with self.calling("the credential has no name") as api:
+                self._login = self._ask_login(api)
+        return self._login
+
+    def _ask_login(self, api: GitHubApi) -> str:
+        if isinstance(self._auth, Auth.AppInstallationAuth):
+            return f"{self._clients.app_slug(self._auth)}[bot]"
+        return str(json_call(api, "GET", "/user")["login"])
+
     @contextmanager
-    def _calling(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[GitHubApi]:
+    def calling(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[GitHubApi]:
         """Lend the repository's API for one call, and raise what goes wrong as our errors.
 
         ``missing`` says what a status in ``absent`` means.
         """
         try:
             with self._clients.one() as client:
-                yield client.get_repo(self._name)
+                yield client.get_repo(self.name)
         except GithubException as error:
             if error.status in absent:
                 raise Dependency(
-                    f"{self._name}: {missing}, or the credential may not see it",
+                    f"{self.name}: {missing}, or the credential may not see it",
                     request_id=_header(error, "x-github-request-id"),
                 ) from error
-            raise _error(error, self._name) from error
+            raise _error(error, self.name) from error
         except requests.exceptions.RetryError as error:
             raise InvalidManifest(
-                f"{self._name}: GitHub answers with a redirect; the repository was renamed or moved: set "
+                f"{self.name}: GitHub answers with a redirect; the repository was renamed or moved: set "
                 "GITHUB_REPOSITORY to its name of today (and check GITHUB_API_URL)"
             ) from error
         except requests.RequestException as error:
             raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
-        except ValueError as error:
-            raise Unavailable(f"{self._name}: GitHub's answer cannot be read") from error
+        except (ValueError, LookupError, TypeError, BadAttributeException) as error:
+            raise Unavailable(f"{self.name}: GitHub's answer cannot be read") from error
+
+
+def json_call(
+    api: GitHubApi, method: str, url: str, *, query: Mapping[str, Any] | None = None, body: Any = None
+) -> Any:
+    """Make one call and return the JSON of its answer; ``url`` is absolute or below the API's root."""
+    return api.requester.requestJsonAndCheck(method, url, parameters=dict(query or {}), input=body)[1]
 
 
 def github_auth(
@@ -163,10 +132,6 @@ def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
             raise Unauthenticated("the GitHub App's private key is not an RSA key in PEM form") from None
 
     return sign
-
-
-def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
-    return TreeEntry(item["path"], item["sha"], item.get("size", 0), plain=item["mode"] in _PLAIN_MODES)
 
 
 def _error(error: GithubException, repository: str) -> ReconcileError:
@@ -205,11 +170,6 @@ def _header(error: GithubException, name: str) -> str:
     return str((error.headers or {}).get(name, ""))
 
 
-def _blob_id(data: bytes) -> str:
-    """Return the id that git gives to a file's content."""
-    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
-
-
 class _Clients:
     """Lends clients, each to one call at a time; as many are kept as were ever used side by side."""
 
@@ -244,6 +204,15 @@ class _Clients:
         for client in (*idle, self._login):
             client.close()
 
+    def app_slug(self, auth: Auth.AppInstallationAuth) -> str:
+        """Return the name of the GitHub App; one call."""
+        # Its requester signs as the App, not as the installation.
+        integration = GithubIntegration(**auth.requester.kwargs)
+        try:
+            return integration.get_app().slug
+        finally:
+            integration.close()
+
     def _client(self, auth: Auth.Auth) -> Github:
         return Github(
             auth=auth,
@@ -274,26 +243,3 @@ class _SharedAuth(Auth.Auth):
         """The token, fetched anew when it has ended."""
         with self._lock:
             return self._auth.token
-
-
-class _BlobCache:
-    """The blobs that were used last, up to a number of bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._lock = threading.Lock()
-        self._blobs: OrderedDict[str, bytes] = OrderedDict()
-
-    def get(self, sha: str) -> bytes | None:
-        with self._lock:
-            if sha in self._blobs:
-                self._blobs.move_to_end(sha)
-            return self._blobs.get(sha)
-
-    def put(self, sha: str, data: bytes) -> None:
-        with self._lock:
-            self._size += len(data) - len(self._blobs.pop(sha, b""))
-            self._blobs[sha] = data
-            while self._size > self._limit:
-                self._size -= len(self._blobs.popitem(last=False)[1])

@@ -1,0 +1,244 @@
+"""Pull requests, their comments, and check runs as GitHub keeps them, for any repository with branches.
+
+GitHub's rules hold: one open pull request for a head and a base, a comment of at most 65,536 characters,
+50 annotations in one call, a summary of at most 65,535 characters. A pull request from a fork is one whose
+branch is said to be in another repository; it lives in this one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import count
+from typing import Any, Protocol
+
+from shared.jobs.errors import Dependency, InvalidManifest
+from shared.ports import Clock
+
+MAX_COMMENT = 65_536
+MAX_SUMMARY = 65_535
+MAX_ANNOTATIONS = 50
+CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "skipped", "success", "timed_out")
+
+
+class Branches(Protocol):
+    """What pull requests need of a repository."""
+
+    def head(self, branch: str) -> str:
+        """Return the commit that the branch points to; raise Dependency."""
+        ...
+
+    def merge(self, base: str, head: str) -> str | None:
+        """Return the commit that merges two commits; None when they conflict."""
+        ...
+
+
+@dataclass(frozen=True)
+class PullRecord:
+    """A pull request; ``head`` and ``base`` are branches, ``sha`` the newest commit of the head seen."""
+
+    number: int
+    title: str
+    head: str
+    base: str
+    sha: str
+    created_at: datetime
+    fork: bool = False
+    state: str = "open"
+    merged: bool = False
+
+
+@dataclass(frozen=True)
+class CommentRecord:
+    """A comment on a pull request."""
+
+    id: int
+    pull: int
+    author: str
+    body: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class CheckRecord:
+    """A check run; ``output`` has title and summary, the annotations of all calls are kept apart."""
+
+    id: int
+    sha: str
+    name: str
+    status: str
+    conclusion: str | None
+    details_url: str | None
+    created_at: datetime
+    output: dict[str, str] = field(default_factory=dict)
+    annotations: tuple[dict[str, Any], ...] = ()
+
+
+class Pulls:
+    """The pull requests of one repository. ``slow_merges``: how many more looks see no merge result yet."""
+
+    def __init__(self, branches: Branches, clock: Clock) -> None:
+        self._branches, self._clock = branches, clock
+        self._lock = threading.RLock()
+        self._numbers, self._ids = count(1), count(1)
+        self._pulls: dict[int, PullRecord] = {}
+        self._comments: dict[int, CommentRecord] = {}
+        self._checks: dict[int, CheckRecord] = {}
+        self.slow_merges = 0
+
+    def open(self, title: str, head: str, base: str, *, fork: bool = False) -> PullRecord:
+        """Open a pull request; raise InvalidManifest for what GitHub answers 422."""
+        for name, branch in (("head", head), ("base", base)):
+            if self._sha(branch) is None:
+                raise InvalidManifest(f"{name} is invalid")
+        with self._lock:
+            if any((p.head, p.base) == (head, base) for p in self.listed(base=base)):
+                raise InvalidManifest(f"A pull request already exists for {head}.")
+            if self._branches.head(head) == self._branches.head(base):
+                raise InvalidManifest(f"No commits between {base} and {head}")
+            sha, now = self._branches.head(head), self._clock()
+            record = PullRecord(next(self._numbers), title, head, base, sha, now, fork=fork)
+            self._pulls[record.number] = record
+            return record
+
+    def get(self, number: int) -> PullRecord | None:
+        """Return a pull request with its newest commit, or None."""
+        with self._lock:
+            found = self._pulls.get(number)
+            if found is not None and found.state == "open":
+                found = replace(found, sha=self._sha(found.head) or found.sha)
+                self._pulls[number] = found
+            return found
+
+    def listed(self, *, state: str = "open", base: str = "", head: str = "") -> Sequence[PullRecord]:
+        """Return pull requests, newest first; "" is any."""
+        with self._lock:
+            every = [self.get(number) for number in sorted(self._pulls, reverse=True)]
+        return [
+            pull
+            for pull in every
+            if pull and state in (pull.state, "all") and base in ("", pull.base) and head in ("", pull.head)
+        ]
+
+    def change(self, number: int, **changes: Any) -> PullRecord:
+        """Change the title, base or state of one; raise Dependency when there is none."""
+        with self._lock:
+            found = self.get(number)
+            if found is None:
+                raise Dependency(f"no pull request {number}")
+            self._pulls[number] = replace(found, **changes)
+            return self._pulls[number]
+
+    def merge(self, pull: PullRecord) -> tuple[bool | None, str | None]:
+        """Return (mergeable, test merge commit) as GitHub does: (None, None) while it has not tried."""
+        with self._lock:
+            if self.slow_merges > 0:
+                self.slow_merges -= 1
+                return None, None
+            base = self._sha(pull.base)
+            merged = self._branches.merge(base, pull.sha) if base else None
+            return merged is not None, merged
+
+    def comments(self, number: int) -> Sequence[CommentRecord]:
+        """Return the comments of a pull request, oldest first."""
+        with self._lock:
+            return [c for c in self._comments.values() if c.pull == number]
+
+    def write_comment(self, number: int, author: str, body: str) -> CommentRecord:
+        """Write a comment; raise InvalidManifest or Dependency."""
+        _check_comment(body)
+        if self.get(number) is None:
+            raise Dependency(f"no pull request {number}")
+        with self._lock:
+            now = self._clock()
+            record = CommentRecord(next(self._ids), number, author, body, now, now)
+            self._comments[record.id] = record
+            return record
+
+    def edit_comment(self, number: int, body: str) -> CommentRecord:
+        """Write over a comment by its id; raise InvalidManifest or Dependency."""
+        _check_comment(body)
+        with self._lock:
+            found = self._comments.get(number)
+            if found is None:
+                raise Dependency(f"no comment {number}")
+            self._comments[number] = replace(found, body=body, updated_at=self._clock())
+            return self._comments[number]
+
+    def checks(self, sha: str) -> Sequence[CheckRecord]:
+        """Return the check runs of a commit, newest first."""
+        with self._lock:
+            return [c for c in reversed(self._checks.values()) if c.sha == sha]
+
+    def get_check(self, number: int) -> CheckRecord | None:
+        """Return a check run, or None."""
+        with self._lock:
+            return self._checks.get(number)
+
+    def write_check(self, sha: str, body: dict[str, Any]) -> CheckRecord:
+        """Make a check run from the JSON of its call."""
+        with self._lock:
+            blank = CheckRecord(
+                next(self._ids), sha, str(body.get("name") or ""), "queued", None, None, self._clock()
+            )
+            if not blank.name:
+                raise InvalidManifest("name is missing")
+            return self._keep(blank, body)
+
+    def edit_check(self, number: int, body: dict[str, Any]) -> CheckRecord:
+        """Change a check run; its annotations are added to those it has."""
+        with self._lock:
+            found = self._checks.get(number)
+            if found is None:
+                raise Dependency(f"no check run {number}")
+            return self._keep(found, body)
+
+    def _keep(self, check: CheckRecord, body: dict[str, Any]) -> CheckRecord:
+        output = body.get("output") or {}
+        annotations = tuple(output.get("annotations") or ())
+        _check_output(body, output, annotations)
+        conclusion = body.get("conclusion", check.conclusion)
+        kept = replace(
+            check,
+            status="completed" if conclusion else body.get("status", check.status),
+            conclusion=conclusion,
+            details_url=body.get("details_url", check.details_url),
+            output={**check.output, **{k: v for k, v in output.items() if k in ("title", "summary", "text")}},
+            annotations=check.annotations + annotations,
+        )
+        self._checks[kept.id] = kept
+        return kept
+
+    def _sha(self, branch: str) -> str | None:
+        try:
+            return self._branches.head(branch)
+        except Dependency:
+            return None
+
+
+def _check_comment(body: str) -> None:
+    if not body.strip():
+        raise InvalidManifest("Body cannot be blank")
+    if len(body) > MAX_COMMENT:
+        raise InvalidManifest(f"body is too long (maximum is {MAX_COMMENT} characters)")
+
+
+_ANNOTATION = frozenset({"path", "start_line", "end_line", "annotation_level", "message"})
+
+
+def _check_output(
+    body: dict[str, Any], output: dict[str, Any], annotations: tuple[dict[str, Any], ...]
+) -> None:
+    if body.get("conclusion") is not None and body["conclusion"] not in CONCLUSIONS:
+        raise InvalidManifest("conclusion is not included in the list")
+    if output and not {"title", "summary"} <= set(output):
+        raise InvalidManifest("output needs a title and a summary")
+    if len(output.get("summary", "")) > MAX_SUMMARY:
+        raise InvalidManifest(f"summary is too long (maximum is {MAX_SUMMARY} characters)")
+    if len(annotations) > MAX_ANNOTATIONS:
+        raise InvalidManifest(f"annotations has more than {MAX_ANNOTATIONS} items")
+    if any(not set(a) >= _ANNOTATION for a in annotations):
+        raise InvalidManifest("an annotation lacks a required field")

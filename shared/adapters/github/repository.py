@@ -1,0 +1,118 @@
+"""The fleet repository on GitHub: branches, trees, blobs and commit statuses.
+
+Every method is one HTTP call (a blob that was read before: none). Blobs are immutable, so the last ones
+read stay in memory, bounded by their bytes, and each is believed only by its id.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from github import Auth
+from github.Commit import Commit
+
+from shared.adapters.github.client import GitHubClient
+from shared.adapters.github.pulls import GitHubPullRequests
+from shared.jobs.errors import Unavailable
+from shared.ports import CommitStatus, TreeEntry
+
+_PLAIN_MODES = ("100644", "100755")
+
+
+class GitHubRepository:
+    """The repository "owner/name" at GitHub or at a GitHub Enterprise Server's ``base_url``."""
+
+    def __init__(
+        self,
+        repository: str,
+        auth: Auth.Auth,
+        *,
+        base_url: str = "https://api.github.com",
+        cache_bytes: int = 32 << 20,
+    ) -> None:
+        self._name = repository
+        self._client = GitHubClient(repository, auth, base_url=base_url)
+        self._blobs = _BlobCache(cache_bytes)
+
+    def head(self, branch: str) -> str:
+        """Return the commit that the branch points to; raise Dependency when there is no such branch."""
+        # 409: the repository is empty, so it has no branch at all.
+        with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
+            return api.get_git_ref(f"heads/{branch}").object.sha
+
+    def tree(self, commit: str) -> Sequence[TreeEntry]:
+        """Return every file at a commit; raise Unavailable when GitHub cut the answer short."""
+        with self._client.calling(f"no commit {commit}") as api:
+            answer = api.get_git_tree(commit, recursive=True).raw_data
+        if answer.get("truncated", True):
+            raise Unavailable(
+                f"{self._name}: the tree of {commit} is too large for one answer of GitHub "
+                "(100,000 entries or 7 MB); a part of it must not be taken for the whole"
+            )
+        return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
+
+    def blob(self, sha: str) -> bytes:
+        """Return a file's content by its blob id; raise Dependency when there is none."""
+        data = self._blobs.get(sha)
+        if data is None:
+            with self._client.calling(f"no blob {sha}") as api:
+                data = base64.b64decode(api.get_git_blob(sha).content)
+            if _blob_id(data) != sha:
+                raise Unavailable(f"{self._name}: GitHub's answer for the blob {sha} is another content")
+            self._blobs.put(sha, data)
+        return data
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Write the commit status; raise InvalidManifest when GitHub refuses what it says."""
+        optional = {"target_url": status.target_url} if status.target_url else {}
+        with self._client.calling(f"no commit {commit}") as api:
+            attributes = {"sha": commit, "url": f"{api.url}/commits/{commit}"}
+            Commit(api.requester, attributes=attributes, completed=True).create_status(
+                status.state, description=status.description, context=status.context, **optional
+            )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    @property
+    def pulls(self) -> GitHubPullRequests:
+        """The repository's pull requests, over the same connections."""
+        return GitHubPullRequests(self._client)
+
+
+def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
+    return TreeEntry(item["path"], item["sha"], item.get("size", 0), plain=item["mode"] in _PLAIN_MODES)
+
+
+def _blob_id(data: bytes) -> str:
+    """Return the id that git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+class _BlobCache:
+    """The blobs that were used last, up to a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._lock = threading.Lock()
+        self._blobs: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, sha: str) -> bytes | None:
+        with self._lock:
+            if sha in self._blobs:
+                self._blobs.move_to_end(sha)
+            return self._blobs.get(sha)
+
+    def put(self, sha: str, data: bytes) -> None:
+        with self._lock:
+            self._size += len(data) - len(self._blobs.pop(sha, b""))
+            self._blobs[sha] = data
+            while self._size > self._limit:
+                self._size -= len(self._blobs.popitem(last=False)[1])

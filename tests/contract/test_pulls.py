@@ -1,0 +1,146 @@
+"""One suite for the PullRequests port: in memory, on a bare repository, and the adapter over the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from localcloud.servers.github import GitHubServer
+from localcloud.world.commits import Commits
+from localcloud.world.repository import GitRepository
+from localcloud.world.repository_pull_port import WorldPullRequests
+from shared.adapters.github import GitHubRepository, github_auth
+from shared.jobs.errors import Dependency, InvalidManifest, Unauthorized
+from shared.ports import Annotation, Check, Comment, PullRequests
+from tests.localcloud.githubapp import APP, KEY
+
+MARKER = "<!-- roadstead:plan -->"
+
+
+@dataclass(frozen=True)
+class Case:
+    """An implementation of the port, as what it is signed in, and the repository behind it."""
+
+    port: PullRequests
+    git: GitRepository | Commits
+    app: bool
+
+    def branch(self, name: str, files: dict[str, bytes | None]) -> str:
+        self.git.reset(self.git.head("main"), name)
+        return self.git.commit(files, branch=name)
+
+
+CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    kind, app = request.param.split()[0], request.param.endswith("app")
+    if kind == "memory":
+        commits = Commits()
+        yield started(Case(WorldPullRequests(commits.pulls, app=app), commits, app))
+        return
+    if kind == "world":
+        with GitRepository.create(tmp_path / "fleet.git") as git:
+            yield started(Case(WorldPullRequests(git.pulls), git, app))
+        return
+    with GitHubServer(tmp_path, token="local", webhook_secret="s", app=APP) as server:
+        git = server.create_repository("acme/fleet")
+        known = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
+        auth = github_auth(**known) if app else github_auth(token="local")
+        adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
+        yield started(Case(adapter.pulls, git, app))
+        adapter.close()
+
+
+def started(case: Case) -> Case:
+    case.git.commit({"a.yaml": b"1\n", "b.yaml": b"1\n"})
+    return case
+
+
+def test_a_pull_request_shows_its_head_and_the_commit_that_a_merge_would_make(case: Case) -> None:
+    case.branch("next", {"a.yaml": b"2\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    case.git.commit({"b.yaml": b"3\n"})
+    head = case.git.commit({"c.yaml": b"4\n"}, branch="next")
+    found = case.port.pull(number)
+    assert found is not None
+    assert (found.head, found.base, found.fork, found.open) == (head, "main", False, True)
+    assert found.merge
+    tree = {entry.path: case.git.blob(entry.sha) for entry in case.git.tree(found.merge)}
+    assert tree == {"a.yaml": b"2\n", "b.yaml": b"3\n", "c.yaml": b"4\n"}
+    assert case.port.pull(99) is None
+
+
+def test_a_merge_that_conflicts_is_told_from_one_that_was_not_tried_yet(case: Case) -> None:
+    case.branch("next", {"a.yaml": b"2\n"})
+    case.git.commit({"a.yaml": b"3\n"})
+    number = case.git.pulls.open("Two", "next", "main", fork=True).number
+    case.git.pulls.slow_merges = 1
+    first, second = case.port.pull(number), case.port.pull(number)
+    assert first is not None
+    assert second is not None
+    assert (first.merge, second.merge) == (None, "")
+    assert first.fork
+
+
+def test_only_the_open_pull_requests_into_the_branch_are_listed_newest_first(case: Case) -> None:
+    for name in ("one", "two", "three"):
+        case.branch(name, {f"{name}.yaml": b""})
+        case.git.pulls.open(name, name, "main")
+    case.git.pulls.open("other", "one", "two")
+    case.git.pulls.change(2, state="closed")
+    assert [pull.number for pull in case.port.open_pulls("main")] == [3, 1]
+    closed = case.port.pull(2)
+    assert closed is not None
+    assert not closed.open
+
+
+def test_our_comment_is_found_again_and_written_over(case: Case) -> None:
+    case.branch("next", {"a.yaml": b"2\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    assert case.port.comment(number, MARKER) is None
+    case.git.pulls.write_comment(number, "mallory", f"{MARKER}\nmine now")
+    case.port.write_comment(number, "no marker", over=None)
+    for text in range(120):  # more than one page of other people's words
+        case.git.pulls.write_comment(number, "someone", f"{text} {MARKER}")
+    case.port.write_comment(number, f"{MARKER}\nfirst", over=None)
+    found = case.port.comment(number, MARKER)
+    assert found is not None
+    assert found.body == f"{MARKER}\nfirst"
+    case.port.write_comment(number, f"{MARKER}\nsecond", over=found)
+    again = case.port.comment(number, MARKER)
+    assert again == Comment(found.id, f"{MARKER}\nsecond")
+    assert len(case.git.pulls.comments(number)) == 123
+
+
+def test_a_comment_that_github_would_refuse_is_refused(case: Case) -> None:
+    case.branch("next", {"a.yaml": b"2\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    with pytest.raises(InvalidManifest, match="too long"):
+        case.port.write_comment(number, "x" * 65_537, over=None)
+    with pytest.raises(Dependency):
+        case.port.write_comment(99, "x", over=None)
+
+
+def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: Case) -> None:
+    commit = case.branch("next", {"a.yaml": b"2\n"})
+    notes = tuple(Annotation("a.yaml", line, f"line {line}") for line in range(1, 121))
+    check = Check("roadstead/plan", "failure", "120 problems", "# Plan", notes, "https://example.com")
+    assert case.port.can_check == case.app
+    if not case.app:
+        with pytest.raises(Unauthorized):
+            case.port.check(commit, check)
+        return
+    case.port.check(commit, check)
+    (kept,) = case.git.pulls.checks(commit)
+    assert (kept.name, kept.status, kept.conclusion) == ("roadstead/plan", "completed", "failure")
+    assert (kept.output, kept.details_url) == (
+        {"title": "120 problems", "summary": "# Plan"},
+        "https://example.com",
+    )
+    assert [a["start_line"] for a in kept.annotations] == list(range(1, 121))
+    assert kept.annotations[0]["annotation_level"] == "failure"
