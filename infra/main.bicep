@@ -54,6 +54,9 @@ param githubWebhookSecretPrevious string = ''
 @description('The user name with which Flux in the clusters reads the fleet repository.')
 param fluxGitUsername string = 'git'
 
+@description('The host that the token of Flux is for; it is given to no other.')
+param fluxGitHost string = 'github.com'
+
 @description('The password or token with which Flux reads the fleet repository; empty for a public one.')
 @secure()
 param fluxGitPassword string = ''
@@ -173,6 +176,7 @@ module function 'function.bicep' = {
       GITHUB_WEBHOOK_SECRET: '${secret}github-webhook-secret)'
       GITHUB_WEBHOOK_SECRET_PREVIOUS: empty(githubWebhookSecretPrevious) ? '' : '${secret}github-webhook-secret-previous)'
       FLUX_GIT_USERNAME: fluxGitUsername
+      FLUX_GIT_HOST: fluxGitHost
       FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
       ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
       TABLES_ENDPOINT: storage.outputs.tablesEndpoint

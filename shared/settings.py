@@ -36,6 +36,7 @@ class Settings(BaseSettings):
 
     flux_git_username: str = "git"
     flux_git_password: SecretStr | None = None
+    flux_git_host: str = "github.com"
 
     servicebus: SecretStr | None = None
     """A connection string; without it ``ServiceBus__fullyQualifiedNamespace`` and our identity are used."""
@@ -62,9 +63,8 @@ class Settings(BaseSettings):
     def fleet_config(self) -> FleetConfig:
         """What the pipeline has to know."""
         password = self.flux_git_password
-        credentials = (
-            GitCredentials(self.flux_git_username, password.get_secret_value()) if password else None
-        )
+        user, git_host = self.flux_git_username, self.flux_git_host
+        credentials = GitCredentials(user, password.get_secret_value(), git_host) if password else None
         host = f"https://{self.website_hostname}" if self.website_hostname else ""
         return FleetConfig(
             fleet=self.roadstead_fleet,

@@ -40,6 +40,7 @@ class SessionListener:
         self._stop = threading.Event()
         self._outage = Outage(function.name, "Service Bus")
         self._busy: set[threading.Thread] = set()
+        self._starting = threading.Lock()
         self._threads = [
             threading.Thread(target=self._slot, daemon=True, name=f"session-{function.name}-{n}")
             for n in range(config.max_concurrent_sessions)
@@ -57,7 +58,9 @@ class SessionListener:
     def join(self, seconds: float) -> None:
         """Wait until every session was given back; slots that hold none are not waited for."""
         deadline = time.monotonic() + seconds
-        for thread in list(self._busy):
+        with self._starting:
+            busy = list(self._busy)
+        for thread in busy:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _slot(self) -> None:
@@ -107,8 +110,9 @@ class SessionListener:
     def _close(self, receiver: ServiceBusReceiver) -> None:
         """Give the session back, in the background: the client takes up to a second to tidy up."""
         thread = threading.Thread(target=self._tidy, args=(receiver,), name=f"close-{self._function.name}")
-        self._busy.add(thread)
-        thread.start()
+        with self._starting:  # a thread can be waited for only once it runs
+            self._busy.add(thread)
+            thread.start()
 
     def _tidy(self, receiver: ServiceBusReceiver) -> None:
         try:

@@ -10,6 +10,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -30,10 +31,16 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class GitCredentials:
-    """User name and token with which Flux reads its source; never shown."""
+    """User name and token with which Flux reads sources on one host; never shown, and sent to no other."""
 
     username: str
     password: str = field(repr=False)
+    host: str = "github.com"
+
+    def serve(self, url: str) -> bool:
+        """Tell whether they are meant for a source at this address."""
+        parts = urlsplit(url)
+        return parts.scheme == "https" and parts.hostname == self.host.lower()
 
 
 class ComponentsError(ValueError):
@@ -114,7 +121,7 @@ def comes_first(manifest: Json) -> bool:
 
 
 def sync_objects(desired: Desired, credentials: GitCredentials | None) -> tuple[dict[str, Any], ...]:
-    """Return the Secret (when there are credentials), the GitRepository and the Kustomization."""
+    """Return the Secret (when there are credentials for the source), the GitRepository, the Kustomization."""
     flux = desired.spec.flux
     source: dict[str, Any] = {
         "interval": "1m0s",
@@ -122,7 +129,7 @@ def sync_objects(desired: Desired, credentials: GitCredentials | None) -> tuple[
         "url": flux.repository,
     }
     objects: list[dict[str, Any]] = []
-    if credentials is not None:
+    if credentials is not None and credentials.serve(flux.repository):
         objects.append(_secret(credentials))
         source["secretRef"] = {"name": NAMESPACE}
     kustomization = {

@@ -1,0 +1,117 @@
+"""The objects that make Flux pull, and what they say back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.fleet.desired import Desired
+from shared.fleet.flux import (
+    ComponentsError,
+    GitCredentials,
+    comes_first,
+    components,
+    is_applied,
+    readiness,
+    ref_of,
+    sync_objects,
+)
+from shared.fleet.manifests import ClusterSpec
+from tests import fleetfiles
+from tests.fleet.test_plan import desired
+
+CREDENTIALS = GitCredentials("git", "canary-token")
+
+
+def pulling(url: str) -> Desired:
+    """Return a cluster whose Flux pulls from an address, as a row of an earlier version might hold it."""
+    cluster = desired("one")
+    flux = cluster.spec.flux.model_copy(update={"repository": url})
+    return replace(cluster, spec=cluster.spec.model_copy(update={"flux": flux}))
+
+
+def kinds(objects: tuple[dict[str, Any], ...]) -> list[str]:
+    return [str(made["kind"]) for made in objects]
+
+
+def test_a_private_source_gets_its_secret_and_a_public_one_none() -> None:
+    with_secret = sync_objects(desired("one"), CREDENTIALS)
+    assert kinds(with_secret) == ["Secret", "GitRepository", "Kustomization"]
+    assert with_secret[1]["spec"]["secretRef"] == {"name": "flux-system"}
+    public = sync_objects(desired("one"), None)
+    assert kinds(public) == ["GitRepository", "Kustomization"]
+    assert "secretRef" not in public[0]["spec"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://elsewhere.example/x", "http://github.com/example/fleet", "https://github.com.evil.example/x"],
+)
+def test_the_token_goes_to_no_other_host_and_never_in_the_clear(url: str) -> None:
+    assert kinds(sync_objects(pulling(url), CREDENTIALS)) == ["GitRepository", "Kustomization"]
+
+
+def test_the_credentials_do_not_show_their_token() -> None:
+    assert "canary" not in repr(CREDENTIALS)
+
+
+def test_what_was_applied_is_known_by_its_digest() -> None:
+    made = sync_objects(desired("one"), None)[1]
+    assert is_applied(made, made)
+    assert not is_applied(made, None)
+    assert not is_applied(made, {**made, "metadata": {"name": "flux-system"}})
+    other = sync_objects(replace(desired("one"), spec=_path("./other")), None)[1]
+    assert not is_applied(other, made)
+
+
+def _path(path: str) -> ClusterSpec:
+    spec = desired("one").spec
+    return spec.model_copy(update={"flux": spec.flux.model_copy(update={"path": path})})
+
+
+def test_the_example_components_hold_namespaces_and_definitions_first() -> None:
+    made = components(fleetfiles.example()["flux/gotk-components.yaml"])
+    first = [ref_of(item).kind for item in made if comes_first(item)]
+    assert set(first) == {"Namespace", "CustomResourceDefinition"}
+    assert len(made) > len(first)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "holds no Kubernetes object"),
+        (b"- a\n", "document 1 is not a Kubernetes object"),
+        (b"kind: X\napiVersion: v1\nmetadata: {name: 2026-01-01}\n---\nkind: Y\n", "document 2 is not"),
+        (b"a: [", "not valid YAML"),
+        (b"a: &x 1\nb: *x\n", "line 2: aliases"),
+        (b"[" * 5000, "very deep nesting"),
+        (b"x" * (9 << 20), "more than 8388608"),
+    ],
+)
+def test_a_file_that_is_not_the_components_is_refused(content: bytes, words: str) -> None:
+    with pytest.raises(ComponentsError, match=words):
+        components(content)
+
+
+def live(generation: int, observed: int, status: str) -> dict[str, Any]:
+    ready = {"type": "Ready", "status": status, "reason": "BuildFailed", "message": "no such path"}
+    return {
+        "metadata": {"generation": generation},
+        "status": {"observedGeneration": observed, "conditions": [ready]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("shown", "answer"),
+    [
+        (None, (False, "it is not there yet")),
+        ({"metadata": {"generation": 1}}, (False, "Flux has not looked at it yet")),
+        (live(2, 1, "True"), (False, "Flux has not looked at it yet")),
+        (live(2, 2, "False"), (False, "BuildFailed: no such path")),
+        (live(2, 2, "True"), (True, "")),
+    ],
+)
+def test_only_ready_for_the_newest_generation_is_ready(shown: Any, answer: tuple[bool, str]) -> None:
+    assert readiness(shown) == answer
