@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import given
@@ -24,6 +24,8 @@ class Row:
     document: Mapping[str, Any]
     generation: int = 1
     deleting: bool = False
+    given_up: bool = False
+    uid: str = "0badcafe"
 
     @property
     def digest(self) -> str:
@@ -77,6 +79,30 @@ def test_a_cluster_does_not_move() -> None:
 def test_protection_holds_a_delete_until_a_commit_switches_it_off() -> None:
     plan = make_plan(COMMIT, fleet(), record(desired("a", protect=True)))
     assert actions(plan) == {"a": Action.HELD}
+
+
+def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
+    unknown = replace(fleet(budget=100), guards=None)
+    plan = make_plan(COMMIT, unknown, record(desired("a")))
+    assert actions(plan) == {"a": Action.HELD}
+    assert plan.items[0].reason == "nothing is deleted while fleet.yaml cannot be used"
+
+
+def test_what_is_wanted_again_waits_for_its_deletion_and_a_failed_deletion_is_tried_again() -> None:
+    row = Row(desired("a").document(), deleting=True)
+    for given_up, action in ((False, Action.HELD), (True, Action.RETRY)):
+        plan = make_plan(COMMIT, fleet(desired("a")), {"a": replace(row, given_up=given_up)})
+        assert actions(plan) == {"a": action}
+        assert plan.items[0].awaits_deletion
+    gone = make_plan(COMMIT, fleet(), {"a": replace(row, given_up=True)})
+    assert actions(gone) == {"a": Action.RETRY}
+    assert not gone.items[0].awaits_deletion
+
+
+def test_a_job_that_gave_up_over_something_passing_is_tried_again_without_a_new_generation() -> None:
+    failed = replace(record(desired("a"))["a"], given_up=True)
+    plan = make_plan(COMMIT, fleet(desired("a")), {"a": failed})
+    assert (plan.items[0].action, plan.items[0].generation) == (Action.RETRY, 1)
 
 
 def test_an_invalid_manifest_never_deletes() -> None:
