@@ -6,6 +6,7 @@ in its dead letters: nothing is lost by being misunderstood.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -27,18 +28,31 @@ class JobMessage(_Wire):
     sequence: int
 
 
-class PlanRequest(_Wire):
-    """Plan the head of the branch, or (``report``) bring commit statuses up to date.
+class Approval(_Wire):
+    """Who approved which held deletes, all of those at one commit, and when."""
 
-    ``commit`` is what a push announced; ``again`` plans a head that was planned before.
+    commit: str
+    clusters: tuple[str, ...]
+    by: str
+    at: datetime
+
+
+class PlanRequest(_Wire):
+    """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
+
+    ``commit`` is what a push announced; ``again`` plans a head that was planned before. ``pull`` and
+    ``head`` are a pull request's number and its newest commit as the event told it.
     """
 
     schema_version: Literal[1] = 1
-    kind: Literal["plan", "report"] = "plan"
+    kind: Literal["plan", "report", "pull"] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False
+    approval: Approval | None = None
     attempt: int = 0
+    pull: int = 0
+    head: str = ""
 
 
 def job_message(row: ClusterRow) -> JobMessage:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from shared.jobs.messages import PlanRequest
-from shared.pipeline.webhook import Ignored, Pushed, Refused
+from shared.pipeline.webhook import Delivery, Ignored, PullChanged, Refused
 from shared.ports import Message, Ports
 
 
@@ -19,7 +19,7 @@ class Receipt:
     body: Mapping[str, str] = field(default_factory=dict)
 
 
-def accept(delivery: Refused | Ignored | Pushed, ports: Ports) -> Receipt:
+def accept(delivery: Delivery, ports: Ports) -> Receipt:
     """Queue what the delivery asks for and return the receipt."""
     if isinstance(delivery, Refused):
         return Receipt(delivery.status, {"error": delivery.reason})
@@ -27,14 +27,18 @@ def accept(delivery: Refused | Ignored | Pushed, ports: Ports) -> Receipt:
         return Receipt(200, {"ignored": delivery.reason})
     if ports.state.delivery_seen(delivery.delivery):
         return Receipt(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
-    request_plan(
-        PlanRequest(commit=delivery.commit, reason="push"),
-        message_id=f"push:{delivery.delivery}",
-        ports=ports,
-    )
+    if isinstance(delivery, PullChanged):
+        request = PlanRequest(
+            kind="pull", pull=delivery.number, head=delivery.head, reason=f"pull request {delivery.action}"
+        )
+        message_id, commit = f"pull:{delivery.delivery}", delivery.head
+    else:
+        request = PlanRequest(commit=delivery.commit, reason="push")
+        message_id, commit = f"push:{delivery.delivery}", delivery.commit
+    request_plan(request, message_id=message_id, ports=ports)
     # Remembered only now: a crash before this line costs a second, harmless plan, never a lost push.
     ports.state.remember_delivery(delivery.delivery, ports.clock())
-    return Receipt(202, {"queued": "plan", "commit": delivery.commit, "delivery": delivery.delivery})
+    return Receipt(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
 
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:

@@ -41,9 +41,24 @@ class Pushed:
     commit: str
 
 
+@dataclass(frozen=True)
+class PullChanged:
+    """A pull request into the tracked branch has something new to plan: its commit ``head``, or its base."""
+
+    delivery: str
+    number: int
+    head: str
+    action: str
+
+
+Delivery = Refused | Ignored | Pushed | PullChanged
+
+PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
+
+
 def read_delivery(
     headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
-) -> Refused | Ignored | Pushed:
+) -> Delivery:
     """Return what the delivery asks for; ``headers`` are looked up without regard to case."""
     header = {name.lower(): value for name, value in headers.items()}
     if len(body) > MAX_BODY_BYTES:
@@ -54,8 +69,8 @@ def read_delivery(
     event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
     if event == "ping":
         return Ignored("pong")
-    if event != "push":
-        return Ignored(f"the event {event[:40] or '(none)'} is not push")
+    if event not in ("push", "pull_request"):
+        return Ignored(f"the event {event[:40] or '(none)'} is neither push nor pull_request")
     payload = _json_object(body)
     if payload is None:
         return Refused(
@@ -63,7 +78,14 @@ def read_delivery(
         )
     if not 0 < len(delivery) <= 100:
         return Refused(400, "the header X-GitHub-Delivery is missing")
-    return _read_push(payload, delivery, repository, branch)
+    source = payload.get("repository")
+    name = source.get("full_name") if isinstance(source, dict) else None
+    if not isinstance(name, str):
+        return Refused(400, f"the {event} has no repository.full_name")
+    if name.lower() != repository.lower():
+        return Ignored(f"the repository {name[:100]} is not {repository}")
+    read = _read_push if event == "push" else _read_pull
+    return read(payload, delivery, branch)
 
 
 def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Refused | None:
@@ -89,16 +111,10 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     return payload if isinstance(payload, dict) else None
 
 
-def _read_push(
-    payload: dict[str, Any], delivery: str, repository: str, branch: str
-) -> Refused | Ignored | Pushed:
-    source = payload.get("repository")
-    name = source.get("full_name") if isinstance(source, dict) else None
+def _read_push(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
     ref, commit = payload.get("ref"), payload.get("after")
-    if not (isinstance(name, str) and isinstance(ref, str) and isinstance(commit, str)):
-        return Refused(400, "the push has no repository.full_name, ref or after")
-    if name.lower() != repository.lower():
-        return Ignored(f"the repository {name[:100]} is not {repository}")
+    if not (isinstance(ref, str) and isinstance(commit, str)):
+        return Refused(400, "the push has no ref or after")
     if not ref.startswith("refs/heads/"):
         return Ignored(f"{ref[:100]} is not a branch")
     if ref != f"refs/heads/{branch}":
@@ -106,3 +122,24 @@ def _read_push(
     if payload.get("deleted") is True:
         return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
     return Pushed(delivery, commit)
+
+
+def _read_pull(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
+    action, number = payload.get("action"), payload.get("number")
+    head, base = _at(payload, "pull_request.head.sha"), _at(payload, "pull_request.base.ref")
+    if not (isinstance(action, str) and type(number) is int and number > 0):
+        return Refused(400, "the pull_request has no action or number")
+    if not (isinstance(head, str) and isinstance(base, str)):
+        return Refused(400, "the pull_request has no head.sha or base.ref")
+    rebased = action == "edited" and _at(payload, "changes.base") is not None
+    if action not in PLANNED_ACTIONS and not rebased:
+        return Ignored(f"a pull request that was {action[:40]} asks for no plan")
+    if base != branch:
+        return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
+    return PullChanged(delivery, number, head[:64], action)
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

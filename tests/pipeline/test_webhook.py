@@ -97,7 +97,7 @@ def test_a_delivery_without_an_id_is_a_bad_request() -> None:
     ("body", "event", "reason"),
     [
         (payload(), "ping", "pong"),
-        (payload(), "issues", "the event issues is not push"),
+        (payload(), "issues", "the event issues is neither push nor pull_request"),
         (payload(ref="refs/tags/v1"), "push", "refs/tags/v1 is not a branch"),
         (payload(ref="refs/heads/topic"), "push", "the branch topic is not main"),
         (payload(deleted=True), "push", "the branch main was deleted; the fleet stays as it is"),

@@ -1,0 +1,223 @@
+"""The whole text of what is shown on a pull request, and that no manifest can break out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.fleet.markdown import code, fence, fit, prose, table
+from shared.fleet.plan import Action, Change, Item, Plan
+from shared.fleet.problems import Problem
+from shared.pipeline.pullview import (
+    COMMENT_LIMIT,
+    OUTDATED,
+    PullPlan,
+    check_of,
+    comment_of,
+    marker,
+    outdated,
+    status_of,
+)
+from shared.ports import Annotation, CommitStatus
+
+BASE, HEAD = "a" * 40, "b" * 40
+
+
+def document(name: str, count: int = 1) -> dict[str, Any]:
+    pools = [{"name": "system", "count": count}]
+    return {"name": name, "spec": {"location": "eastus", "nodePools": pools}, "components": "c"}
+
+
+def view(*items: Item, **changes: Any) -> PullPlan:
+    return PullPlan("acme", "main", BASE, HEAD, plan=Plan(HEAD, items), **changes)
+
+
+MISTAKE = Problem("clusters/red/cluster.yaml", 7, 3, "spec.loaction", "there is no such field | @ops")
+UPDATE = Item("blue", Action.UPDATE, 2, changes=(Change("spec.nodePools[system].count", "1", "3"),))
+MIXED = view(
+    Item("amber", Action.CREATE, 1),
+    UPDATE,
+    Item("green", Action.UNCHANGED, 4),
+    Item("grey", Action.DELETE, 3),
+    Item("red", Action.INVALID, 1, reason=str(MISTAKE)),
+    Item("white", Action.HELD, 1, reason="deletionProtection is on"),
+    problems=(MISTAKE,),
+    documents={
+        "amber": (None, document("amber")),
+        "blue": (document("blue"), document("blue", 3)),
+        "grey": (document("grey"), None),
+        "red": (document("red"), None),
+        "white": (document("white"), None),
+    },
+)
+
+MIXED_TEXT = f"""\
+<!-- roadstead:plan acme base={BASE} head={HEAD} -->
+### Roadstead: what `bbbbbbbb` would do
+
+Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
+1 held, 1 invalid**; about 3 PUT and 2 DELETE to Azure.
+
+#### Mistakes
+
+| place | field | what is wrong |
+|---|---|---|
+| `clusters/red/cluster.yaml:7:3` | `spec.loaction` | there is no such field \\| @\u200bops |
+
+#### `red`: **stays as it is**
+
+#### `white`: **held, else it would be deleted**
+
+deletionProtection is on
+
+#### `grey`: **delete the cluster, its resource group and all that runs there** (2 DELETE to Azure)
+
+#### `blue`: update (1 PUT to Azure)
+
+| field | old | new | effect |
+|---|---|---|---|
+| `nodePools[system].count` | `1` | `3` | in place |
+
+<details><summary>Resolved YAML</summary>
+
+```diff
+--- recorded
++++ this
+@@ -1,4 +1,4 @@
+ location: eastus
+ nodePools:
+-- count: 1
++- count: 3
+   name: system
+```
+
+</details>
+
+#### `amber`: create (2 PUT to Azure)
+
+<details><summary>Resolved YAML</summary>
+
+```diff
+--- recorded
++++ this
+@@ -0,0 +1,4 @@
++location: eastus
++nodePools:
++- count: 1
++  name: system
+```
+
+</details>
+"""
+
+
+def test_what_stops_comes_first_then_what_destroys_then_the_rest() -> None:
+    assert comment_of(MIXED) == MIXED_TEXT
+
+
+def test_a_pull_request_from_a_fork_shows_nothing_that_is_recorded() -> None:
+    found = PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,))
+    assert comment_of(found) == (
+        f"<!-- roadstead:plan acme base={BASE} head={HEAD} -->\n"
+        "### Roadstead: what `bbbbbbbb` would do\n\n"
+        "This pull request comes from a fork: its manifests were checked, and what is recorded of the fleet "
+        "is not shown.\n\n"
+        "#### Mistakes\n\n"
+        "| place | field | what is wrong |\n|---|---|---|\n"
+        "| `clusters/red/cluster.yaml:7:3` | `spec.loaction` | there is no such field \\| @\u200bops |\n"
+    )
+    good = PullPlan("acme", "main", BASE, HEAD)
+    assert status_of(good) == CommitStatus(
+        "success", "the manifests are valid (from a fork: no plan is shown)", "roadstead/plan"
+    )
+
+
+def test_mistakes_are_annotations_at_their_lines_and_the_conclusion_a_failure() -> None:
+    check = check_of(MIXED)
+    assert (check.name, check.conclusion) == ("roadstead/plan", "failure")
+    assert check.title == (
+        "1 create, 1 update, 1 delete, 1 unchanged, 1 held, 1 invalid; 1 mistake in the manifests"
+    )
+    assert check.annotations == (
+        Annotation("clusters/red/cluster.yaml", 7, "spec.loaction: there is no such field | @ops"),
+    )
+    assert check.summary in comment_of(MIXED)
+
+
+@pytest.mark.parametrize(
+    ("shown", "conclusion", "state"),
+    [
+        (view(UPDATE), "success", "success"),
+        (view(Item("a", Action.HELD, 1, reason="r")), "neutral", "success"),
+        (view(UPDATE, note="there are conflicts"), "neutral", "success"),
+        (view(UPDATE, problems=(MISTAKE,)), "failure", "failure"),
+        (view(refusal="too much"), "failure", "failure"),
+        (PullPlan("acme", "main", BASE, HEAD), "success", "success"),
+    ],
+)
+def test_held_is_neutral_and_a_mistake_a_failure(shown: PullPlan, conclusion: str, state: str) -> None:
+    assert (shown.conclusion, status_of(shown).state) == (conclusion, state)
+
+
+def test_a_comment_is_marked_as_out_of_date_once_and_not_for_its_own_base() -> None:
+    body = comment_of(view(UPDATE))
+    assert outdated(body, BASE) == body
+    marked = outdated(body, "c" * 40)
+    assert marked.startswith(f"{marker('acme')}base={BASE} head={HEAD} -->\n{OUTDATED}\n\n### Roadstead")
+    assert outdated(marked, "d" * 40) == marked
+
+
+def test_a_text_over_githubs_limit_is_cut_between_parts_and_says_so() -> None:
+    items = tuple(Item(f"cluster-{n}", Action.CREATE, 1) for n in range(2000))
+    documents = {item.cluster: (None, document(item.cluster)) for item in items}
+    body = comment_of(view(*items, documents=documents))
+    assert COMMENT_LIMIT - 1000 < len(body) < 65_536
+    assert body.endswith("The rest is not shown.**\n")
+    assert body.count("<details>") == body.count("</details>")
+    assert len(check_of(view(*items, documents=documents)).summary) <= 65_535
+
+
+def test_a_long_difference_is_cut_and_says_so() -> None:
+    new = {"name": "a", "spec": {f"key{n:04}": n for n in range(1000)}, "components": ""}
+    body = comment_of(view(Item("a", Action.CREATE, 1), documents={"a": (None, new)}))
+    assert "(the rest of the difference is not shown)\n```\n\n</details>" in body
+    assert "key0999" not in body
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "`plain`"),
+        ("a | b", "`a \\| b`"),
+        ("two\nlines\x00", "`two lines`"),
+        ("`x`", "`` `x` ``"),
+        ("", ""),
+    ],
+)
+def test_a_value_is_shown_as_it_is(text: str, shown: str) -> None:
+    assert code(text) == shown
+
+
+def test_prose_pings_nobody_and_links_nowhere() -> None:
+    assert prose("@team fixes #12 <b>*now*</b> at https://example.com\n|") == (
+        "@\u200bteam fixes #\u200b12 &lt;b&gt;\\*now\\*&lt;/b&gt; at https://\u200bexample.com \\|"
+    )
+
+
+@given(st.text())
+def test_no_text_breaks_a_table_or_a_fence(text: str) -> None:
+    shown = table(("a", "b"), [(code(text), prose(text))])
+    assert len(shown.split("\n")) == 3
+    row = shown.split("\n")[2].replace("\\|", "")
+    assert row.count("|") == 3
+    block = fence(text)
+    ticks = block.split("\n")[0]
+    assert not any(line.strip() == ticks for line in block.split("\n")[1:-1])
+
+
+@given(st.lists(st.text(max_size=30)), st.integers(20, 100))
+def test_what_was_made_to_fit_fits(parts: list[str], limit: int) -> None:
+    assert len(fit(parts, limit, "cut")) <= limit
