@@ -17,6 +17,7 @@ from shared.fleet.problems import Problem, problem_at
 FLEET_FILE = "fleet.yaml"
 CLUSTERS = "clusters"
 CLUSTER_FILE = "cluster.yaml"
+ENVIRONMENTS, CLASSES, SYSTEMS = "environments", "classes", "systems"
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _MANIFEST = re.compile(r"(.+)\.ya?ml\Z")
@@ -60,6 +61,35 @@ class Files:
         elif len(parts) > 3 and parts[-1] == CLUSTER_FILE and _NAME.match(parts[-2]):
             yield parts[-2], f"is too deep to be read; move it to {right.format(parts[-2])}"
 
+    def of(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
+        """Return the manifests ``<folder>/<name>.yaml`` by name, and what is wrong with entries there."""
+        found: dict[str, str] = {}
+        wrong: dict[str, Problem] = {}
+        for path in sorted(path for path in (*self.blobs, *self.other) if path.startswith(f"{folder}/")):
+            name = path.removeprefix(f"{folder}/").removesuffix(".yaml").removesuffix(".yml")
+            message = self._wrong(path, folder, name)
+            if message:
+                wrong[name] = problem_at(Mark(path, 1, 1), "", message)
+            elif path.endswith(".yaml"):
+                found[name] = path
+        if folder in self.other or folder in self.blobs:
+            wrong[""] = problem_at(Mark(folder, 1, 1), "", f"must be a folder of files {folder}/<name>.yaml")
+        return found, wrong
+
+    def _wrong(self, path: str, folder: str, name: str) -> str:
+        if path in self.other:
+            return NOT_PLAIN.format(path)
+        if not path.endswith((".yaml", ".yml")):
+            return ""
+        if "/" in name:
+            return f"is too deep to be read; move it to {folder}/{path.rpartition('/')[2]}"
+        if not _NAME.match(name):
+            return (
+                "the file's name must be 1 to 63 lowercase letters, digits and hyphens, with a letter or "
+                "digit at both ends"
+            )
+        return f"must be called {folder}/{name}.yaml" if path.endswith(".yml") else ""
+
     @cached_property
     def unreadable(self) -> tuple[Problem, ...]:
         """What makes the whole repository unreadable: nothing may be concluded from what it lacks."""
@@ -82,5 +112,6 @@ def cluster_path(name: str) -> str:
 
 def manifest_paths(files: Files) -> tuple[str, ...]:
     """Return the files that have to be read to resolve the fleet."""
-    paths = (FLEET_FILE, *(cluster_path(name) for name in files.folders))
+    shared = (path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values())
+    paths = (FLEET_FILE, *shared, *(cluster_path(name) for name in files.folders))
     return tuple(path for path in paths if path in files.blobs)

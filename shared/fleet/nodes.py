@@ -8,7 +8,7 @@ text and dates stay text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,23 +49,31 @@ class Node:
         return self.value
 
     def find(self, path: Sequence[str | int]) -> Node:
-        """Return the node at a path, or the nearest one above it."""
+        """Return the node at a path, or the nearest one above it; an item of a list by number or name."""
         node = self
         for step in path:
-            below = node._child(step)
+            below = node.child(step)
             if below is None:
                 break
             node = below
         return node
 
-    def _child(self, step: str | int) -> Node | None:
+    def child(self, step: str | int) -> Node | None:
+        """Return the entry of a map, or the item of a list by number or name; None when there is none."""
         if isinstance(self.value, dict):
             child = self.value.get(step)
             return child if isinstance(child, Node) else None
-        if isinstance(self.value, tuple) and isinstance(step, int) and step < len(self.value):
-            item = self.value[step]
-            return item if isinstance(item, Node) else None
+        if isinstance(self.value, tuple) and isinstance(step, int):
+            return self.value[step] if step < len(self.value) else None
+        if isinstance(self.value, tuple):
+            return next((item for item in self.value if item.name == step), None)
         return None
+
+    @property
+    def name(self) -> str | None:
+        """What a map says as its ``name``, when that is text."""
+        named = self.value.get("name") if isinstance(self.value, dict) else None
+        return named.value if named is not None and isinstance(named.value, str) else None
 
 
 class YamlError(Exception):
@@ -182,41 +190,74 @@ def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
     return text
 
 
+REMOVED = ("$patch", "delete")
+"""An item of a list of named things with this entry takes the item of that name away, as in Kubernetes."""
+
+
 def merge(base: Node, over: Node) -> Node:
     """Lay ``over`` on ``base``: maps merge, lists of named things merge by name, all else replaces.
 
-    A ``null`` removes what the base says; it stays in the result as None so that a further layer sees
-    it, until ``without_nulls``.
+    A ``null`` and a ``$patch: delete`` remove what the base says; they stay in the result, so that a
+    further layer begins anew there, until ``without_nulls``. Layers are laid from the lowest upwards.
     """
     if isinstance(base.value, dict) and isinstance(over.value, dict):
         merged = dict(base.value)
         for key, node in over.value.items():
             merged[key] = merge(merged[key], node) if key in merged else node
         return Node(merged, over.mark)
-    if _named(base.value) and _named(over.value):
-        by_name = {item.value["name"].value: item for item in base.value}
+    if is_named(base) and is_named(over):
+        by_name = {item.name: item for item in base.value}
         for item in over.value:
-            name = item.value["name"].value
-            by_name[name] = merge(by_name[name], item) if name in by_name else item
+            below = by_name.get(item.name)
+            by_name[item.name] = item if below is None or _removed(below) else merge(below, item)
         return Node(tuple(by_name.values()), over.mark)
     return over
 
 
-def _named(value: Any) -> bool:
-    """Tell whether a value is a list of maps that all have a distinct name."""
-    if not isinstance(value, tuple) or not value:
+def is_named(node: Node) -> bool:
+    """Tell whether a value is a list of maps that all have a name of their own."""
+    if not isinstance(node.value, tuple) or not node.value:
         return False
-    names = [i.value["name"].value for i in value if isinstance(i.value, dict) and "name" in i.value]
-    return (
-        len(names) == len(value) and all(isinstance(n, str) for n in names) and len(set(names)) == len(names)
-    )
+    names = {item.name for item in node.value}
+    return None not in names and len(names) == len(node.value)
+
+
+def _removed(node: Node) -> bool:
+    mark = node.value.get(REMOVED[0]) if isinstance(node.value, dict) else None
+    return mark is not None and mark.value == REMOVED[1]
 
 
 def without_nulls(node: Node) -> Node:
-    """Drop map entries that are null."""
+    """Drop map entries that are null and list items that are removed."""
     if isinstance(node.value, dict):
-        kept: Mapping[str, Node] = {k: without_nulls(n) for k, n in node.value.items() if n.value is not None}
-        return Node(dict(kept), node.mark)
+        return Node({k: without_nulls(n) for k, n in node.value.items() if n.value is not None}, node.mark)
     if isinstance(node.value, tuple):
-        return Node(tuple(without_nulls(n) for n in node.value), node.mark)
+        return Node(tuple(without_nulls(n) for n in node.value if not _removed(n)), node.mark)
     return node
+
+
+def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) -> Any:
+    """Return the plain value with its texts filled in, without what is null or removed.
+
+    ``ready`` has the finished value of nodes by their id, to be taken as it is.
+    """
+    value = node.value
+    if isinstance(value, str):
+        return fill(value) if "{" in value else value
+    if isinstance(value, dict):
+        found = ready.get(id(node))
+        if found is not None:
+            return found
+        return {k: settled(n, fill, ready) for k, n in value.items() if n.value is not None}
+    if isinstance(value, tuple):
+        return [settled(n, fill, ready) for n in value if not _removed(n)]
+    return value
+
+
+def texts(node: Node) -> Iterator[Node]:
+    """Yield every text below a node, with its place."""
+    if isinstance(node.value, str):
+        yield node
+    elif isinstance(node.value, dict | tuple):
+        for inner in node.value.values() if isinstance(node.value, dict) else node.value:
+            yield from texts(inner)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from shared.fleet.manifests.base import shown
-from shared.fleet.nodes import Mark, Node
+from shared.fleet.nodes import Mark, Node, is_named
 
 Path = tuple[str | int, ...]
 
@@ -35,17 +35,44 @@ def problem_at(mark: Mark, field: str, message: str) -> Problem:
     return Problem(mark.file, mark.line, mark.column, shown(field, 200), shown(message, 1000))
 
 
-def problems_of(error: ValidationError, root: Node, model: type[BaseModel]) -> list[Problem]:
-    """Translate what pydantic found into problems with places in the manifest."""
+def problems_of(
+    error: ValidationError, root: Node, model: type[BaseModel], *, at: Path = (), partial: bool = False
+) -> list[Problem]:
+    """Translate what pydantic found into problems with places in the manifest.
+
+    ``at`` is where in the manifest the model's value lies. ``partial``: the value is one layer of several,
+    so what it lacks, and what only follows from several fields together, is no mistake yet.
+    """
     details = [(detail, _path(detail)) for detail in error.errors()]
     consequences = _consequences(details, model)
     found: dict[tuple[Mark, str], Problem] = {}
     for detail, path in details:
-        field, mark = _field(path), root.find(path).mark
-        if (detail["type"], field) not in consequences:
-            # Of several complaints about one value (a union, say) the first is the clearest.
-            found.setdefault((mark, field), problem_at(mark, field, _message(detail, path, model)))
+        place = root.find((*at, *path))
+        if (detail["type"], _field(path)) in consequences or (partial and _may_come(detail, place)):
+            continue
+        field = field_of((*at, *path), root)
+        # Of several complaints about one value (a union, say) the first is the clearest.
+        found.setdefault((place.mark, field), problem_at(place.mark, field, _message(detail, path, model)))
     return sorted(found.values())
+
+
+def _may_come(detail: Any, place: Node) -> bool:
+    """Tell whether a complaint about one layer may be answered by another, or by filling a text in."""
+    if detail["type"] in ("missing", "too_short") or (isinstance(place.value, str) and "{" in place.value):
+        return True
+    return detail["type"] == "value_error" and isinstance(place.value, dict | tuple)
+
+
+def field_of(path: Path, root: Node) -> str:
+    """Return a path as a message shows it: items of a list by their name where all have one of their own."""
+    named: list[str | int] = []
+    node: Node | None = root
+    for step in path:
+        item = node.child(step) if node else None
+        by_name = isinstance(step, int) and node is not None and item is not None and is_named(node)
+        named.append(f"[{item.name}]" if by_name and item else step)
+        node = item
+    return _field(tuple(named))
 
 
 def _path(detail: Any) -> Path:
@@ -63,7 +90,7 @@ def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -
     for detail, path in details:
         found |= {("too_short", _field(path[:depth])) for depth in range(len(path))}
         if detail["type"] == "extra_forbidden":
-            near = _nearest(str(path[-1]), _fields_at(path[:-1], model))
+            near = nearest(str(path[-1]), _fields_at(path[:-1], model))
             found.add(("missing", _field((*path[:-1], near))))
     return found
 
@@ -71,7 +98,10 @@ def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -
 def _field(path: Path) -> str:
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += step if not text or step.startswith("[") else f".{step}"
     return text
 
 
@@ -105,13 +135,14 @@ def _message(detail: Any, path: Path, model: type[BaseModel]) -> str:
 
 def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
     fields = _fields_at(path[:-1], model)
-    near = _nearest(name, fields)
+    near = nearest(name, fields)
     right = f"did you mean {near}?" if near else f"the fields here are {', '.join(sorted(fields))}"
     return f"there is no such field; {right}"
 
 
-def _nearest(name: str, fields: Sequence[str]) -> str:
-    """Return the field that was probably meant, "" when none is near."""
+def nearest(name: str, fields: Iterable[str]) -> str:
+    """Return the name that was probably meant, "" when none is near."""
+    fields = list(fields)
     same = [field for field in fields if field.lower() == name.lower()]
     return next(iter(same or difflib.get_close_matches(name, fields, n=1, cutoff=0.6)), "")
 
@@ -123,16 +154,17 @@ def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
             continue
         for name, info in current.model_fields.items():
             if (info.alias or name) == step:
-                current = next(_models_in(info.annotation), current)
+                current = next(models_in(info.annotation), current)
                 break
     return [info.alias or name for name, info in current.model_fields.items()]
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):
-        yield from _models_in(inner)
+        yield from models_in(inner)
 
 
 def _shown(value: Any) -> str:

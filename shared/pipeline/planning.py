@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from shared.fleet.desired import Desired, DesiredFleet, resolve
+from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.layout import Files, manifest_paths
+from shared.fleet.loader import resolve
 from shared.fleet.plan import Action, Item, make_plan
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.messages import PlanRequest

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from shared.fleet.desired import DesiredFleet, resolve
+from shared.fleet.desired import DesiredFleet
 from shared.fleet.layout import Files, manifest_paths
+from shared.fleet.loader import resolve
 from shared.fleet.plan import Plan, make_plan
 from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest

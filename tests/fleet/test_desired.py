@@ -6,8 +6,9 @@ import hashlib
 
 import pytest
 
-from shared.fleet.desired import Desired, DesiredFleet, resolve
+from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.layout import Files
+from shared.fleet.loader import resolve
 from tests import fleetfiles
 
 
@@ -77,9 +78,9 @@ MISTAKES = [
         ':7:3 spec.location: must be text, got 5; write it in quotes, as "5"',
     ),
     ("rg-one", "rg-one.", ":6:3 spec.resourceGroup: must be 1 to 90 letters, digits"),
-    ("count: 1", "count: two", ":10:7 spec.nodePools[0].count: must be a whole number, got two"),
-    ("count: 1", "count: -1", ":10:7 spec.nodePools[0].count: must be 0 or more, got -1"),
-    ("count: 1", "count: 0", ":9:7 spec.nodePools[0]: a System pool needs at least one node"),
+    ("count: 1", "count: two", ":10:7 spec.nodePools[system].count: must be a whole number, got two"),
+    ("count: 1", "count: -1", ":10:7 spec.nodePools[system].count: must be 0 or more, got -1"),
+    ("count: 1", "count: 0", ":9:7 spec.nodePools[system]: a System pool needs at least one node"),
     ("count: 1", "minCount: 3", "has both count and minCount/maxCount; keep one (count: null"),
     ("count: 1", "count: null\n      minCount: 3", "minCount and maxCount go together; add the other one"),
     ("count: 1", "count: null", "needs a size: count, or minCount and maxCount for the autoscaler"),
@@ -91,7 +92,7 @@ MISTAKES = [
     (
         "count: 1",
         "count: 1\n    - {name: Apps, vmSize: Standard_D8s_v5, count: 1}",
-        ":11:8 spec.nodePools[1].name: must be 1 to 12 lowercase",
+        ":11:8 spec.nodePools[Apps].name: must be 1 to 12 lowercase",
     ),
     ("count: 1", "count: 1\n  tags: {roadstead-fleet: mine}", "tags.roadstead-fleet: is reserved"),
     (
@@ -140,7 +141,7 @@ def test_a_mistake_is_told_with_its_place_and_what_would_be_right(old: str, new:
 def test_a_mistake_in_the_defaults_is_told_at_its_place_in_fleet_yaml() -> None:
     fleet = edited("vmSize: Standard_D4s_v5", "vmSize: tiny", "fleet.yaml")
     assert [problem.file for problem in fleet.problems] == ["fleet.yaml"]
-    assert fleet.problems[0].field == "spec.nodePools[0].vmSize"
+    assert fleet.problems[0].field == "spec.defaults.nodePools[system].vmSize"
     assert list(fleet.invalid) == ["one"]
 
 

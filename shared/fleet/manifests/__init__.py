@@ -1,15 +1,30 @@
 """The manifests of a fleet repository, as strict models."""
 
 from shared.fleet.manifests.cluster import ClusterSpec, FluxSource, Identity, Sku
-from shared.fleet.manifests.kinds import API_VERSION, Cluster, DeleteBudget, Fleet, Guards, Metadata
+from shared.fleet.manifests.guards import DeleteBudget, Guards
+from shared.fleet.manifests.kinds import (
+    API_VERSION,
+    Cluster,
+    ClusterClass,
+    Environment,
+    EnvironmentSpec,
+    Fleet,
+    Metadata,
+    System,
+)
 from shared.fleet.manifests.network import NetworkProfile
+from shared.fleet.manifests.notifications import Route
 from shared.fleet.manifests.pools import NodePool
+from shared.fleet.manifests.tenants import SystemSpec
 
 __all__ = [
     "API_VERSION",
     "Cluster",
+    "ClusterClass",
     "ClusterSpec",
     "DeleteBudget",
+    "Environment",
+    "EnvironmentSpec",
     "Fleet",
     "FluxSource",
     "Guards",
@@ -17,5 +32,8 @@ __all__ = [
     "Metadata",
     "NetworkProfile",
     "NodePool",
+    "Route",
     "Sku",
+    "System",
+    "SystemSpec",
 ]

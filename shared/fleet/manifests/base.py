@@ -84,6 +84,8 @@ ClusterName = Annotated[
         "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends",
     ),
 ]
+ObjectName = ClusterName
+"""Environments, classes, systems, routes and namespaces are called as clusters are: a DNS label."""
 Uuid = Annotated[
     StrictStr,
     rule(

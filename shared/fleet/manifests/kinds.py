@@ -4,54 +4,89 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
-from shared.fleet.manifests.base import ClusterName, Manifest
+from shared.fleet.manifests.base import ClusterName, Labels, Manifest, ObjectName
 from shared.fleet.manifests.cluster import ClusterSpec
+from shared.fleet.manifests.guards import Guards
+from shared.fleet.manifests.notifications import Route
+from shared.fleet.manifests.tenants import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"
+ApiVersion = Literal["roadstead.dev/v1alpha1"]
+
+Defaults = Annotated[
+    dict[StrictStr, Any], Field(description="Any part of a cluster's spec, laid under what is more special.")
+]
 
 
 class Metadata(Manifest):
     """Who the object is; labels and annotations as in Kubernetes."""
 
     name: ClusterName
-    labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=dict)
     annotations: dict[StrictStr, StrictStr] = Field(default_factory=dict)
 
 
-class DeleteBudget(Manifest):
-    """How many clusters one plan may delete; more than that holds all its deletes."""
-
-    count: Annotated[StrictInt, Field(ge=0, le=10_000)] = 1
-
-
-class Guards(Manifest):
-    """What a commit may not do unasked."""
-
-    delete_budget: DeleteBudget = DeleteBudget()
-
-
 class FleetSpec(Manifest):
-    """Defaults for every cluster, and guards. ``defaults`` is any part of a cluster's spec."""
+    """What all clusters share: defaults, the order of the environments, guards, and who is told."""
 
-    defaults: dict[StrictStr, Any] = Field(default_factory=dict)
+    defaults: Defaults = Field(default_factory=dict)
+    environments: tuple[ObjectName, ...] = ()
     guards: Guards = Guards()
+    notifications: tuple[Route, ...] = ()
 
 
 class Fleet(Manifest):
     """``fleet.yaml``."""
 
-    api_version: Literal["roadstead.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["Fleet"]
     metadata: Metadata
     spec: FleetSpec = FleetSpec()
 
 
-class Cluster(Manifest):
-    """``clusters/<name>/cluster.yaml``, with the fleet's defaults laid under its spec."""
+class EnvironmentSpec(Manifest):
+    """What the clusters of an environment share; in production they are protected from deletion."""
 
-    api_version: Literal["roadstead.dev/v1alpha1"]
+    production: StrictBool = False
+    defaults: Defaults = Field(default_factory=dict)
+
+
+class Environment(Manifest):
+    """``environments/<name>.yaml``."""
+
+    api_version: ApiVersion
+    kind: Literal["Environment"]
+    metadata: Metadata
+    spec: EnvironmentSpec = EnvironmentSpec()
+
+
+class ClusterClass(Manifest):
+    """``classes/<name>.yaml``: any part of a cluster's spec; ``class`` in it names a class to begin with."""
+
+    api_version: ApiVersion
+    kind: Literal["ClusterClass"]
+    metadata: Metadata
+    spec: Defaults = Field(default_factory=dict)
+
+
+class Cluster(Manifest):
+    """``clusters/<name>/cluster.yaml``, with what the fleet, class and environment say laid under its spec.
+
+    In the file, spec also has ``class`` and ``environment``; they are gone once they are resolved.
+    """
+
+    api_version: ApiVersion
     kind: Literal["Cluster"]
     metadata: Metadata
     spec: ClusterSpec
+
+
+class System(Manifest):
+    """``systems/<name>.yaml``: a team's tenant."""
+
+    api_version: ApiVersion
+    kind: Literal["System"]
+    metadata: Metadata
+    spec: SystemSpec

@@ -1,0 +1,186 @@
+"""Resolves one cluster: its file laid on its layers, texts filled in, then checked once as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from shared.fleet.desired import Desired
+from shared.fleet.layers import Base, Layers
+from shared.fleet.layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
+from shared.fleet.manifests import Cluster
+from shared.fleet.nodes import Mark, Node, YamlError, merge, parse, without_nulls
+from shared.fleet.nodes import settled as settle
+from shared.fleet.placeholders import Filler
+from shared.fleet.problems import Problem, field_of, problem_at, problems_of
+from shared.fleet.reading import Problems, Read, layer_problems, part, reference, without, wrong_name
+from shared.fleet.rules import Finding, findings
+
+SPEC = ("spec",)
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """A cluster's manifest on its layers; the class and environment are taken out of its spec."""
+
+    node: Node
+    base: Base
+    cluster_class: str
+    environment: str
+
+
+class Reader:
+    """Resolves the clusters of a commit, one by one."""
+
+    def __init__(self, layers: Layers, files: Files, read: Read) -> None:
+        self._layers, self._files, self._read = layers, files, read
+        self._last: tuple[str, Node | None] = ("", None)
+
+    def cluster(self, name: str) -> Desired | Problems:
+        """Return the cluster that a folder asks for, or what is wrong with it."""
+        merged = self._merged(name)
+        if not isinstance(merged, _Merged):
+            return merged
+        filler = self._filler(name, merged)
+        plain = settle(merged.node, filler, merged.base.ready)
+        if filler.lacks:
+            return tuple(filler.problems(without_nulls(merged.node)))
+        try:
+            manifest = Cluster.model_validate(plain)
+        except ValidationError as error:
+            # The numbers of a list count what is left of it.
+            return tuple(problems_of(error, without_nulls(merged.node), Cluster))
+        return self._checked(name, manifest, merged)
+
+    def _checked(self, name: str, manifest: Cluster, merged: _Merged) -> Desired | Problems:
+        wrong = wrong_name(merged.node, manifest.metadata.name, name, _FOLDER)
+        if wrong:
+            return (wrong,)
+        found = list(findings(manifest.spec))
+        components = manifest.spec.flux.components.removeprefix("./")
+        if components not in self._files.blobs:
+            found.append((("flux", "components"), self._no_components(components)))
+        if found:
+            return _placed(merged.node, found)
+        return Desired(
+            name,
+            manifest.spec,
+            self._files.blobs[components],
+            merged.environment,
+            merged.cluster_class,
+            manifest.metadata.labels,
+        )
+
+    def _no_components(self, path: str) -> str:
+        if path in self._files.other:
+            return NOT_PLAIN.format(path)
+        return f"there is no file {path} in the repository; write it with flux install --export"
+
+    def _merged(self, name: str) -> _Merged | Problems:
+        root = self._parsed(name)
+        if not isinstance(root, Node):
+            return root
+        spec = part(root, *SPEC)
+        cluster_class, environment, problems = self._chosen(spec)
+        base = self._layers.base(cluster_class, environment)
+        if problems or base.problems:
+            own = [*_header(root), *layer_problems(root, SPEC, chooses=("class", "environment")), *problems]
+            return (*sorted(own), *base.problems)
+        written = root.child("spec")
+        if written is None or not isinstance(written.value, dict):
+            return _Merged(root, base, cluster_class, environment)
+        whole = _protected(merge(base.node, without(spec, "class", "environment")), base)
+        node = Node({**root.value, "spec": whole}, root.mark)
+        return _Merged(node, base, cluster_class, environment)
+
+    def _parsed(self, name: str) -> Node | Problems:
+        path = cluster_path(name)
+        if name in self._files.misplaced:
+            return self._files.misplaced[name]
+        if path not in self._files.blobs:
+            return (problem_at(Mark(path, 1, 1), "", self._no_file(name)),)
+        try:
+            return parse(self._read(path), path)
+        except YamlError as error:
+            return (problem_at(error.mark, "", error.message),)
+
+    def _no_file(self, name: str) -> str:
+        near = cluster_path(name).removesuffix("yaml") + "yml"
+        if near in self._files.blobs:
+            return f"the folder has no {CLUSTER_FILE}; cluster.yml must be called so"
+        return f"the folder has no {CLUSTER_FILE}; add it, or remove the whole folder to delete the cluster"
+
+    def _chosen(self, spec: Node) -> tuple[str, str, list[Problem]]:
+        """Return the class and environment that a spec names, "" for those that do not exist."""
+        chosen, problems = [], []
+        for kind in ("class", "environment"):
+            name, wrong = reference(spec, kind)
+            message = self._layers.unknown(kind, name)
+            if wrong is None and message:
+                wrong = problem_at(spec.find((kind,)).mark, f"spec.{kind}", message)
+            problems += [wrong] if wrong else []
+            chosen.append("" if wrong else name)
+        return chosen[0], chosen[1], problems
+
+    def _filler(self, name: str, merged: _Merged) -> Filler:
+        values = {"name": name, "environment": merged.environment, "class": merged.cluster_class}
+        location = merged.node.find(("spec", "location")).value
+        if isinstance(location, str):
+            values["location"] = Filler(values)(location)
+        return Filler(values)
+
+    def origin(self, name: str) -> Node | None:
+        """Return a cluster's merged manifest with the place of every value; the last one is kept."""
+        if self._last[0] != name:
+            merged = self._merged(name)
+            self._last = (
+                name,
+                _filled(merged.node, self._filler(name, merged)) if isinstance(merged, _Merged) else None,
+            )
+        return self._last[1]
+
+    def place(self, name: str, found: Iterable[Finding]) -> Problems:
+        """Return findings about a cluster with their places."""
+        node = self.origin(name)
+        return _placed(node, found) if node else ()
+
+
+_FOLDER = "as the folder is called; a cluster is renamed by deleting and creating it"
+
+
+def _placed(node: Node, found: Iterable[Finding]) -> Problems:
+    paths = [((*SPEC, *path), message) for path, message in found]
+    return tuple(
+        sorted(problem_at(node.find(path).mark, field_of(path, node), message) for path, message in paths)
+    )
+
+
+def _header(root: Node) -> list[Problem]:
+    """Check what stands around the spec."""
+    try:
+        Cluster.model_validate(root.plain())
+    except ValidationError as error:
+        return [p for p in problems_of(error, root, Cluster) if p.field.partition(".")[0] != "spec"]
+    return []
+
+
+def _protected(spec: Node, base: Base) -> Node:
+    """Protect a cluster of a production environment that says nothing about it."""
+    said = spec.child("deletionProtection")
+    if base.production is None or (said is not None and said.value is not None):
+        return spec
+    return Node({**spec.value, "deletionProtection": Node(True, base.production.mark)}, spec.mark)
+
+
+def _filled(node: Node, fill: Callable[[str], str]) -> Node:
+    value: Any = node.value
+    if isinstance(value, str):
+        return Node(fill(value), node.mark)
+    if isinstance(value, dict):
+        return Node({key: _filled(inner, fill) for key, inner in value.items()}, node.mark)
+    if isinstance(value, tuple):
+        return Node(tuple(_filled(inner, fill) for inner in value), node.mark)
+    return node

@@ -1,0 +1,29 @@
+"""Who is told of what. An address can be a secret, so git has only the name of the setting that holds it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictStr
+
+from shared.fleet.manifests.base import Manifest, ObjectName, rule
+
+SettingName = Annotated[
+    StrictStr,
+    rule(
+        r"[A-Z][A-Z0-9_]{0,127}",
+        "the name of the setting that holds the address, such as TEAMS_WEBHOOK_URL; addresses can be secrets "
+        "and stay out of git",
+    ),
+]
+
+
+class Route(Manifest):
+    """A way to tell people; ``address`` is the name of a setting of the function app."""
+
+    name: ObjectName
+    type: Literal["teams", "slack", "webhook", "email"]
+    address: SettingName
+    events: Annotated[
+        tuple[Literal["held", "refused", "invalid", "failed", "ready", "deleted"], ...], Field(min_length=1)
+    ] = ("held", "refused", "failed")

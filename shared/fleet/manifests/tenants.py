@@ -1,0 +1,62 @@
+"""A team's place on the clusters: which clusters, which namespaces, from which repository, how much."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, StrictStr, model_validator
+
+from shared.fleet.manifests.base import GitUrl, Labels, Manifest, ObjectName, RepositoryPath, rule
+
+_KEPT = ("default", "flux-system")
+
+
+Namespace = Annotated[
+    ObjectName,
+    rule(
+        rf"(?!(kube-.*|{'|'.join(_KEPT)})\Z).*",
+        f"a namespace of the team's own, not {', '.join(_KEPT)} or kube-*",
+    ),
+]
+Quantity = Annotated[
+    StrictStr,
+    rule(r"[0-9]+(\.[0-9]+)?(m|[kMGTPE]i?)?", 'a Kubernetes quantity such as "4", "500m" or "16Gi"'),
+]
+
+
+class ClusterSelector(Manifest):
+    """Which clusters: those named, and those with all these labels in their metadata."""
+
+    names: tuple[ObjectName, ...] = ()
+    match_labels: Labels = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _selects(self) -> Self:
+        if not self.names and not self.match_labels:
+            raise ValueError("selects nothing; write names, matchLabels or both")
+        return self
+
+
+class GitSource(Manifest):
+    """The repository that the team's workloads come from."""
+
+    repository: GitUrl
+    branch: Annotated[StrictStr, Field(min_length=1)] = "main"
+    path: RepositoryPath = "./"
+
+
+class Quota(Manifest):
+    """The most that the tenant may ask of one cluster."""
+
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+
+
+class SystemSpec(Manifest):
+    """A team's tenant."""
+
+    owners: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
+    clusters: ClusterSelector
+    namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1)]
+    source: GitSource
+    quota: Quota = Quota()

@@ -1,0 +1,60 @@
+"""Resolves Systems: which clusters a team's tenant is on. Nothing is planned from them; they hold nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from shared.fleet.desired import Desired, Tenant
+from shared.fleet.layout import SYSTEMS, Files
+from shared.fleet.manifests import System
+from shared.fleet.nodes import Node
+from shared.fleet.problems import Problem, nearest, problem_at
+from shared.fleet.reading import Read, load
+
+
+def read_systems(
+    files: Files, read: Read, clusters: Mapping[str, Desired], *, known: Collection[str]
+) -> tuple[dict[str, Tenant], list[Problem]]:
+    """Return the tenants by name and all problems; ``known`` are the clusters that have a folder."""
+    paths, wrong = files.of(SYSTEMS)
+    problems, tenants = list(wrong.values()), {}
+    taken: dict[tuple[str, str], str] = {}
+    for name, path in paths.items():
+        loaded = load(path, System, read, name=name)
+        problems += loaded.problems
+        if loaded.manifest is None:
+            continue
+        tenant = Tenant(name, loaded.manifest.spec, tuple(_selected(loaded.manifest, clusters)))
+        found = [*_unknown(loaded.node, tenant, known), *_taken(loaded.node, tenant, taken)]
+        problems += found
+        if not found:
+            tenants[name] = tenant
+    return tenants, problems
+
+
+def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
+    selector = system.spec.clusters
+    wanted = selector.match_labels.items()
+    for name, cluster in clusters.items():
+        if name in selector.names or (wanted and wanted <= cluster.labels.items()):
+            yield name
+
+
+def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> Iterator[Problem]:
+    for number, name in enumerate(tenant.spec.clusters.names):
+        if name not in known:
+            near = nearest(name, known)
+            right = f"did you mean {near}?" if near else f"add clusters/{name}/cluster.yaml, or take it away"
+            mark = node.find(("spec", "clusters", "names", number)).mark
+            yield problem_at(mark, f"spec.clusters.names[{number}]", f"there is no cluster {name}; {right}")
+
+
+def _taken(node: Node, tenant: Tenant, taken: dict[tuple[str, str], str]) -> Iterator[Problem]:
+    """Yield a problem for every namespace that another system has on one of the same clusters."""
+    for number, namespace in enumerate(tenant.spec.namespaces):
+        others = {cluster: taken.setdefault((cluster, namespace), tenant.name) for cluster in tenant.clusters}
+        cluster = next((cluster for cluster, other in others.items() if other != tenant.name), None)
+        if cluster is not None:
+            mark = node.find(("spec", "namespaces", number)).mark
+            message = f"{namespace} on {cluster} is of the system {others[cluster]}; choose another namespace"
+            yield problem_at(mark, f"spec.namespaces[{number}]", message)
