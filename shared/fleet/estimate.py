@@ -15,7 +15,10 @@ from typing import Any
 from shared.fleet.plan import Action, Change, Item
 
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
-_NOT_AZURE = ("components", "name", "spec.flux", "spec.deletionProtection")
+_NOT_AZURE = (
+    *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
+    *("spec.flux", "spec.deletionProtection"),
+)
 
 
 @dataclass(frozen=True)

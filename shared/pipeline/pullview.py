@@ -39,6 +39,9 @@ _ORDER = (*_STOPPED, "delete", "update", "adopt", "create", "retry")
 Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
 """Each cluster's stored form as recorded and as the pull request asks for it."""
 
+Sources = Mapping[tuple[str, str], str]
+"""(cluster, path of a change) -> "file:line" that the new value comes from."""
+
 
 @dataclass(frozen=True)
 class PullPlan:
@@ -54,6 +57,7 @@ class PullPlan:
     plan: Plan | None = None
     problems: tuple[Problem, ...] = ()
     documents: Documents = field(default_factory=dict)
+    sources: Sources = field(default_factory=dict)
     note: str = ""
     refusal: str = ""
 
@@ -187,7 +191,7 @@ def _item(view: PullPlan, item: Item) -> Iterator[str]:
     told = item.action is Action.INVALID and view.problems
     yield f"{head}\n\n{prose(item.reason)}" if item.reason and not told else head
     if item.changes:
-        yield _changes(item)
+        yield _changes(item, view.sources)
     if new is not None and old != new:
         yield details("Resolved YAML", fence(_diff(old, new), "diff"))
 
@@ -203,11 +207,18 @@ def _action(item: Item, old: object, new: object) -> str:
     return f"**{item.action.value}**" if item.action.value in _STOPPED else item.action.value
 
 
-def _changes(item: Item) -> str:
+def _changes(item: Item, sources: Sources) -> str:
     rows = [
-        (code(_path(change)), code(change.old), code(change.new), _effect(change)) for change in item.changes
+        (
+            code(_path(change)),
+            code(change.old),
+            code(change.new),
+            _effect(change),
+            code(sources.get((item.cluster, change.path), "")),
+        )
+        for change in item.changes
     ]
-    return table(("field", "old", "new", "effect"), rows)
+    return table(("field", "old", "new", "effect", "from"), rows)
 
 
 def _path(change: Change) -> str:

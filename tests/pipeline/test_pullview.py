@@ -45,6 +45,7 @@ MIXED = view(
     Item("red", Action.INVALID, 1, reason=str(MISTAKE)),
     Item("white", Action.HELD, 1, reason="deletionProtection is on"),
     problems=(MISTAKE,),
+    sources={("blue", "spec.nodePools[system].count"): "classes/small.yaml:9"},
     documents={
         "amber": (None, document("amber")),
         "blue": (document("blue"), document("blue", 3)),
@@ -77,9 +78,9 @@ deletionProtection is on
 
 #### `blue`: update (1 PUT to Azure)
 
-| field | old | new | effect |
-|---|---|---|---|
-| `nodePools[system].count` | `1` | `3` | in place |
+| field | old | new | effect | from |
+|---|---|---|---|---|
+| `nodePools[system].count` | `1` | `3` | in place | `classes/small.yaml:9` |
 
 <details><summary>Resolved YAML</summary>
 

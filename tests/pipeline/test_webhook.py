@@ -12,7 +12,15 @@ import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.pipeline.intake import accept
-from shared.pipeline.webhook import MAX_BODY_BYTES, Ignored, Pushed, Refused, read_delivery
+from shared.pipeline.webhook import (
+    MAX_BODY_BYTES,
+    Delivery,
+    Ignored,
+    PullChanged,
+    Pushed,
+    Refused,
+    read_delivery,
+)
 from shared.ports import Message
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases
@@ -29,9 +37,17 @@ def sign(body: bytes, key: str = "new") -> str:
     return "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
 
 
-def read(
-    body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: str
-) -> Refused | Ignored | Pushed:
+def pull(action: str | None = "opened", base: str = "main", **changes: Any) -> bytes:
+    body = {
+        "action": action,
+        "number": 7,
+        "pull_request": {"head": {"sha": COMMIT}, "base": {"ref": base}},
+        "repository": {"full_name": "example/fleet"},
+    }
+    return json.dumps(body | changes).encode()
+
+
+def read(body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: str) -> Delivery:
     given = {
         "X-Hub-Signature-256": sign(body),
         "X-GitHub-Event": "push",
@@ -110,6 +126,62 @@ def test_a_delivery_without_an_id_is_a_bad_request() -> None:
 )
 def test_what_asks_for_nothing_is_ignored_with_the_reason(body: bytes, event: str, reason: str) -> None:
     assert read(body, X_GitHub_Event=event) == Ignored(reason)
+
+
+@pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
+def test_a_pull_request_into_the_tracked_branch_is_taken_when_it_has_something_new(action: str) -> None:
+    assert read(pull(action), X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, action)
+
+
+def test_an_edited_pull_request_is_taken_only_when_its_base_changed() -> None:
+    rebased = pull("edited", changes={"base": {"ref": {"from": "next"}}})
+    assert read(rebased, X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, "edited")
+    renamed = pull("edited", changes={"title": {"from": "Old"}})
+    assert read(renamed, X_GitHub_Event="pull_request") == Ignored(
+        "a pull request that was edited asks for no plan"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (pull("closed"), "a pull request that was closed asks for no plan"),
+        (pull("labeled"), "a pull request that was labeled asks for no plan"),
+        (pull(base="next"), "the pull request goes into next, not main"),
+        (
+            pull(repository={"full_name": "other/fleet"}),
+            "the repository other/fleet is not example/fleet",
+        ),
+    ],
+)
+def test_a_pull_request_that_asks_for_nothing_is_ignored_with_the_reason(body: bytes, reason: str) -> None:
+    assert read(body, X_GitHub_Event="pull_request") == Ignored(reason)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pull(number="7"),
+        pull(number=True),
+        pull(number=0),
+        pull(action=None),
+        pull(pull_request=[]),
+        pull(pull_request={"head": None, "base": {"ref": "main"}}),
+        pull(repository=None),
+    ],
+)
+def test_a_signed_body_that_is_not_a_pull_request_is_a_bad_request(body: bytes) -> None:
+    answer = read(body, X_GitHub_Event="pull_request")
+    assert isinstance(answer, Refused)
+    assert answer.status == 400
+
+
+def test_a_pull_request_is_queued_for_the_planner() -> None:
+    cloud = MemoryCloud()
+    receipt = accept(PullChanged("d1", 7, COMMIT, "opened"), cloud.ports)
+    assert (receipt.status, receipt.body["commit"]) == (202, COMMIT)
+    assert cloud.broker.counts("plans").active == 1
+    assert accept(PullChanged("d1", 7, COMMIT, "opened"), cloud.ports).status == 200
 
 
 def test_the_same_delivery_five_times_is_one_plan_request() -> None:
