@@ -227,3 +227,83 @@ def test_a_large_binary_push_is_read_back_and_a_single_commit_can_be_fetched(loc
     assert adapter.blob(entry.sha) == noise
     adapter.close()
     local.git("fetch", "--quiet", "--depth=1", "origin", commit)
+
+
+def events_of(local: Local, name: str) -> list[dict[str, Any]]:
+    deliveries = (d for d in local.deliveries() if d["event"] == name)
+    return [delivery["request"]["payload"] for delivery in deliveries]
+
+
+def branch(local: Local, name: str, path: str) -> str:
+    local.git("switch", "--quiet", "--create", name)
+    commit = local.commit(path, b"1")
+    local.git("push", "--quiet", "origin", name)
+    return commit
+
+
+def test_a_pull_request_tells_of_its_commits_and_ends_when_they_are_merged(local: Local) -> None:
+    base = local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main")
+    head = branch(local, "next", "b.yaml")
+    answer = httpx.post(f"{local.server.url}/_local/pulls", json={"head": "next", "title": "Next"})
+    assert (answer.status_code, answer.json()["number"]) == (201, 1)
+    (opened,) = events_of(local, "pull_request")
+    assert (opened["action"], opened["number"]) == ("opened", 1)
+    assert (opened["pull_request"]["head"]["sha"], opened["pull_request"]["base"]["sha"]) == (head, base)
+    assert opened["pull_request"]["head"]["repo"]["full_name"] == opened["repository"]["full_name"]
+    newer = local.commit("b.yaml", b"2")
+    local.git("push", "--quiet", "origin", "next")
+    told = events_of(local, "pull_request")[-1]
+    assert (told["action"], told["before"], told["after"]) == ("synchronize", head, newer)
+    local.git("fetch", "--quiet", "origin", "refs/pull/1/head")
+    assert local.git("rev-parse", "FETCH_HEAD") == newer
+    local.git("switch", "--quiet", "main")
+    local.git("merge", "--quiet", "--no-ff", "next", "--message", "Merge")
+    local.git("push", "--quiet", "origin", "main")
+    closed = events_of(local, "pull_request")[-1]
+    assert (closed["action"], closed["pull_request"]["merged"]) == ("closed", True)
+
+
+def test_a_pull_request_is_edited_closed_and_opened_again_over_rest(local: Local) -> None:
+    local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main", "main:refs/heads/release")
+    branch(local, "next", "b.yaml")
+    headers = {"Authorization": "Bearer local"}
+    root = f"{local.server.url}/repos/acme/fleet/pulls"
+    wanted = {"head": "next", "base": "main", "title": "Next"}
+    assert httpx.post(root, json=wanted, headers=headers).status_code == 201
+    twice = httpx.post(root, json=wanted, headers=headers)
+    assert (twice.status_code, "already exists" in twice.text) == (422, True)
+    for change in ({"base": "release"}, {"state": "closed"}, {"state": "open"}, {"state": "open"}):
+        httpx.patch(f"{root}/1", json=change, headers=headers).raise_for_status()
+    told = events_of(local, "pull_request")
+    assert [event["action"] for event in told] == ["opened", "edited", "closed", "reopened"]
+    assert told[1]["changes"]["base"]["ref"] == {"from": "main"}
+    assert httpx.get(f"{root}?base=main", headers=headers).json() == []
+    local.git("push", "--quiet", "origin", ":next")
+    assert events_of(local, "pull_request")[-1]["action"] == "closed"
+
+
+def test_a_pull_request_from_a_fork_has_another_repository_at_its_head(local: Local) -> None:
+    local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main")
+    branch(local, "theirs", "b.yaml")
+    wanted = {"repository": "acme/fleet", "head": "theirs", "title": "Ours", "fork": True}
+    httpx.post(f"{local.server.url}/_local/pulls", json=wanted).raise_for_status()
+    (opened,) = events_of(local, "pull_request")
+    source = opened["pull_request"]["head"]["repo"]
+    assert (source["full_name"], source["fork"]) == ("contributor/fleet", True)
+    missing = {"repository": "acme/none", "head": "theirs", "title": "Ours"}
+    assert httpx.post(f"{local.server.url}/_local/pulls", json=missing).status_code == 404
+    assert httpx.post(f"{local.server.url}/_local/pulls", json={"head": "x", "title": "x"}).status_code == 422
+
+
+def test_check_runs_are_for_apps_alone(local: Local) -> None:
+    commit = local.commit("a.yaml", b"1")
+    local.git("push", "--quiet", "origin", "main")
+    answer = httpx.post(
+        f"{local.server.url}/repos/acme/fleet/check-runs",
+        json={"name": "plan", "head_sha": commit},
+        headers={"Authorization": "Bearer local"},
+    )
+    assert (answer.status_code, answer.json()["message"]) == (403, "You must authenticate via a GitHub App.")
