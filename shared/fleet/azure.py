@@ -13,8 +13,9 @@ from typing import Any
 
 from shared.fleet.desired import Desired
 from shared.fleet.effects import Effect, effect_of, owned_by_azure
-from shared.fleet.manifests import NodePool
-from shared.fleet.overlay import Leaf, overlay
+from shared.fleet.manifests.cluster import ClusterProperties
+from shared.fleet.manifests.pools import NodePool, PoolProperties
+from shared.fleet.overlay import Leaf, laid_over, overlay
 from shared.fleet.versions import must_rise, runs_newer
 
 Json = Mapping[str, Any]
@@ -142,7 +143,7 @@ def newer_than_asked(desired: Desired, existing: Json) -> tuple[str, ...]:
     """Return a sentence for the control plane and each pool that runs newer than the manifest asks for."""
     wanted, properties = desired.spec.kubernetes_version, existing["properties"]
     running = {"the control plane": (wanted, _running(properties, "kubernetesVersion"))}
-    asked = {pool.name: desired.spec.kubernetes_version for pool in desired.spec.node_pools}
+    asked = {pool.name: _version(pool, desired) for pool in desired.spec.node_pools}
     for profile in properties.get("agentPoolProfiles") or ():
         if profile["name"] in asked:
             version = (asked[profile["name"]], _running(profile, "orchestratorVersion"))
@@ -166,18 +167,20 @@ def _unfinished(properties: Json) -> bool:
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
     """Return the body of a creation: what the manifest says, and the choices that only a creation makes."""
     spec = desired.spec
-    properties = _properties(desired)
-    properties.setdefault("dnsPrefix", desired.name[:54].rstrip("-"))
-    properties.setdefault("enableRBAC", True)
+    properties = {
+        "dnsPrefix": desired.name[:54].rstrip("-"),
+        "enableRBAC": True,
+        **_properties(desired),
+        "agentPoolProfiles": [{"name": pool.name, **_new_pool(pool, owner)} for pool in spec.node_pools],
+    }
+    for profile in properties["agentPoolProfiles"]:
+        profile.pop("orchestratorVersion", None)  # with the cluster, all pools begin at its version
     properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
-    properties["agentPoolProfiles"] = [
-        {"name": pool.name, **_new_pool(pool, owner)} for pool in spec.node_pools
-    ]
     return {
         "location": spec.location,
-        "sku": {"name": "Base", "tier": spec.sku.tier},
+        "sku": {"name": "Base", "tier": spec.sku.tier or "Standard"},
         "tags": {**spec.tags, **owner.tags},
-        "identity": _identity(desired),
+        "identity": _identity(desired) or {"type": "SystemAssigned"},
         "properties": properties,
     }
 
@@ -187,33 +190,32 @@ def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
     spec, properties = desired.spec, _properties(desired)
     if not must_rise(spec.kubernetes_version, _running(existing["properties"], "kubernetesVersion")):
         del properties["kubernetesVersion"]
-    return {
-        "sku": {"tier": spec.sku.tier},
-        "tags": {**spec.tags, **owner.tags},
-        "identity": _identity(desired),
-        "properties": properties,
-    }
+    wanted = {"tags": {**spec.tags, **owner.tags}, "properties": properties}
+    if spec.sku.tier:
+        wanted["sku"] = {"tier": spec.sku.tier}
+    if spec.identity:
+        wanted["identity"] = _identity(desired)
+    return wanted
 
 
 def _properties(desired: Desired) -> dict[str, Any]:
     spec = desired.spec
-    network = spec.network_profile.model_dump(by_alias=True, mode="json", exclude_none=True)
-    properties = {"kubernetesVersion": spec.kubernetes_version, "networkProfile": network}
-    if spec.dns_prefix:
-        properties["dnsPrefix"] = spec.dns_prefix
-    return properties
+    typed = spec.model_dump(by_alias=True, mode="json", exclude_none=True, include=_CLUSTER_FIELDS)
+    return laid_over(typed, spec.azure.properties if spec.azure else {})
 
 
 def _identity(desired: Desired) -> dict[str, Any]:
     identity = desired.spec.identity
-    wanted: dict[str, Any] = {"type": identity.type}
-    if identity.user_assigned_identity:
-        wanted["userAssignedIdentities"] = {identity.user_assigned_identity: {}}
-    return wanted
+    if identity is None:
+        return {}
+    users = [identity.user_assigned_identity] if identity.user_assigned_identity else []
+    return {"type": identity.type} | (
+        {"userAssignedIdentities": {user: {} for user in users}} if users else {}
+    )
 
 
 def _new_pool(pool: NodePool, owner: Owner) -> dict[str, Any]:
-    """Return a pool to create; without a version it takes the control plane's."""
+    """Return a pool to create; without a version of its own it takes the control plane's."""
     properties = {"type": "VirtualMachineScaleSets", **_pool_properties(pool, owner)}
     if pool.autoscaling:
         properties["count"] = pool.min_count
@@ -223,16 +225,27 @@ def _new_pool(pool: NodePool, owner: Owner) -> dict[str, Any]:
 def _pool(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
     """Return what an existing pool should have; labels and taints that git does not say are taken away."""
     properties = {"nodeLabels": {}, "nodeTaints": [], **_pool_properties(pool, owner)}
-    wanted = desired.spec.kubernetes_version
+    wanted = _version(pool, desired)
     if must_rise(wanted, _running(existing, "orchestratorVersion")):
         properties["orchestratorVersion"] = wanted
+    else:
+        properties.pop("orchestratorVersion", None)
     return properties
 
 
+def _version(pool: NodePool, desired: Desired) -> str:
+    return pool.orchestrator_version or desired.spec.kubernetes_version
+
+
 def _pool_properties(pool: NodePool, owner: Owner) -> dict[str, Any]:
-    properties = pool.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"name"})
-    said = {key: value for key, value in properties.items() if value not in ({}, [])}
-    return {**said, "enableAutoScaling": pool.autoscaling, "tags": owner.tags}
+    typed = pool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_POOL_FIELDS)
+    said = {key: value for key, value in typed.items() if value not in ({}, [])}
+    marked = {**said, "enableAutoScaling": pool.autoscaling, "tags": {**pool.tags, **owner.tags}}
+    return laid_over(marked, pool.azure.properties if pool.azure else {})
+
+
+_CLUSTER_FIELDS = set(ClusterProperties.model_fields)
+_POOL_FIELDS = set(PoolProperties.model_fields)
 
 
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,18 @@ def overlay(existing: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dic
     return merged, found
 
 
+def laid_over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with ``over`` merged in, deep; lists and scalars of ``over`` replace."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            merged[key] = laid_over(below, value)
+        else:
+            merged[key] = value
+    return merged
+
+
 def matches(path: Path, patterns: Iterable[str]) -> bool:
     """Tell whether a path is named by one of the patterns."""
     return any(_match(path, pattern.split(".")) for pattern in patterns)

@@ -4,41 +4,55 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import Field, JsonValue, StrictBool, StrictStr, model_validator
 
+from shared.fleet.effects import owned_by_azure
+from shared.fleet.manifests.access import AadProfile, ApiServerAccessProfile, OidcIssuerProfile
+from shared.fleet.manifests.addons import (
+    AddonProfiles,
+    AiToolchain,
+    IngressProfile,
+    ServiceMeshProfile,
+    WorkloadAutoScalerProfile,
+)
+from shared.fleet.manifests.arm import DiskEncryptionId, Flag, Section
+from shared.fleet.manifests.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.base import (
     GitUrl,
-    IdentityId,
     Location,
     Manifest,
     RepositoryPath,
     ResourceGroupName,
-    Tags,
     Uuid,
     Version,
     rule,
 )
+from shared.fleet.manifests.identity import Identity, IdentityProfile
+from shared.fleet.manifests.maintenance import MaintenanceConfiguration
+from shared.fleet.manifests.monitoring import AzureMonitorProfile, MetricsProfile
 from shared.fleet.manifests.network import NetworkProfile
+from shared.fleet.manifests.nodes import (
+    AutoUpgradeProfile,
+    BootstrapProfile,
+    HttpProxyConfig,
+    LinuxProfile,
+    NodeProvisioningProfile,
+    NodeResourceGroupProfile,
+    UpgradeSettings,
+    WindowsProfile,
+)
 from shared.fleet.manifests.pools import NodePool
+from shared.fleet.manifests.security import SecurityProfile
+from shared.fleet.manifests.storage import StorageProfile
+from shared.fleet.manifests.tags import Tags
+from shared.fleet.manifests.untyped import only_untyped
+from shared.fleet.versions import numbers
 
 
-class Sku(Manifest):
-    """The price tier of the control plane."""
+class Sku(Section):
+    """The price tier of the control plane; Standard for a new cluster that does not say."""
 
-    tier: Literal["Free", "Standard", "Premium"] = "Standard"
-
-
-class Identity(Manifest):
-    """The identity that the cluster acts as."""
-
-    type: Literal["SystemAssigned", "UserAssigned"] = "SystemAssigned"
-    user_assigned_identity: IdentityId | None = None
-
-    @model_validator(mode="after")
-    def _named_when_user_assigned(self) -> Self:
-        if (self.type == "UserAssigned") != (self.user_assigned_identity is not None):
-            raise ValueError("userAssignedIdentity goes with type: UserAssigned, and only with it")
-        return self
+    tier: Literal["Free", "Standard", "Premium"] | None = None
 
 
 class FluxSource(Manifest):
@@ -50,14 +64,10 @@ class FluxSource(Manifest):
     components: RepositoryPath = "flux/gotk-components.yaml"
 
 
-class ClusterSpec(Manifest):
-    """One AKS cluster and what runs on it."""
+class ClusterProperties(Section):
+    """What goes to ARM as ``properties``, as it is."""
 
-    subscription_id: Uuid
-    resource_group: ResourceGroupName
-    location: Location
     kubernetes_version: Version
-    sku: Sku = Sku()
     dns_prefix: (
         Annotated[
             StrictStr,
@@ -65,10 +75,57 @@ class ClusterSpec(Manifest):
         ]
         | None
     ) = None
-    identity: Identity = Identity()
+    support_plan: Literal["KubernetesOfficial", "AKSLongTermSupport"] | None = None
+    auto_upgrade_profile: AutoUpgradeProfile | None = None
+    upgrade_settings: UpgradeSettings | None = None
     network_profile: NetworkProfile = NetworkProfile()
+    api_server_access_profile: ApiServerAccessProfile | None = None
+    public_network_access: Literal["Enabled", "Disabled"] | None = None
+    aad_profile: AadProfile | None = None
+    disable_local_accounts: Flag = None
+    oidc_issuer_profile: OidcIssuerProfile | None = None
+    identity_profile: IdentityProfile | None = None
+    security_profile: SecurityProfile | None = None
+    disk_encryption_set_id: DiskEncryptionId | None = None
+    addon_profiles: AddonProfiles | None = None
+    ingress_profile: IngressProfile | None = None
+    service_mesh_profile: ServiceMeshProfile | None = None
+    auto_scaler_profile: AutoScalerProfile | None = None
+    workload_auto_scaler_profile: WorkloadAutoScalerProfile | None = None
+    storage_profile: StorageProfile | None = None
+    azure_monitor_profile: AzureMonitorProfile | None = None
+    metrics_profile: MetricsProfile | None = None
+    linux_profile: LinuxProfile | None = None
+    windows_profile: WindowsProfile | None = None
+    http_proxy_config: HttpProxyConfig | None = None
+    node_resource_group: ResourceGroupName | None = None
+    node_resource_group_profile: NodeResourceGroupProfile | None = None
+    node_provisioning_profile: NodeProvisioningProfile | None = None
+    bootstrap_profile: BootstrapProfile | None = None
+    ai_toolchain_operator_profile: AiToolchain | None = None
+
+
+class ClusterAzure(Manifest):
+    """What ARM knows and the manifest has no place for yet."""
+
+    properties: Annotated[
+        dict[StrictStr, JsonValue],
+        only_untyped((ClusterProperties,), owned_by_azure(), {"agentPoolProfiles": "nodePools"}),
+    ]
+
+
+class ClusterSpec(ClusterProperties):
+    """One AKS cluster and what runs on it."""
+
+    subscription_id: Uuid
+    resource_group: ResourceGroupName
+    location: Location
+    sku: Sku = Sku()
+    identity: Identity | None = None
     node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=100)]
+    maintenance_windows: tuple[MaintenanceConfiguration, ...] = ()
     tags: Tags = Field(default_factory=dict)
+    azure: ClusterAzure | None = None
     flux: FluxSource
     deletion_protection: StrictBool = False
 
@@ -80,4 +137,51 @@ class ClusterSpec(Manifest):
             raise ValueError(f"nodePools has two pools named {twice[0]}; names must differ")
         if not any(pool.mode == "System" for pool in self.node_pools):
             raise ValueError("nodePools needs at least one pool with mode: System")
+        return self
+
+    @model_validator(mode="after")
+    def _pools_follow_the_control_plane(self) -> Self:
+        control_plane = numbers(self.kubernetes_version)
+        for pool in self.node_pools:
+            version = numbers(pool.orchestrator_version or self.kubernetes_version)
+            shared = min(len(version), len(control_plane))
+            if version[:shared] > control_plane[:shared]:
+                raise ValueError(
+                    f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is newer than "
+                    f"kubernetesVersion {self.kubernetes_version}; the control plane goes first"
+                )
+            if control_plane[1] - version[1] > 3:
+                raise ValueError(
+                    f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is more than "
+                    f"three minors behind kubernetesVersion {self.kubernetes_version}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _windows_have_their_own_names(self) -> Self:
+        names = [window.name for window in self.maintenance_windows]
+        if len(set(names)) < len(names):
+            raise ValueError("maintenanceWindows has two entries of the same name; names must differ")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Self:
+        if self.support_plan == "AKSLongTermSupport" and self.sku.tier != "Premium":
+            raise ValueError("supportPlan: AKSLongTermSupport needs sku.tier: Premium")
+        if self.disable_local_accounts and self.aad_profile is None:
+            raise ValueError("disableLocalAccounts: true needs aadProfile, or nobody can sign in")
+        if (
+            self.aad_profile
+            and self.aad_profile.admin_group_object_ids == ()
+            and not self.aad_profile.enable_azure_rbac
+        ):
+            raise ValueError("aadProfile needs adminGroupObjectIDs or enableAzureRBAC, or nobody is admitted")
+        identity = self.security_profile and self.security_profile.workload_identity
+        issuer = self.oidc_issuer_profile and self.oidc_issuer_profile.enabled
+        if identity and identity.enabled and not issuer:
+            raise ValueError("securityProfile.workloadIdentity needs oidcIssuerProfile.enabled: true")
+        if self.identity_profile and (self.identity is None or self.identity.type != "UserAssigned"):
+            raise ValueError("identityProfile needs identity.type: UserAssigned")
+        if self.metrics_profile and self.metrics_profile.cost_analysis.enabled and self.sku.tier == "Free":
+            raise ValueError("metricsProfile.costAnalysis needs sku.tier: Standard or Premium")
         return self

@@ -3,37 +3,178 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StrictInt, model_validator
 
-from shared.fleet.manifests.base import Address, Cidr, Manifest
+from shared.fleet.manifests.arm import AddressId, Flag, PrefixId, Section, Switch, between
+from shared.fleet.manifests.base import Address, Cidr
 
 
-class NetworkProfile(Manifest):
-    """How pods and services are networked; all but outboundType is fixed once the cluster exists."""
+class ManagedIps(Section):
+    """How many public addresses Azure makes and owns."""
 
-    network_plugin: Literal["azure", "kubenet", "none"] = "azure"
+    count: Annotated[StrictInt, between(1, 100)] | None = None
+    count_ipv6: Annotated[StrictInt, between(0, 100)] | None = None
+
+
+class AddressRef(Section):
+    """A public address of yours."""
+
+    id: AddressId
+
+
+class PrefixRef(Section):
+    """A public address prefix of yours."""
+
+    id: PrefixId
+
+
+class LoadBalancerIps(Section):
+    """Public addresses of yours for the load balancer."""
+
+    public_ips: Annotated[tuple[AddressRef, ...], Field(min_length=1)]
+
+
+class LoadBalancerPrefixes(Section):
+    """Public address prefixes of yours for the load balancer."""
+
+    public_ip_prefixes: Annotated[tuple[PrefixRef, ...], Field(min_length=1)]
+
+
+class LoadBalancerProfile(Section):
+    """The load balancer through which pods reach the internet."""
+
+    managed_outbound_ips: ManagedIps | None = None
+    outbound_ips: LoadBalancerIps | None = None
+    outbound_ip_prefixes: LoadBalancerPrefixes | None = None
+    allocated_outbound_ports: Annotated[StrictInt, Field(ge=0, le=64_000, multiple_of=8)] | None = None
+    idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
+    enable_multiple_standard_load_balancers: Flag = None
+    backend_pool_type: Literal["NodeIPConfiguration", "NodeIP"] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind_of_address(self) -> Self:
+        if (
+            sum(
+                x is not None
+                for x in (self.managed_outbound_ips, self.outbound_ips, self.outbound_ip_prefixes)
+            )
+            > 1
+        ):
+            raise ValueError("takes one of managedOutboundIPs, outboundIPs and outboundIPPrefixes; keep one")
+        return self
+
+
+class NatIps(Section):
+    """Public addresses of yours for the NAT gateway."""
+
+    public_ips: Annotated[tuple[AddressId, ...], Field(min_length=1)]
+
+
+class NatPrefixes(Section):
+    """Public address prefixes of yours for the NAT gateway."""
+
+    public_ip_prefixes: Annotated[tuple[PrefixId, ...], Field(min_length=1)]
+
+
+class NatGatewayProfile(Section):
+    """The NAT gateway that Azure makes and owns."""
+
+    sku: Literal["Standard", "StandardV2"] | None = None
+    managed_outbound_ip_profile: ManagedIps | None = None
+    outbound_ips: NatIps | None = None
+    outbound_ip_prefixes: NatPrefixes | None = None
+    idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
+
+
+class TransitEncryption(Section):
+    """Encryption of traffic between pods."""
+
+    type: Literal["WireGuard", "None"]
+
+
+class AdvancedSecurity(Section):
+    """Network policies by name and by request, and encryption."""
+
+    enabled: Flag = None
+    advanced_network_policies: Literal["L7", "FQDN", "None"] | None = None
+    transit_encryption: TransitEncryption | None = None
+
+
+class Acceleration(Section):
+    """How packets are moved."""
+
+    acceleration_mode: Literal["BpfVeth", "None"]
+
+
+class AdvancedNetworking(Section):
+    """Advanced Container Networking Services."""
+
+    enabled: Flag = None
+    observability: Switch | None = None
+    security: AdvancedSecurity | None = None
+    performance: Acceleration | None = None
+
+
+class NetworkProfile(Section):
+    """How pods and services are networked; most of it is fixed once the cluster exists."""
+
+    network_plugin: Literal["azure", "kubenet", "none"] | None = None
     network_plugin_mode: Literal["overlay"] | None = None
     network_policy: Literal["azure", "calico", "cilium", "none"] | None = None
     network_dataplane: Literal["azure", "cilium"] | None = None
+    network_mode: Literal["transparent", "bridge"] | None = None
     pod_cidr: Cidr | None = None
     service_cidr: Cidr | None = None
-    dns_service_ip: Address | None = Field(default=None, alias="dnsServiceIP")
+    dns_service_ip: Address | None = None
+    pod_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=2)] | None = None
+    service_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=2)] | None = None
+    ip_families: Annotated[tuple[Literal["IPv4", "IPv6"], ...], Field(min_length=1, max_length=2)] | None = (
+        None
+    )
     outbound_type: (
         Literal["loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting", "none"]
         | None
     ) = None
     load_balancer_sku: Literal["standard", "basic"] | None = None
+    load_balancer_profile: LoadBalancerProfile | None = None
+    nat_gateway_profile: NatGatewayProfile | None = None
+    static_egress_gateway_profile: Switch | None = None
+    advanced_networking: AdvancedNetworking | None = None
 
     @model_validator(mode="after")
     def _address_in_service_network(self) -> Self:
-        if self.dns_service_ip and not self.service_cidr:
+        services = self.service_cidrs or ((self.service_cidr,) if self.service_cidr else ())
+        if self.dns_service_ip and not services:
             raise ValueError("dnsServiceIP needs serviceCidr, which it lies in")
-        if self.dns_service_ip and self.service_cidr:
-            network = ipaddress.ip_network(self.service_cidr)
-            if ipaddress.ip_address(self.dns_service_ip) not in network:
+        address = ipaddress.ip_address(self.dns_service_ip) if self.dns_service_ip else None
+        if address and not any(address in ipaddress.ip_network(cidr) for cidr in services):
+            raise ValueError(
+                f"dnsServiceIP {self.dns_service_ip} must lie in serviceCidr {', '.join(services)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_spelling_of_each_network(self) -> Self:
+        for one, many, name in (
+            (self.pod_cidr, self.pod_cidrs, "podCidr"),
+            (self.service_cidr, self.service_cidrs, "serviceCidr"),
+        ):
+            if one and many and many[0] != one:
                 raise ValueError(
-                    f"dnsServiceIP {self.dns_service_ip} must lie in serviceCidr {self.service_cidr}"
+                    f"{name} {one} must be the first of {name}s {', '.join(many)}; or keep one of the two"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Self:
+        if self.network_plugin_mode == "overlay" and self.network_plugin not in (None, "azure"):
+            raise ValueError(
+                f"networkPluginMode: overlay goes with networkPlugin: azure, not {self.network_plugin}"
+            )
+        if self.network_policy == "cilium" and self.network_dataplane not in (None, "cilium"):
+            raise ValueError("networkPolicy: cilium needs networkDataplane: cilium")
+        if self.nat_gateway_profile and self.outbound_type not in (None, "managedNATGateway"):
+            raise ValueError("natGatewayProfile goes with outboundType: managedNATGateway")
         return self

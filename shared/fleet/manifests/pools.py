@@ -2,30 +2,150 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictInt, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.base import Labels, Manifest, PoolName, SubnetId, Taint, VmSize
+from shared.fleet.effects import owned_by_azure
+from shared.fleet.manifests.arm import Flag, PrefixId, Section, between, resource
+from shared.fleet.manifests.base import Manifest, PoolName, SubnetId, Version, VmSize, rule
+from shared.fleet.manifests.poolparts import (
+    ArtifactStreaming,
+    CreationData,
+    GatewayProfile,
+    GpuProfile,
+    KubeletConfig,
+    LinuxOsConfig,
+    LocalDnsProfile,
+    PoolNetworkProfile,
+    PoolSecurityProfile,
+    PoolUpgradeSettings,
+    PoolWindowsProfile,
+)
+from shared.fleet.manifests.tags import Tags
+from shared.fleet.manifests.untyped import only_untyped
+
+NodeTaint = Annotated[
+    StrictStr,
+    rule(
+        r"[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?=([A-Za-z0-9][A-Za-z0-9._-]*)?"
+        r":(NoSchedule|PreferNoSchedule|NoExecute)",
+        "key=value:NoSchedule, key=value:PreferNoSchedule or key=value:NoExecute",
+    ),
+]
+OsSku = Literal[
+    "Ubuntu",
+    "Ubuntu2204",
+    "Ubuntu2404",
+    "AzureLinux",
+    "AzureLinux3",
+    "AzureContainerLinux",
+    "Windows2019",
+    "Windows2022",
+    "Windows2025",
+]
+_LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?")
 
 
-class NodePool(Manifest):
-    """A node pool; a fixed ``count``, or ``minCount`` and ``maxCount`` for the cluster autoscaler."""
+def _labels(value: dict[str, str]) -> dict[str, str]:
+    for key, text in value.items():
+        if not _LABEL_KEY.fullmatch(key):
+            raise ValueError(
+                f"{key[:60]} is no label: 1 to 63 letters, digits, -, _ and ., perhaps after a domain and /"
+            )
+        if key.startswith("kubernetes.azure.com/"):
+            raise ValueError(f"{key[:60]} is reserved by AKS; use another domain")
+        if not _LABEL_VALUE.fullmatch(text):
+            raise ValueError(f"{key}: {text[:60]} is no label value: at most 63 letters, digits, -, _ and .")
+    return value
+
+
+class PoolProperties(Section):
+    """What ARM knows of a node pool; a fixed ``count``, or a range for the cluster autoscaler."""
+
+    mode: Literal["System", "User", "Gateway"] = "User"
+    vm_size: VmSize
+    orchestrator_version: Version | None = None
+    count: Annotated[StrictInt, between(0, 1000)] | None = None
+    min_count: Annotated[StrictInt, between(0, 1000)] | None = None
+    max_count: Annotated[StrictInt, between(1, 1000)] | None = None
+    scale_down_mode: Literal["Delete", "Deallocate"] | None = None
+    availability_zones: tuple[Literal["1", "2", "3"], ...] = ()
+    os_type: Literal["Linux", "Windows"] | None = None
+    os_sku: OsSku | None = None
+    os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
+    os_disk_type: Literal["Managed", "Ephemeral"] | None = None
+    kubelet_disk_type: Literal["OS", "Temporary"] | None = None
+    max_pods: Annotated[StrictInt, between(10, 250)] | None = None
+    vnet_subnet_id: SubnetId | None = None
+    pod_subnet_id: SubnetId | None = None
+    pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
+    node_labels: Annotated[dict[StrictStr, StrictStr], AfterValidator(_labels)] = Field(default_factory=dict)
+    node_taints: tuple[NodeTaint, ...] = ()
+    tags: Tags = Field(default_factory=dict)
+    scale_set_priority: Literal["Regular", "Spot"] | None = None
+    scale_set_eviction_policy: Literal["Delete", "Deallocate"] | None = None
+    spot_max_price: StrictFloat | StrictInt | None = None
+    upgrade_settings: PoolUpgradeSettings | None = None
+    kubelet_config: KubeletConfig | None = None
+    linux_os_config: LinuxOsConfig | None = None
+    enable_encryption_at_host: Flag = None
+    enable_fips: Flag = None
+    enable_ultra_ssd: Flag = None
+    enable_node_public_ip: Flag = None
+    node_public_ip_prefix_id: PrefixId | None = None
+    proximity_placement_group_id: (
+        Annotated[
+            StrictStr,
+            resource("Microsoft.Compute", "proximityPlacementGroups", "a proximity placement group"),
+        ]
+        | None
+    ) = None
+    host_group_id: (
+        Annotated[StrictStr, resource("Microsoft.Compute", "hostGroups", "a dedicated host group")] | None
+    ) = None
+    capacity_reservation_group_id: (
+        Annotated[
+            StrictStr,
+            resource("Microsoft.Compute", "capacityReservationGroups", "a capacity reservation group"),
+        ]
+        | None
+    ) = None
+    gpu_instance_profile: Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None = None
+    gpu_profile: GpuProfile | None = None
+    workload_runtime: Literal["OCIContainer", "WasmWasi", "KataVmIsolation"] | None = None
+    message_of_the_day: (
+        Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "text encoded in base64")] | None
+    ) = None
+    creation_data: CreationData | None = None
+    network_profile: PoolNetworkProfile | None = None
+    security_profile: PoolSecurityProfile | None = None
+    windows_profile: PoolWindowsProfile | None = None
+    gateway_profile: GatewayProfile | None = None
+    artifact_streaming_profile: ArtifactStreaming | None = None
+    local_dns_profile: LocalDnsProfile | None = None
+
+
+class PoolAzure(Manifest):
+    """What ARM knows and the manifest has no place for yet."""
+
+    properties: Annotated[
+        dict[StrictStr, JsonValue],
+        only_untyped(
+            (PoolProperties,),
+            owned_by_azure("nodePools[]."),
+            {"enableAutoScaling": "minCount and maxCount", "name": "name"},
+        ),
+    ]
+
+
+class NodePool(PoolProperties):
+    """A node pool."""
 
     name: PoolName
-    mode: Literal["System", "User"] = "User"
-    vm_size: VmSize
-    count: Annotated[StrictInt, Field(ge=0, le=1000)] | None = None
-    min_count: Annotated[StrictInt, Field(ge=0, le=1000)] | None = None
-    max_count: Annotated[StrictInt, Field(ge=1, le=1000)] | None = None
-    availability_zones: tuple[Literal["1", "2", "3"], ...] = ()
-    node_labels: Labels = Field(default_factory=dict)
-    node_taints: tuple[Taint, ...] = ()
-    vnet_subnet_id: SubnetId | None = Field(default=None, alias="vnetSubnetID")
-    os_disk_size_gb: Annotated[StrictInt, Field(ge=30, le=2048)] | None = Field(
-        default=None, alias="osDiskSizeGB"
-    )
-    max_pods: Annotated[StrictInt, Field(ge=10, le=250)] | None = None
+    azure: PoolAzure | None = None
 
     @property
     def autoscaling(self) -> bool:
@@ -46,4 +166,50 @@ class NodePool(Manifest):
             raise ValueError(f"minCount {self.min_count} is more than maxCount {self.max_count}")
         if self.mode == "System" and (self.count == 0 or self.min_count == 0):
             raise ValueError("a System pool needs at least one node")
+        return self
+
+    @model_validator(mode="after")
+    def _mode_fits(self) -> Self:
+        windows = self.os_type == "Windows"
+        if self.mode != "User" and windows:
+            raise ValueError(f"a {self.mode} pool runs Linux; osType: Windows goes with mode: User")
+        if self.mode != "User" and self.scale_set_priority == "Spot":
+            raise ValueError(
+                f"a {self.mode} pool cannot be Spot; scaleSetPriority: Spot goes with mode: User"
+            )
+        if self.mode == "Gateway" and self.autoscaling:
+            raise ValueError("a Gateway pool has a fixed count; the autoscaler does not serve it")
+        if (self.gateway_profile is not None) and self.mode != "Gateway":
+            raise ValueError("gatewayProfile goes with mode: Gateway")
+        return self
+
+    @model_validator(mode="after")
+    def _system_fits(self) -> Self:
+        windows = self.os_type == "Windows"
+        if windows and len(self.name) > 6:
+            raise ValueError(
+                f"the name of a Windows pool has at most 6 characters, {self.name} has {len(self.name)}"
+            )
+        if self.os_sku and self.os_sku.startswith("Windows") != windows:
+            right = "Windows" if self.os_sku.startswith("Windows") else "Linux"
+            raise ValueError(f"osSKU: {self.os_sku} goes with osType: {right}")
+        if windows and (self.linux_os_config or self.kubelet_config):
+            raise ValueError("linuxOSConfig and kubeletConfig are for Linux nodes")
+        if self.windows_profile and not windows:
+            raise ValueError("windowsProfile goes with osType: Windows")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Self:
+        spot = self.scale_set_priority == "Spot"
+        if not spot and (self.scale_set_eviction_policy or self.spot_max_price is not None):
+            raise ValueError("scaleSetEvictionPolicy and spotMaxPrice go with scaleSetPriority: Spot")
+        if self.spot_max_price is not None and self.spot_max_price != -1 and self.spot_max_price <= 0:
+            raise ValueError(
+                f"spotMaxPrice must be -1 (the price of demand) or more than 0, got {self.spot_max_price}"
+            )
+        if self.node_public_ip_prefix_id and not self.enable_node_public_ip:
+            raise ValueError("nodePublicIPPrefixID needs enableNodePublicIP: true")
+        if self.pod_subnet_id and not self.vnet_subnet_id:
+            raise ValueError("podSubnetID needs vnetSubnetID")
         return self

@@ -1,0 +1,222 @@
+"""Add-ons, ingress, service mesh and the autoscalers of workloads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictBool, StrictStr, model_validator
+
+from shared.fleet.manifests.arm import Flag, Section, Switch, Text, VaultId, WorkspaceId, resource
+from shared.fleet.manifests.base import Cidr, SubnetId, rule
+
+TextFlag = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes: add-ons take text')]
+GatewayId = Annotated[
+    StrictStr, resource("Microsoft.Network", "applicationGateways", "an application gateway")
+]
+DnsZoneId = Annotated[
+    StrictStr,
+    rule(
+        r"(?i)/subscriptions/[^/\s]+/resourceGroups/[^/\s]+/providers/Microsoft\.Network"
+        r"/(private)?dnszones/[^/\s]+",
+        "the resource id of a DNS zone (/subscriptions/.../dnszones/... or .../privateDnsZones/...)",
+    ),
+]
+
+
+class AzurePolicyConfig(Section):
+    """Settings of Azure Policy."""
+
+    version: Text | None = None
+
+
+class AzurePolicy(Section):
+    """Azure Policy."""
+
+    enabled: StrictBool
+    config: AzurePolicyConfig | None = None
+
+
+class SecretsProviderConfig(Section):
+    """Settings of the secrets store."""
+
+    enable_secret_rotation: TextFlag | None = None
+    rotation_poll_interval: Annotated[StrictStr, rule(r"[0-9]+[smh]", 'a duration such as "2m"')] | None = (
+        None
+    )
+
+
+class SecretsProvider(Section):
+    """Secrets of a key vault as volumes."""
+
+    enabled: StrictBool
+    config: SecretsProviderConfig | None = None
+
+
+class OmsAgentConfig(Section):
+    """Settings of Container Insights as an add-on."""
+
+    workspace: WorkspaceId | None = Field(default=None, alias="logAnalyticsWorkspaceResourceID")
+    use_aad_auth: TextFlag | None = Field(default=None, alias="useAADAuth")
+
+
+class OmsAgent(Section):
+    """Container Insights."""
+
+    enabled: StrictBool
+    config: OmsAgentConfig | None = None
+
+    @model_validator(mode="after")
+    def _workspace_when_enabled(self) -> Self:
+        if self.enabled and (self.config is None or self.config.workspace is None):
+            raise ValueError("enabled: true needs config.logAnalyticsWorkspaceResourceID")
+        return self
+
+
+class ApplicationGatewayConfig(Section):
+    """Which application gateway serves."""
+
+    application_gateway_id: GatewayId | None = Field(default=None, alias="applicationGatewayId")
+    application_gateway_name: Text | None = None
+    subnet_id: SubnetId | None = None
+    subnet_cidr: Cidr | None = Field(default=None, alias="subnetCIDR")
+    watch_namespace: Text | None = None
+
+
+class ApplicationGateway(Section):
+    """The ingress controller of Application Gateway."""
+
+    enabled: StrictBool
+    config: ApplicationGatewayConfig | None = None
+
+
+class AddonProfiles(Section):
+    """Add-ons by ARM's names."""
+
+    azurepolicy: AzurePolicy | None = None
+    azure_keyvault_secrets_provider: SecretsProvider | None = None
+    omsagent: OmsAgent | None = None
+    ingress_application_gateway: ApplicationGateway | None = None
+    http_application_routing: Switch | None = None
+    acc_sgx_device_plugin: Switch | None = Field(default=None, alias="ACCSGXDevicePlugin")
+    kube_dashboard: Switch | None = None
+    aci_connector_linux: Switch | None = None
+
+
+class Nginx(Section):
+    """The ingress controller that comes first."""
+
+    default_ingress_controller_type: Literal["AnnotationControlled", "External", "Internal", "None"]
+
+
+class AppRoutingIstio(Section):
+    """The gateway of Istio without sidecars."""
+
+    mode: Literal["Enabled", "Disabled"]
+
+
+class GatewayImplementations(Section):
+    """What implements the Gateway API."""
+
+    app_routing_istio: AppRoutingIstio
+
+
+class WebAppRouting(Section):
+    """Application routing: managed ingress."""
+
+    enabled: StrictBool
+    dns_zone_resource_ids: Annotated[tuple[DnsZoneId, ...], Field(max_length=5)] | None = None
+    nginx: Nginx | None = None
+    gateway_api_implementations: GatewayImplementations | None = None
+
+
+class GatewayApi(Section):
+    """The definitions of the Gateway API."""
+
+    installation: Literal["Disabled", "Standard"]
+
+
+class IngressProfile(Section):
+    """Ingress that AKS manages."""
+
+    web_app_routing: WebAppRouting | None = None
+    gateway_api: GatewayApi | None = None
+
+
+class WorkloadAutoScalerProfile(Section):
+    """Autoscalers of workloads."""
+
+    keda: Switch | None = None
+    vertical_pod_autoscaler: Switch | None = None
+
+
+class IngressGateway(Section):
+    """A gateway into the mesh."""
+
+    mode: Literal["External", "Internal"]
+    enabled: StrictBool
+
+
+class EgressGateway(Section):
+    """A gateway out of the mesh."""
+
+    enabled: StrictBool
+    name: Text
+    namespace: Text | None = None
+    gateway_configuration_name: Text | None = None
+
+
+class MeshComponents(Section):
+    """The gateways of the mesh."""
+
+    ingress_gateways: tuple[IngressGateway, ...] | None = None
+    egress_gateways: tuple[EgressGateway, ...] | None = None
+    proxy_redirection_mechanism: Literal["InitContainers", "CNIChaining"] | None = None
+
+
+class PluginAuthority(Section):
+    """A certificate authority of yours, in a key vault."""
+
+    key_vault_id: VaultId
+    cert_object_name: Text
+    key_object_name: Text
+    root_cert_object_name: Text
+    cert_chain_object_name: Text
+
+
+class MeshAuthority(Section):
+    """Who signs the mesh's certificates."""
+
+    plugin: PluginAuthority
+
+
+class Istio(Section):
+    """The Istio add-on."""
+
+    components: MeshComponents | None = None
+    certificate_authority: MeshAuthority | None = None
+    revisions: (
+        Annotated[
+            tuple[Annotated[StrictStr, rule(r"asm-[0-9]+-[0-9]+", "a revision such as asm-1-27")], ...],
+            Field(min_length=1, max_length=2),
+        ]
+        | None
+    ) = None
+
+
+class ServiceMeshProfile(Section):
+    """The service mesh."""
+
+    mode: Literal["Istio", "Disabled"]
+    istio: Istio | None = None
+
+    @model_validator(mode="after")
+    def _istio_only_when_on(self) -> Self:
+        if self.mode == "Disabled" and self.istio:
+            raise ValueError("mode: Disabled goes without istio")
+        return self
+
+
+class AiToolchain(Section):
+    """The AI toolchain operator."""
+
+    enabled: Flag = None

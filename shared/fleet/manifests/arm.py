@@ -1,0 +1,117 @@
+"""What the sections share that go to Azure Resource Manager as they are: its spelling, and kinds of text.
+
+A field that the manifest does not say is not in the body, so Azure keeps its own default.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic.alias_generators import to_camel
+
+from shared.fleet.manifests.base import Manifest, rule
+
+_CAPITALS = {
+    word.lower(): word
+    for word in ("ID", "IDs", "IP", "IPs", "DNS", "FQDN", "RBAC", "OS", "GB", "MB", "FIPS", "SSD", "VTPM")
+} | {"csi": "CSI", "ca": "CA"}
+_CAMEL = (
+    "subscription_id",
+    *("subnet_id", "key_id", "key_vault_id", "key_vault_resource_id", "source_resource_id", "resource_id"),
+    *("log_analytics_workspace_resource_id", "container_registry_id", "client_id", "object_id"),
+    *("dns_zone_resource_ids", "trusted_ca", "net_ipv4_ip_local_port_range"),
+)
+_OWN = {
+    "os_sku": "osSKU",
+    "count_ipv6": "countIPv6",
+    "gateway_api": "gatewayAPI",
+    "gateway_api_implementations": "gatewayAPIImplementations",
+}
+
+
+def arm_name(name: str) -> str:
+    """Return ARM's spelling of a field: capitals as in osDiskSizeGB, with a few exceptions (subnetId)."""
+    if name in _OWN:
+        return _OWN[name]
+    if name in _CAMEL:
+        return to_camel(name)
+    first, *rest = name.split("_")
+    return first + "".join(_CAPITALS.get(word, word[:1].upper() + word[1:]) for word in rest)
+
+
+class Section(Manifest):
+    """A part of a cluster or a pool that is sent to ARM under the names it has here."""
+
+    model_config = ConfigDict(alias_generator=arm_name)
+
+
+class Switch(Section):
+    """Something that is on or off."""
+
+    enabled: StrictBool
+
+
+def between(least: float, most: float) -> Any:
+    """Return the bounds of a number."""
+    return Field(ge=least, le=most)
+
+
+def resource(provider: str, kinds: str, what: str) -> AfterValidator:
+    """Return the rule for a resource id, as of ("Microsoft.Network", "publicIPAddresses", "an address")."""
+    path = "/".join(rf"{kind}/[^/\s]+" for kind in kinds.split("/"))
+    pattern = rf"(?i)/subscriptions/[^/\s]+/resourceGroups/[^/\s]+/providers/{re.escape(provider)}/{path}"
+    return rule(pattern, f"the resource id of {what} (/subscriptions/.../providers/{provider}/{kinds}/...)")
+
+
+def _ranges(value: str) -> str:
+    try:
+        ipaddress.ip_network(value)
+    except ValueError as error:
+        hint = "an address or network such as 192.0.2.7 or 192.0.2.0/24, without host bits"
+        raise ValueError(f"must be {hint}, got {value[:60]}") from error
+    return value
+
+
+def _moment(value: str) -> str:
+    try:
+        if datetime.fromisoformat(value).tzinfo is not None:
+            return value
+    except ValueError:
+        pass
+    raise ValueError(f"must be a time with its zone, such as 2026-05-01T13:00:00Z, got {value[:60]}")
+
+
+Flag = StrictBool | None
+Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
+IpRange = Annotated[StrictStr, AfterValidator(_ranges)]
+Moment = Annotated[StrictStr, AfterValidator(_moment)]
+Guid = Annotated[
+    StrictStr,
+    rule(
+        r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+        "an id such as 00000000-0000-0000-0000-000000000001",
+    ),
+]
+ProxyUrl = Annotated[
+    StrictStr,
+    rule(r"https?://[^\s@/]+/?", "an address such as http://proxy.example:3128, without a password"),
+]
+Base64 = Annotated[StrictStr, rule(r"[A-Za-z0-9+/=\s]+", "a certificate in PEM, encoded once more in base64")]
+Minutes = Annotated[StrictStr, rule(r"[0-9]+m", 'minutes such as "10m"')]
+Duration = Annotated[StrictStr, rule(r"([0-9]+[smh])+", 'a duration such as "10s", "10m" or "1h"')]
+WorkspaceId = Annotated[
+    StrictStr, resource("Microsoft.OperationalInsights", "workspaces", "a Log Analytics workspace")
+]
+VaultId = Annotated[StrictStr, resource("Microsoft.KeyVault", "vaults", "a key vault")]
+AddressId = Annotated[StrictStr, resource("Microsoft.Network", "publicIPAddresses", "a public address")]
+PrefixId = Annotated[StrictStr, resource("Microsoft.Network", "publicIPPrefixes", "a public address prefix")]
+RegistryId = Annotated[StrictStr, resource("Microsoft.ContainerRegistry", "registries", "a registry")]
+DiskEncryptionId = Annotated[
+    StrictStr, resource("Microsoft.Compute", "diskEncryptionSets", "a disk encryption set")
+]
+SECRET = re.compile(r"(?i).*(password|secret|connectionstring|accesskey|sastoken)")
+"""Names of fields that hold secrets, which have no place in git."""

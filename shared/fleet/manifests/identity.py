@@ -1,0 +1,37 @@
+"""What a cluster acts as."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from shared.fleet.manifests.arm import Guid, Section
+from shared.fleet.manifests.base import IdentityId, Manifest
+
+
+class Identity(Manifest):
+    """The identity that the control plane acts as."""
+
+    type: Literal["SystemAssigned", "UserAssigned"] = "SystemAssigned"
+    user_assigned_identity: IdentityId | None = None
+
+    @model_validator(mode="after")
+    def _named_when_user_assigned(self) -> Self:
+        if (self.type == "UserAssigned") != (self.user_assigned_identity is not None):
+            raise ValueError("userAssignedIdentity goes with type: UserAssigned, and only with it")
+        return self
+
+
+class KubeletIdentity(Section):
+    """A user-assigned identity that the nodes act as, to pull images for example."""
+
+    resource_id: IdentityId
+    client_id: Guid | None = None
+    object_id: Guid | None = None
+
+
+class IdentityProfile(Section):
+    """Identities besides the control plane's."""
+
+    kubeletidentity: KubeletIdentity

@@ -1,0 +1,135 @@
+"""When Azure may touch a cluster by itself: ARM's maintenanceConfigurations, resources below the cluster.
+
+They are defined and checked here; writing them takes calls of their own, which come with the lifecycle of
+clusters.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
+
+from shared.fleet.manifests.arm import Moment, Section, between
+from shared.fleet.manifests.base import rule
+
+Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+
+
+def _date(value: str) -> str:
+    try:
+        date.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(f"must be a date such as 2026-05-01, got {value[:60]}") from error
+    return value
+
+
+Date = Annotated[StrictStr, AfterValidator(_date)]
+
+
+class TimeInWeek(Section):
+    """Hours of a day of the week in which Azure may work; slot 1 is from 1:00 to 2:00 UTC."""
+
+    day: Day
+    hour_slots: Annotated[tuple[Annotated[StrictInt, between(0, 23)], ...], Field(min_length=1)]
+
+
+class TimeSpan(Section):
+    """A time in which Azure must not work."""
+
+    start: Moment
+    end: Moment
+
+
+class DateSpan(Section):
+    """Days on which Azure must not work."""
+
+    start: Date
+    end: Date
+
+    @model_validator(mode="after")
+    def _forwards(self) -> Self:
+        if self.start > self.end:
+            raise ValueError(f"start {self.start} is after end {self.end}")
+        return self
+
+
+class Daily(Section):
+    """Every so many days."""
+
+    interval_days: Annotated[StrictInt, between(1, 7)]
+
+
+class Weekly(Section):
+    """Every so many weeks."""
+
+    interval_weeks: Annotated[StrictInt, between(1, 4)]
+    day_of_week: Day
+
+
+class AbsoluteMonthly(Section):
+    """Every so many months, on a day of the month."""
+
+    interval_months: Annotated[StrictInt, between(1, 6)]
+    day_of_month: Annotated[StrictInt, between(1, 31)]
+
+
+class RelativeMonthly(Section):
+    """Every so many months, on the first, second ... weekday."""
+
+    interval_months: Annotated[StrictInt, between(1, 6)]
+    week_index: Literal["First", "Second", "Third", "Fourth", "Last"]
+    day_of_week: Day
+
+
+class Schedule(Section):
+    """One kind of recurrence."""
+
+    daily: Daily | None = None
+    weekly: Weekly | None = None
+    absolute_monthly: AbsoluteMonthly | None = None
+    relative_monthly: RelativeMonthly | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = (self.daily, self.weekly, self.absolute_monthly, self.relative_monthly)
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError("takes one of daily, weekly, absoluteMonthly and relativeMonthly")
+        return self
+
+
+class MaintenanceWindow(Section):
+    """A window that comes again and again."""
+
+    schedule: Schedule
+    duration_hours: Annotated[StrictInt, between(4, 24)]
+    start_time: Annotated[
+        StrictStr, rule(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time in quotes, such as "01:00"')
+    ]
+    start_date: Date | None = None
+    utc_offset: (
+        Annotated[StrictStr, rule(r"[+-](0[0-9]|1[0-4]):[0-5][0-9]", 'an offset in quotes, such as "+01:00"')]
+        | None
+    ) = None
+    not_allowed_dates: tuple[DateSpan, ...] | None = None
+
+
+class MaintenanceConfiguration(Section):
+    """One maintenance configuration; its name says what it is for."""
+
+    name: Literal["default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule"]
+    maintenance_window: MaintenanceWindow | None = None
+    time_in_week: tuple[TimeInWeek, ...] | None = None
+    not_allowed_time: tuple[TimeSpan, ...] | None = None
+
+    @model_validator(mode="after")
+    def _window_of_the_right_kind(self) -> Self:
+        weekly = self.time_in_week or self.not_allowed_time
+        if self.name != "default" and weekly:
+            raise ValueError(
+                f"timeInWeek and notAllowedTime are for the name default; {self.name} takes maintenanceWindow"
+            )
+        if not weekly and self.maintenance_window is None:
+            raise ValueError("needs a maintenanceWindow")
+        return self

@@ -1,0 +1,41 @@
+"""For any spec: what Azure made of it needs no write, and laying it over twice changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from shared.fleet.azure import cluster_body, pool_body
+from shared.fleet.overlay import overlay
+from tests.fleet.specs import SPECS
+from tests.fleet.test_azure import OWNER, created, desired
+
+GENERATED = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+@GENERATED
+@given(SPECS)
+def test_what_azure_made_of_a_spec_needs_no_write(spec: dict[str, Any]) -> None:
+    cluster = desired(**spec)
+    live = created(cluster)
+    assert cluster_body(cluster, OWNER, live) is None
+    profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
+    for pool in cluster.spec.node_pools:
+        assert pool_body(pool, cluster, OWNER, profiles[pool.name]) is None
+
+
+@GENERATED
+@given(SPECS, SPECS)
+def test_what_was_laid_over_is_there_and_nothing_else_is_gone(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    old, new = (cluster_body(desired(**spec), OWNER, None) or {} for spec in (before, after))
+    merged, found = overlay(old, new)
+    assert overlay(merged, new) == (merged, [])
+    assert bool(found) == (merged != old)
+    assert old.keys() <= merged.keys()
+    assert old["properties"].keys() <= merged["properties"].keys()
+    assert old["tags"].keys() <= merged["tags"].keys()
