@@ -15,10 +15,10 @@ class GitFailed(Exception):
 
 
 class Checkout:
-    """A clone of the fleet repository in ``folder``; every change is committed and pushed."""
+    """A clone of the fleet repository in ``folder``; every change is committed and pushed to a branch."""
 
-    def __init__(self, remote: str, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, remote: str, folder: Path, *, branch: str = "main") -> None:
+        self.folder, self._branch = folder, branch
         self._git("clone", "--quiet", remote, str(folder), inside=False)
 
     def copy(self, source: Path) -> None:
@@ -50,7 +50,7 @@ class Checkout:
         """Commit everything and push it; return the commit."""
         self._git("add", "--all")
         self._git("commit", "--quiet", "--allow-empty", "--message", message)
-        self._git("push", "--quiet", "origin", "HEAD:main")
+        self._git("push", "--quiet", "origin", f"HEAD:{self._branch}")
         return self._git("rev-parse", "HEAD").strip()
 
     def _git(self, *arguments: str, inside: bool = True) -> str:
