@@ -1,7 +1,8 @@
 """The manifests of a fleet repository, as strict models."""
 
-from shared.fleet.manifests.cluster import ClusterSpec, FluxSource, Identity, Sku
+from shared.fleet.manifests.cluster import ClusterProperties, ClusterSpec, FluxSource, Sku
 from shared.fleet.manifests.guards import DeleteBudget, Guards
+from shared.fleet.manifests.identity import Identity
 from shared.fleet.manifests.kinds import (
     API_VERSION,
     Cluster,
@@ -14,13 +15,14 @@ from shared.fleet.manifests.kinds import (
 )
 from shared.fleet.manifests.network import NetworkProfile
 from shared.fleet.manifests.notifications import Route
-from shared.fleet.manifests.pools import NodePool
+from shared.fleet.manifests.pools import NodePool, PoolProperties
 from shared.fleet.manifests.tenants import SystemSpec
 
 __all__ = [
     "API_VERSION",
     "Cluster",
     "ClusterClass",
+    "ClusterProperties",
     "ClusterSpec",
     "DeleteBudget",
     "Environment",
@@ -32,6 +34,7 @@ __all__ = [
     "Metadata",
     "NetworkProfile",
     "NodePool",
+    "PoolProperties",
     "Route",
     "Sku",
     "System",

@@ -23,6 +23,7 @@ from shared.fleet.manifests.base import (
     Manifest,
     RepositoryPath,
     ResourceGroupName,
+    Tags,
     Uuid,
     Version,
     rule,
@@ -44,7 +45,6 @@ from shared.fleet.manifests.nodes import (
 from shared.fleet.manifests.pools import NodePool
 from shared.fleet.manifests.security import SecurityProfile
 from shared.fleet.manifests.storage import StorageProfile
-from shared.fleet.manifests.tags import Tags
 from shared.fleet.manifests.untyped import only_untyped
 from shared.fleet.versions import numbers
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
 
 from shared.fleet.effects import owned_by_azure
 from shared.fleet.manifests.arm import Flag, PrefixId, Section, between, resource
-from shared.fleet.manifests.base import Manifest, PoolName, SubnetId, Version, VmSize, rule
+from shared.fleet.manifests.base import (
+    Labels,
+    Manifest,
+    PoolName,
+    SubnetId,
+    Tags,
+    Taint,
+    Version,
+    VmSize,
+    rule,
+)
 from shared.fleet.manifests.poolparts import (
     ArtifactStreaming,
     CreationData,
@@ -23,16 +32,10 @@ from shared.fleet.manifests.poolparts import (
     PoolUpgradeSettings,
     PoolWindowsProfile,
 )
-from shared.fleet.manifests.tags import Tags
 from shared.fleet.manifests.untyped import only_untyped
 
 NodeTaint = Annotated[
-    StrictStr,
-    rule(
-        r"[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?=([A-Za-z0-9][A-Za-z0-9._-]*)?"
-        r":(NoSchedule|PreferNoSchedule|NoExecute)",
-        "key=value:NoSchedule, key=value:PreferNoSchedule or key=value:NoExecute",
-    ),
+    Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS asks for even without a value")
 ]
 OsSku = Literal[
     "Ubuntu",
@@ -45,21 +48,13 @@ OsSku = Literal[
     "Windows2022",
     "Windows2025",
 ]
-_LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?")
 
 
-def _labels(value: dict[str, str]) -> dict[str, str]:
-    for key, text in value.items():
-        if not _LABEL_KEY.fullmatch(key):
-            raise ValueError(
-                f"{key[:60]} is no label: 1 to 63 letters, digits, -, _ and ., perhaps after a domain and /"
-            )
+def _not_azures(labels: dict[str, str]) -> dict[str, str]:
+    for key in labels:
         if key.startswith("kubernetes.azure.com/"):
-            raise ValueError(f"{key[:60]} is reserved by AKS; use another domain")
-        if not _LABEL_VALUE.fullmatch(text):
-            raise ValueError(f"{key}: {text[:60]} is no label value: at most 63 letters, digits, -, _ and .")
-    return value
+            raise ValueError(f"{key} is reserved by AKS; use another domain")
+    return labels
 
 
 class PoolProperties(Section):
@@ -82,7 +77,7 @@ class PoolProperties(Section):
     vnet_subnet_id: SubnetId | None = None
     pod_subnet_id: SubnetId | None = None
     pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
-    node_labels: Annotated[dict[StrictStr, StrictStr], AfterValidator(_labels)] = Field(default_factory=dict)
+    node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
     node_taints: tuple[NodeTaint, ...] = ()
     tags: Tags = Field(default_factory=dict)
     scale_set_priority: Literal["Regular", "Spot"] | None = None
