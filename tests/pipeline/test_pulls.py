@@ -1,0 +1,242 @@
+"""Pull requests, in memory: planned read-only, told on the pull request, marked when their base moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from localcloud.world.repository_pull_port import WorldPullRequests
+from shared.fleet.estimate import AzureCalls, azure_calls
+from shared.fleet.plan import Action, Change, Item
+from shared.jobs.errors import Terminal, Throttled
+from shared.pipeline import pulls
+from shared.pipeline.intake import accept
+from shared.pipeline.pullview import OUTDATED
+from shared.pipeline.webhook import PullChanged, Pushed
+from shared.ports import Check, Comment, Pull, PullRequests
+from tests import fleetfiles
+
+
+@dataclass(frozen=True)
+class Repo:
+    """A cloud with a fleet that is planned, and a branch on which somebody works."""
+
+    cloud: MemoryCloud
+
+    def push(self, files: dict[str, bytes]) -> str:
+        commit = self.cloud.repository.push(files)
+        accept(Pushed(f"push-{commit}", commit), self.cloud.ports)
+        self.cloud.run()
+        return commit
+
+    def propose(self, files: dict[str, bytes], *, fork: bool = False) -> int:
+        git = self.cloud.repository
+        git.reset(git.head("main"), "topic")
+        head = git.push(files, branch="topic")
+        number = git.pulls.open("A change", "topic", "main", fork=fork).number
+        self.tell(number, head, "opened")
+        return number
+
+    def tell(self, number: int, head: str, action: str = "synchronize") -> None:
+        accept(PullChanged(f"{action}-{head}", number, head, action), self.cloud.ports)
+        self.cloud.run()
+
+    def comments(self, number: int) -> list[str]:
+        return [comment.body for comment in self.cloud.repository.pulls.comments(number)]
+
+    def status(self, commit: str) -> tuple[str, str, str]:
+        found = self.cloud.repository.statuses.latest(commit)[0].status
+        return found.context, found.state, found.description
+
+
+@pytest.fixture
+def repo() -> Repo:
+    made = Repo(MemoryCloud())
+    made.push(fleetfiles.fleet("one", "two"))
+    return made
+
+
+def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo) -> None:
+    rows, writes = repo.cloud.state.clusters(), list(repo.cloud.azure.accepted)
+    files = fleetfiles.fleet("one", "three")
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=3)
+    number = repo.propose(files)
+    (body,) = repo.comments(number)
+    assert "**1 create, 1 update, 1 delete**; about 3 PUT and 2 DELETE to Azure." in body
+    assert "| `nodePools[system].count` | `1` | `3` | in place | `clusters/one/cluster.yaml:10` |" in body
+    head = repo.cloud.repository.head("topic")
+    assert repo.status(head) == ("roadstead/plan", "success", "1 create, 1 update, 1 delete")
+    assert (repo.cloud.state.clusters(), repo.cloud.azure.accepted) == (rows, writes)
+
+
+def test_a_second_push_edits_the_comment_and_the_same_once_more_writes_nothing(repo: Repo) -> None:
+    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
+    head = repo.cloud.repository.push(fleetfiles.fleet("one", "two"), branch="topic")
+    repo.tell(number, head)
+    (body,) = repo.comments(number)
+    assert "**2 unchanged**; nothing to write to Azure." in body
+    before = repo.cloud.repository.pulls.comments(number)
+    repo.tell(number, head, "reopened")
+    assert repo.cloud.repository.pulls.comments(number) == before
+
+
+def test_what_the_branch_lacks_of_its_base_is_not_taken_for_a_change(repo: Repo) -> None:
+    git = repo.cloud.repository
+    git.reset(git.head("main"), "topic")
+    repo.push(fleetfiles.fleet("one", "two", "new-on-main"))
+    head = git.push(fleetfiles.fleet("one", "two", "three"), branch="topic")
+    number = git.pulls.open("A change", "topic", "main").number
+    repo.tell(number, head, "opened")
+    (body,) = repo.comments(number)
+    assert "**1 create, 3 unchanged**" in body
+    assert "new-on-main" not in body
+
+
+def test_a_merge_that_github_has_not_made_is_awaited_and_one_with_conflicts_is_said(repo: Repo) -> None:
+    git = repo.cloud.repository
+    git.pulls.slow_merges = 2
+    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
+    (body,) = repo.comments(number)
+    assert "[!NOTE]" not in body
+    git.pulls.slow_merges = 9
+    repo.tell(number, git.push(fleetfiles.fleet("one", "two"), branch="topic"))
+    assert "GitHub has not made a test merge" in repo.comments(number)[0]
+    git.pulls.slow_merges = 0
+    main = fleetfiles.fleet("one", "two")
+    main["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=5)
+    repo.push(main)
+    main["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=7)
+    repo.tell(number, git.push(main, branch="topic"))
+    assert "The branch has conflicts with its base" in repo.comments(number)[0]
+
+
+def test_a_pull_request_from_a_fork_is_validated_and_shows_nothing_of_the_fleet(repo: Repo) -> None:
+    files = fleetfiles.fleet("one", "three")
+    files["clusters/three/cluster.yaml"] = files["clusters/three/cluster.yaml"].replace(
+        b"location", b"loaction"
+    )
+    number = repo.propose(files, fork=True)
+    (body,) = repo.comments(number)
+    assert "This pull request comes from a fork" in body
+    assert "did you mean location?" in body
+    assert "two" not in body
+    assert "delete" not in body
+    _, state, words = repo.status(repo.cloud.repository.head("topic"))
+    assert (state, words) == ("failure", "1 mistake in the manifests")
+
+
+def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo: Repo) -> None:
+    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
+    repo.push(fleetfiles.fleet("one", "two", "four"))
+    (body,) = repo.comments(number)
+    assert body.split("\n", 1)[1].startswith(OUTDATED)
+    repo.push(fleetfiles.fleet("one", "two", "four", "five"))
+    assert repo.comments(number) == [body]
+    repo.tell(number, repo.cloud.repository.head("topic"), "reopened")
+    (fresh,) = repo.comments(number)
+    assert OUTDATED not in fresh
+
+
+def test_as_a_github_app_a_check_run_is_written_with_each_mistake_at_its_line(repo: Repo) -> None:
+    port = WorldPullRequests(repo.cloud.repository.pulls, app=True)
+    repo.cloud.with_ports(lambda ports: replace(ports, pulls=port))
+    files = fleetfiles.fleet("one", "two")
+    files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
+    repo.propose(files)
+    (check,) = repo.cloud.repository.pulls.checks(repo.cloud.repository.head("topic"))
+    assert (check.name, check.conclusion) == ("roadstead/plan", "failure")
+    (note,) = check.annotations
+    assert (note["path"], note["start_line"]) == ("clusters/two/cluster.yaml", 7)
+    assert not repo.cloud.repository.statuses.latest(check.sha)
+
+
+def test_a_pull_request_that_was_closed_or_turned_elsewhere_is_left_alone(repo: Repo) -> None:
+    git = repo.cloud.repository
+    git.reset(git.head("main"), "topic")
+    head = git.push(fleetfiles.fleet("one"), branch="topic")
+    number = git.pulls.open("A change", "topic", "main").number
+    git.pulls.change(number, state="closed")
+    repo.tell(number, head)
+    repo.tell(99, head, "opened")
+    assert repo.comments(number) == []
+
+
+def test_a_pull_request_with_too_many_new_manifests_is_refused_before_they_are_read(repo: Repo) -> None:
+    names = [f"cluster-{number}" for number in range(pulls.NEW_MANIFESTS + 1)]
+    files = {
+        path: content + b"# \n" * number
+        for number, (path, content) in enumerate(fleetfiles.fleet(*names).items())
+    }
+    number = repo.propose(files)
+    (body,) = repo.comments(number)
+    assert "at most 500 are read for a pull request; split it" in body
+    assert "cluster-1" not in body
+
+
+class Failing:
+    """Pull requests that raise an error the first time anything is written."""
+
+    def __init__(self, inner: PullRequests, error: Exception) -> None:
+        self.inner, self.error, self.failed = inner, error, 0
+
+    can_check = False
+
+    def open_pulls(self, base: str) -> list[Pull]:
+        return list(self.inner.open_pulls(base))
+
+    def pull(self, number: int) -> Pull | None:
+        return self.inner.pull(number)
+
+    def comment(self, number: int, marker: str) -> Comment | None:
+        return self.inner.comment(number, marker)
+
+    def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
+        if not self.failed:
+            self.failed += 1
+            raise self.error
+        self.inner.write_comment(number, body, over=over)
+
+    def check(self, commit: str, check: Check) -> None:
+        self.inner.check(commit, check)
+
+
+@pytest.mark.parametrize(("error", "written"), [(Throttled("slow", retry_after=7), 1), (Terminal("no"), 0)])
+def test_what_goes_wrong_is_tried_again_when_that_can_help(
+    repo: Repo, error: Exception, written: int
+) -> None:
+    repo.cloud.with_ports(lambda ports: replace(ports, pulls=Failing(ports.pulls, error)))
+    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
+    assert len(repo.comments(number)) == written
+
+
+def test_trouble_with_pull_requests_never_keeps_a_push_from_being_planned(repo: Repo) -> None:
+    repo.propose(fleetfiles.fleet("one", "two", "three"))
+    failing = Failing(repo.cloud.ports.pulls, Terminal("no"))
+    repo.cloud.with_ports(lambda ports: replace(ports, pulls=failing))
+    repo.push(fleetfiles.fleet("one", "two", "four"))
+    assert failing.failed == 1
+    assert {row.name for row in repo.cloud.state.clusters()} == {"one", "two", "four"}
+
+
+POOLS = {"spec": {"nodePools": [{"name": "system"}, {"name": "batch"}]}}
+
+
+@pytest.mark.parametrize(
+    ("action", "paths", "puts", "deletes"),
+    [
+        (Action.CREATE, [], 2, 0),
+        (Action.DELETE, [], 0, 2),
+        (Action.UNCHANGED, [], 0, 0),
+        (Action.HELD, ["spec.tags.owner"], 0, 0),
+        (Action.UPDATE, ["spec.tags.owner", "spec.sku.tier"], 1, 0),
+        (Action.UPDATE, ["spec.nodePools[batch].count", "spec.nodePools[batch].mode"], 1, 0),
+        (Action.UPDATE, ["spec.nodePools[gone]", "spec.nodePools[batch]"], 1, 1),
+        (Action.UPDATE, ["spec.kubernetesVersion", "spec.nodePools[batch].count"], 3, 0),
+        (Action.UPDATE, ["components", "spec.flux.path", "spec.deletionProtection"], 0, 0),
+    ],
+)
+def test_the_writes_to_azure_are_estimated(action: Action, paths: list[str], puts: int, deletes: int) -> None:
+    item = Item("a", action, 1, changes=tuple(Change(path, "old", "new") for path in paths))
+    assert azure_calls(item, POOLS) == AzureCalls(puts, deletes)
