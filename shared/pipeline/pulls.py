@@ -12,8 +12,7 @@ import logging
 from dataclasses import replace
 
 from shared.fleet.desired import DesiredFleet
-from shared.fleet.layout import Files, manifest_paths
-from shared.fleet.loader import resolve
+from shared.fleet.layout import manifest_paths
 from shared.fleet.plan import Plan, make_plan
 from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest
@@ -21,6 +20,7 @@ from shared.jobs.retry import wait_before_retry
 from shared.pipeline import pullview
 from shared.pipeline.intake import request_plan
 from shared.pipeline.pullview import PullPlan
+from shared.pipeline.reading import desired_of, read_files
 from shared.ports import Ports, Pull
 
 log = logging.getLogger(__name__)
@@ -127,19 +127,15 @@ def _sources(plan: Plan, desired: DesiredFleet) -> dict[tuple[str, str], str]:
 
 def _desired(commit: str, base: str, ports: Ports) -> DesiredFleet:
     """Return what a commit asks for; raise TooMuch before thousands of calls are made."""
-    entries = ports.repository.tree(commit)
+    files = read_files(commit, ports)
     known = {entry.sha for entry in ports.repository.tree(base)}
-    plain = {entry.path: entry.sha for entry in entries if entry.plain}
-    files = Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
-    paths = manifest_paths(files)
-    new = sum(plain[path] not in known for path in paths)
+    new = sum(files.blobs[path] not in known for path in manifest_paths(files))
     if new > NEW_MANIFESTS:
         raise TooMuch(
             f"{new} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a pull request; "
             "split it"
         )
-    contents = {path: ports.repository.blob(plain[path]) for path in paths}
-    return resolve(ports.config.fleet, files, contents.__getitem__)
+    return desired_of(files, ports)
 
 
 def _tell(pull: Pull, view: PullPlan, ports: Ports) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -227,7 +228,7 @@ def _path(change: Change) -> str:
 
 def _effect(change: Change) -> str:
     path = _path(change)
-    if path.startswith("nodePools[") and path.endswith("]"):
+    if re.fullmatch(r"nodePools\[[^\]]*\]", path):
         return "**the node pool is deleted**" if not change.new else "a new node pool"
     return planned_effect(path, change.old, change.new).value
 
