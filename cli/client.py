@@ -15,8 +15,12 @@ class NotFound(ApiError):
     """The API knows no such thing."""
 
 
+class Refused(ApiError):
+    """The API understood, and does not do it as things are."""
+
+
 class Api:
-    """Reads from a Roadstead app; ``key`` is its function key, "" where none is needed. Close after use."""
+    """Speaks with a Roadstead app; ``key`` is its function key, "" where none is needed. Close after use."""
 
     def __init__(self, url: str, key: str = "") -> None:
         self._url = url.rstrip("/")
@@ -25,8 +29,15 @@ class Api:
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
+        return self._call("GET", path)
+
+    def post(self, path: str, body: Any, *, actor: str = "") -> dict[str, Any]:
+        """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError."""
+        return self._call("POST", path, json=body, headers={"x-roadstead-actor": actor})
+
+    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
-            reply = self._client.get(f"{self._url}/api/{path}")
+            reply = self._client.request(method, f"{self._url}/api/{path}", **options)
         except httpx.InvalidURL as error:
             raise ApiError(
                 f"{self._url} is not an address; set ROADSTEAD_URL, as https://app.example"
@@ -41,7 +52,9 @@ class Api:
         body = self._object(reply)
         if reply.status_code == 404:
             raise NotFound(str(body.get("error") or "not found"))
-        if reply.status_code != 200:
+        if reply.status_code == 409:
+            raise Refused(str(body.get("error") or "refused"))
+        if not reply.is_success:
             raise ApiError(f"{self._url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
         return body
 

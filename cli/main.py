@@ -14,6 +14,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from cli import approve as approving
 from cli import render
 from cli.client import Api, ApiError
 
@@ -62,6 +63,36 @@ def status(
         else:
             view = api.get(path)
             _print(view, output)
+
+
+@app.command()
+def plans(*, output: OutputOption = Output.TABLE, url: Url = "http://127.0.0.1:7071", key: Key = "") -> None:
+    """List the plans of the last days, newest first: commit, what it does, and its status."""
+    with Api(url, key) as api:
+        view = api.get("plans")
+    if output is Output.JSON:
+        _print(view, output)
+        return
+    Console().print(render.plans(view["plans"], datetime.now(UTC)))
+
+
+@app.command()
+def approve(
+    commit: Annotated[str, typer.Argument(help="The commit of the plan, or its beginning.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    url: Url = "http://127.0.0.1:7071",
+    key: Key = "",
+) -> None:
+    """Release the deletes that a plan holds: exactly that set, at exactly that commit."""
+    with Api(url, key) as api:
+        plan = approving.find_plan(api, commit)
+        held = approving.held_deletes(plan)
+        approving.show(plan, held, Console())
+        if not yes and not typer.confirm("Delete them?"):
+            raise typer.Exit(1)
+        approving.release(api, plan, held)
+    Console().print("Approved. Watch it: roadstead status --watch")
 
 
 def _print(view: dict[str, Any], output: Output) -> None:

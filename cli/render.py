@@ -54,6 +54,21 @@ def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableTyp
             yield Padding(Text(cluster["waitingFor"], style="dim"), (0, 0, 0, 4))
 
 
+def plans(found: Sequence[View], now: datetime) -> RenderableType:
+    """Return a line or two per plan."""
+    if not found:
+        return Text("no plan was made in the last days")
+    lines: list[RenderableType] = []
+    for plan in found:
+        head = Text(f"{plan['commit'][:8]}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
+        if plan["heldDeletes"]:
+            head.append("  held, see roadstead approve", style="red")
+        lines.append(head)
+        if plan["status"]:
+            lines.append(Padding(Text(plan["status"], style="dim"), (0, 0, 0, 16)))
+    return Group(*lines)
+
+
 def cluster(view: View, now: datetime) -> RenderableType:
     """Return everything about one cluster."""
     parts: list[RenderableType] = [_facts(view, now)]

@@ -1,19 +1,21 @@
-"""``GET /api/clusters``, ``/api/clusters/{name}`` and ``/api/plans/{commit}``: what is known, for people.
+"""The API: what is known of clusters and plans, for people and scripts, and the approval of held deletes.
 
 In Azure each needs a function key (header ``x-functions-key``).
 """
 
 from __future__ import annotations
 
+import json
+
 import azure.functions as func
 
 from handlers.reply import json_reply
-from shared.pipeline import views
+from shared.pipeline import approval, views
 from shared.ports import Ports
 
 
 def blueprint(ports: Ports) -> func.Blueprint:
-    """Return the read-only API."""
+    """Return the API."""
     bp = func.Blueprint()
 
     @bp.function_name("clusters")
@@ -41,4 +43,28 @@ def blueprint(ports: Ports) -> func.Blueprint:
             return json_reply(404, {"error": f"the commit {commit[:40]} was not planned (give the full id)"})
         return json_reply(200, view)
 
+    @bp.function_name("plans")
+    @bp.route("plans", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def plans(req: func.HttpRequest) -> func.HttpResponse:
+        return json_reply(200, views.plans_view(ports))
+
+    @bp.function_name("approve")
+    @bp.route("plans/{commit}/approve", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    def approve(req: func.HttpRequest) -> func.HttpResponse:
+        names = _clusters_in(req.get_body())
+        if names is None:
+            return json_reply(400, {"error": 'the body must be {"clusters": ["name", ...]}'})
+        actor = req.headers.get("x-roadstead-actor") or ""
+        answer = approval.approve(req.route_params["commit"], names, actor, ports)
+        return json_reply(answer.status, answer.body)
+
     return bp
+
+
+def _clusters_in(body: bytes) -> list[str] | None:
+    """Return the names in the body of an approval, None when it is not one."""
+    try:
+        names = json.loads(body)["clusters"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return names if isinstance(names, list) and all(isinstance(n, str) for n in names) else None

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from shared.fleet.flux import GitCredentials
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.fleet.plan import Plan
+from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
 
@@ -250,7 +251,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class PlanRecord:
-    """A plan as kept, and what was last said about it.
+    """A plan as kept, what was last said about it, and the approval of its held deletes.
 
     ``open`` while its commit status may still change, ``settled`` when only a commit or a replay can
     change it; ``not_before`` is when GitHub may be asked again to show it.
@@ -262,6 +263,7 @@ class PlanRecord:
     settled: bool = False
     reported: str = ""
     not_before: datetime | None = None
+    approval: Approval | None = None
 
 
 @dataclass(frozen=True)
@@ -329,6 +331,10 @@ class State(Protocol):
 
     def save_plan(self, record: PlanRecord) -> None:
         """Write a plan over what is kept for its commit. Only the planner writes, and it is one."""
+        ...
+
+    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+        """Return the plans made since a time, newest first."""
         ...
 
     def open_plans(self) -> Sequence[PlanRecord]:

@@ -97,6 +97,12 @@ class MemoryState:
         with self._lock:
             self._plans[record.plan.commit] = record
 
+    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+        """Return the plans made since a time, newest first."""
+        with self._lock:
+            found = [record for record in self._plans.values() if record.at >= at]
+        return sorted(found, key=lambda record: record.at, reverse=True)
+
     def open_plans(self) -> Sequence[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
         with self._lock:

@@ -152,9 +152,16 @@ class TablesState:
         }
         self._upsert(PLANS, entity)
 
+    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+        """Return the plans made since a time, newest first."""
+        return self._plans("PartitionKey eq @key and at ge @at", at=at)
+
     def open_plans(self) -> Sequence[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
-        found = self._query(PLANS, "PartitionKey eq @key and open eq true")
+        return self._plans("PartitionKey eq @key and open eq true")
+
+    def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
+        found = self._query(PLANS, query, **parameters)
         records = [_PLAN.validate_json(_unpacked(entity)) for entity in found]
         return sorted(records, key=lambda record: record.at, reverse=True)
 
@@ -174,9 +181,9 @@ class TablesState:
                 return None
 
     def _query(
-        self, table: str, query: str, *, key: str | None = None, page: int | None = None
+        self, table: str, query: str, *, key: str = "", page: int | None = None, **more: Any
     ) -> Iterator[Mapping[str, Any]]:
-        parameters = {"key": key or self._fleet}
+        parameters = {"key": key or self._fleet, **more}
         with _translated():
             try:
                 yield from self._tables[table].query_entities(

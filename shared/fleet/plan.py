@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -64,7 +64,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Item:
-    """A cluster's part of the plan; (``uid``, ``generation``) is what it will have, or has."""
+    """A cluster's part of the plan; (``uid``, ``generation``) is what it will have, or has.
+
+    ``held_delete``: a delete that a guard holds until a person approves it.
+    """
 
     cluster: str
     action: Action
@@ -72,6 +75,7 @@ class Item:
     uid: str = ""
     changes: tuple[Change, ...] = ()
     reason: str = ""
+    held_delete: bool = False
 
     @property
     def awaits_deletion(self) -> bool:
@@ -92,6 +96,11 @@ class Plan:
     items: tuple[Item, ...] = ()
     problems: tuple[str, ...] = ()
     applied: bool = False
+
+    @property
+    def held_deletes(self) -> frozenset[str]:
+        """The clusters whose deletes wait for an approval: exactly this set, at exactly this commit."""
+        return frozenset(item.cluster for item in self.items if item.held_delete)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -120,13 +129,22 @@ class Plan:
         return Plan(self.commit, tuple(items), self.problems)
 
 
-def make_plan(commit: str, desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Plan:
-    """Return the plan; it deletes nothing that a guard, a problem or a protection forbids."""
+def make_plan(
+    commit: str,
+    desired: DesiredFleet,
+    recorded: Mapping[str, Recorded],
+    *,
+    approved: frozenset[str] = frozenset(),
+) -> Plan:
+    """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
+
+    ``approved`` are the clusters whose deletion a person has approved at this very commit.
+    """
     items = [
         _kept(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
     ]
     gone = [name for name in sorted(recorded) if name not in desired.clusters and name not in desired.invalid]
-    items += _removed(gone, desired, recorded)
+    items += _removed(gone, desired, recorded, approved)
     return Plan(
         commit,
         tuple(sorted(items, key=lambda item: item.cluster)),
@@ -175,27 +193,39 @@ def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return ""
 
 
-def _removed(gone: list[str], desired: DesiredFleet, recorded: Mapping[str, Recorded]) -> Iterator[Item]:
-    fresh = [name for name in gone if not recorded[name].deleting]
-    budget = desired.guards.delete_budget.count if desired.guards else 0
+def _removed(
+    gone: list[str], desired: DesiredFleet, recorded: Mapping[str, Recorded], approved: frozenset[str]
+) -> Iterator[Item]:
+    fresh = [name for name in gone if not recorded[name].deleting and name not in approved]
     for name in gone:
         row = recorded[name]
         if row.deleting:
             action = Action.RETRY if row.given_up else Action.UNCHANGED
             yield _still(row, name, action, "it is being deleted")
-        elif desired.guards is None:
+            continue
+        if desired.guards is None:
             yield _still(row, name, Action.HELD, "nothing is deleted while fleet.yaml cannot be used")
-        elif row.document["spec"].get("deletionProtection"):
-            reason = "deletionProtection is on; a commit must switch it off before the folder is removed"
-            yield _still(row, name, Action.HELD, reason)
-        elif len(fresh) > budget:
-            reason = (
-                f"the commit removes {len(fresh)} clusters, guards.deleteBudget.count in fleet.yaml allows "
-                f"{budget}; nothing is deleted until the budget allows it or the folders are back"
-            )
-            yield _still(row, name, Action.HELD, reason)
+            continue
+        guard = _guard(row, len(fresh), desired.guards.delete_budget.of(len(recorded)))
+        if guard and name not in approved:
+            yield replace(_still(row, name, Action.HELD, guard), held_delete=True)
         else:
             yield Item(name, Action.DELETE, row.generation + 1, row.uid)
+
+
+def _guard(row: Recorded, removed: int, budget: int) -> str:
+    """Return why a delete is held, and the two ways out; "" when nothing holds it."""
+    if row.document["spec"].get("deletionProtection"):
+        return (
+            "deletionProtection is on; roadstead approve releases the delete, "
+            "or a commit that switches it off before the folder is removed"
+        )
+    if removed > budget:
+        return (
+            f"the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}; "
+            "roadstead approve releases the deletes, or a commit that raises the budget"
+        )
+    return ""
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:

@@ -14,11 +14,11 @@ from shared.fleet.layout import Files, manifest_paths
 from shared.fleet.loader import resolve
 from shared.fleet.plan import Action, Item, make_plan
 from shared.jobs.errors import ReconcileError, Retryable, Stale
-from shared.jobs.messages import PlanRequest
+from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.settle import accepted_event
-from shared.pipeline import report
+from shared.pipeline import pulls, report
 from shared.pipeline.intake import request_plan
 from shared.pipeline.send import send_continuation
 from shared.ports import FleetRow, PlanRecord, Ports
@@ -31,7 +31,10 @@ READ_ATTEMPTS = 8
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Plan the head of the branch and hand its jobs over, or bring the commit statuses up to date."""
+    """Plan the head of the branch and hand its jobs over, or a pull request; bring statuses up to date."""
+    if request.kind == "pull":
+        pulls.handle(request, ports)
+        return
     if request.kind == "plan":
         _plan_head(request, ports)
     report.report_open_plans(ports)
@@ -57,7 +60,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         _could_not_read(request, error, fleet, ports)
         return
     try:
-        _carry_out(head, desired, earlier, fleet, ports)
+        _carry_out(head, desired, _approval(request, head, earlier), fleet, ports)
+        if head != fleet.commit:
+            pulls.mark_outdated(head, ports)
     except Stale:
         # Another planner took over, for this one lost its session. Its plan may have met our changes.
         log.warning("another planner was faster; planning once more")
@@ -76,14 +81,16 @@ def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRec
 
 
 def _carry_out(
-    head: str, desired: DesiredFleet, earlier: PlanRecord | None, fleet: FleetRow, ports: Ports
+    head: str, desired: DesiredFleet, approval: Approval | None, fleet: FleetRow, ports: Ports
 ) -> None:
     """Save the plan, hand each job over, note the commit as planned; raise Stale when another planner did."""
     fleet = ports.state.save_fleet(replace(fleet, planning=head, problem=""))
     rows = {row.name: row for row in ports.state.clusters()}
-    made = make_plan(head, desired, rows).resume(earlier.plan if earlier else None)
+    earlier = ports.state.plan(head)
+    approved = frozenset(approval.clusters) if approval else frozenset[str]()
+    made = make_plan(head, desired, rows, approved=approved).resume(earlier.plan if earlier else None)
     plan = replace(made, items=tuple(_with_uid(item, ports) for item in made.items))
-    record = PlanRecord(plan, ports.clock())
+    record = PlanRecord(plan, ports.clock(), approval=approval)
     ports.state.save_plan(record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     for item in plan.items:
@@ -94,6 +101,15 @@ def _carry_out(
     ports.state.save_plan(replace(record, plan=replace(plan, applied=True)))
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
     ports.state.save_fleet(replace(fleet, commit=head, at=ports.clock(), planning="", awaiting=awaiting))
+
+
+def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
+    """Return the approval that counts at this commit: of exactly what was held, or one given before."""
+    if earlier is None:
+        return None
+    given = request.approval
+    exact = given is not None and given.commit == head and {*given.clusters} == earlier.plan.held_deletes
+    return given if exact else earlier.approval
 
 
 def _with_uid(item: Item, ports: Ports) -> Item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from shared.jobs.row import ClusterRow, Condition
@@ -11,6 +11,8 @@ from shared.pipeline.report import progress_of
 from shared.ports import PlanRecord, Ports
 
 EVENTS_SHOWN = 20
+PLANS_SHOWN = 50
+PLANS_SHOWN_DAYS = 30
 
 
 def fleet_view(ports: Ports) -> dict[str, Any]:
@@ -99,8 +101,21 @@ def _plan(record: PlanRecord) -> dict[str, Any]:
         "summary": plan.summary,
         "status": record.reported,
         "problems": list(plan.problems),
+        "heldDeletes": sorted(plan.held_deletes),
+        "approval": _approval(record),
         "items": items,
     }
+
+
+def plans_view(ports: Ports) -> dict[str, Any]:
+    """Return the plans of the last days in short, newest first."""
+    since = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS)
+    records = ports.state.plans_since(since)[:PLANS_SHOWN]
+    return {"plans": [{key: value for key, value in _plan(r).items() if key != "items"} for r in records]}
+
+
+def _approval(record: PlanRecord) -> dict[str, Any] | None:
+    return record.approval.model_dump(mode="json") if record.approval else None
 
 
 def _failure(row: ClusterRow) -> dict[str, Any] | None:

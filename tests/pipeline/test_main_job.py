@@ -164,7 +164,7 @@ def test_more_deletes_than_the_budget_are_held_and_said() -> None:
     assert len(phases(cloud)) == 3
     state, words = status(cloud, commit)
     assert state == "failure"
-    assert words.startswith("three: the commit removes 2 clusters, guards.deleteBudget.count in fleet.yaml")
+    assert words.startswith("three: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml allows")
     cloud.run(600)
     push(cloud, fleetfiles.fleet("one", budget=2))
     cloud.run()

@@ -1,0 +1,97 @@
+"""Held deletes are released by approving exactly what is held, at exactly the planned commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.row import Phase
+from shared.pipeline.approval import approve
+from tests import fleetfiles
+from tests.pipeline.test_main_job import phases, push, status
+
+
+def held() -> tuple[MemoryCloud, str]:
+    """Return a cloud whose last commit removes every cluster, and that commit."""
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    cloud.run()
+    commit = push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert set(phases(cloud).values()) == {Phase.READY}
+    return cloud, commit
+
+
+ALL = ["one", "two", "three"]
+
+
+def test_the_exact_set_at_the_planned_commit_is_released_and_said() -> None:
+    cloud, commit = held()
+    answer = approve(commit, ALL, "ada", cloud.ports)
+    assert (answer.status, answer.body["approved"]) == (202, ["one", "three", "two"])
+    cloud.run()
+    assert phases(cloud) == {}
+    assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 delete)")
+    record = cloud.state.plan(commit)
+    assert record is not None
+    assert record.approval is not None
+    assert (record.approval.by, record.approval.clusters) == ("ada", ("one", "three", "two"))
+
+
+@pytest.mark.parametrize("clusters", [[], ["one"], [*ALL, "four"], ["One", "two", "three"]])
+def test_any_other_set_is_refused(clusters: list[str]) -> None:
+    cloud, commit = held()
+    answer = approve(commit, clusters, "ada", cloud.ports)
+    assert answer.status == 409
+    assert "exactly what is held: one, three, two" in answer.body["error"]
+    cloud.run()
+    assert len(phases(cloud)) == 3
+
+
+def test_a_later_commit_needs_a_new_approval() -> None:
+    cloud, commit = held()
+    newer = push(cloud, {**fleetfiles.fleet(), "README.md": b"x"})
+    cloud.run()
+    assert approve(commit, ALL, "ada", cloud.ports).status == 409
+    cloud.run()
+    assert len(phases(cloud)) == 3
+    assert approve(newer, ALL, "ada", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_an_approval_that_is_overtaken_by_a_commit_before_the_planner_saw_it_releases_nothing() -> None:
+    cloud, commit = held()
+    assert approve(commit, ALL, "ada", cloud.ports).status == 202
+    cloud.repository.push({**fleetfiles.fleet(), "README.md": b"x"})
+    cloud.run()
+    assert len(phases(cloud)) == 3
+
+
+def test_an_unknown_commit_is_not_found() -> None:
+    cloud, _ = held()
+    assert approve("0" * 40, ALL, "ada", cloud.ports).status == 404
+
+
+def test_a_protected_cluster_is_released_by_an_approval_too() -> None:
+    cloud = MemoryCloud()
+    files = fleetfiles.fleet("one", "two")
+    files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
+    push(cloud, files)
+    cloud.run()
+    commit = push(cloud, fleetfiles.fleet("two"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert status(cloud, commit)[1].startswith("one: deletionProtection is on; roadstead approve releases")
+    approve(commit, ["one"], "ada", cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}
+
+
+def test_an_approval_twice_is_one() -> None:
+    cloud, commit = held()
+    approve(commit, ALL, "ada", cloud.ports)
+    approve(commit, ALL, "ada", cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {}
+    assert approve(commit, ALL, "ada", cloud.ports).status == 409
