@@ -16,7 +16,7 @@ from shared.fleet.nodes import Mark, Node, YamlError, merge, parse, without_null
 from shared.fleet.nodes import settled as settle
 from shared.fleet.placeholders import Filler
 from shared.fleet.problems import Problem, field_of, problem_at, problems_of
-from shared.fleet.reading import Problems, Read, layer_problems, part, reference, without, wrong_name
+from shared.fleet.reading import Problems, Read, layer_problems, reference, without, wrong_name
 from shared.fleet.rules import Finding, findings
 
 SPEC = ("spec",)
@@ -83,18 +83,18 @@ class Reader:
         root = self._parsed(name)
         if not isinstance(root, Node):
             return root
-        spec = part(root, *SPEC)
+        written = root.child("spec")
+        whole = written is not None and isinstance(written.value, dict)
+        spec = written if written is not None and whole else Node({}, root.mark)
         cluster_class, environment, problems = self._chosen(spec)
         base = self._layers.base(cluster_class, environment)
         if problems or base.problems:
             own = [*_header(root), *layer_problems(root, SPEC, chooses=("class", "environment")), *problems]
             return (*sorted(own), *base.problems)
-        written = root.child("spec")
-        if written is None or not isinstance(written.value, dict):
+        if not whole:
             return _Merged(root, base, cluster_class, environment)
-        whole = _protected(merge(base.node, without(spec, "class", "environment")), base)
-        node = Node({**root.value, "spec": whole}, root.mark)
-        return _Merged(node, base, cluster_class, environment)
+        laid = _protected(merge(base.node, without(spec, "class", "environment")), base)
+        return _Merged(Node({**root.value, "spec": laid}, root.mark), base, cluster_class, environment)
 
     def _parsed(self, name: str) -> Node | Problems:
         path = cluster_path(name)

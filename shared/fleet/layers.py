@@ -6,7 +6,7 @@ place, and holds the clusters that use it and nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,8 +104,11 @@ def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
 
 
 def _ready(spec: Node) -> dict[int, Any]:
-    """Return the models of those parts of a spec that are right by themselves, by the id of their node."""
-    found: dict[int, Any] = {}
+    """Return what is finished in the merged layers, by the id of its node.
+
+    Models of the parts that are right by themselves, and plain values in which nothing is filled in.
+    """
+    found: dict[int, Any] = dict(_plain_parts(spec))
     for name, info in ClusterSpec.model_fields.items():
         node, model = spec.child(info.alias or name), next(models_in(info.annotation), None)
         if node is None or model is None:
@@ -114,7 +117,18 @@ def _ready(spec: Node) -> dict[int, Any]:
             checked = _checked(piece, model)
             if checked is not None:
                 found[id(piece)] = checked
+        if isinstance(node.value, tuple) and not has_placeholder(node):
+            del found[id(node)]
+            found[id(node)] = settled(node, str, found)
     return found
+
+
+def _plain_parts(node: Node) -> Iterator[tuple[int, Any]]:
+    for inner in node.value.values() if isinstance(node.value, dict) else node.value:
+        if isinstance(inner.value, dict | tuple):
+            yield from _plain_parts(inner)
+            if not has_placeholder(inner):
+                yield id(inner), settled(inner, str, {})
 
 
 def _checked(node: Node, model: type[BaseModel]) -> BaseModel | None:

@@ -205,21 +205,26 @@ def merge(base: Node, over: Node) -> Node:
         for key, node in over.value.items():
             merged[key] = merge(merged[key], node) if key in merged else node
         return Node(merged, over.mark)
-    if is_named(base) and is_named(over):
-        by_name = {item.name: item for item in base.value}
-        for item in over.value:
-            below = by_name.get(item.name)
-            by_name[item.name] = item if below is None or _removed(below) else merge(below, item)
-        return Node(tuple(by_name.values()), over.mark)
+    above, merged = by_name(over), by_name(base)
+    if above and merged:
+        for name, item in above.items():
+            below = merged.get(name)
+            merged[name] = item if below is None or _removed(below) else merge(below, item)
+        return Node(tuple(merged.values()), over.mark)
     return over
 
 
-def is_named(node: Node) -> bool:
-    """Tell whether a value is a list of maps that all have a name of their own."""
-    if not isinstance(node.value, tuple) or not node.value:
-        return False
-    names = {item.name for item in node.value}
-    return None not in names and len(names) == len(node.value)
+def by_name(node: Node) -> dict[str, Node]:
+    """Return the items of a list of maps that all have a name of their own; {} for any other value."""
+    if not isinstance(node.value, tuple):
+        return {}
+    items: dict[str, Node] = {}
+    for item in node.value:
+        named = item.value.get("name") if isinstance(item.value, dict) else None
+        if named is None or not isinstance(named.value, str) or named.value in items:
+            return {}
+        items[named.value] = item
+    return items
 
 
 def _removed(node: Node) -> bool:
@@ -244,14 +249,14 @@ def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) ->
     value = node.value
     if isinstance(value, str):
         return fill(value) if "{" in value else value
+    if not isinstance(value, dict | tuple):
+        return value
+    found = ready.get(id(node))
+    if found is not None:
+        return found
     if isinstance(value, dict):
-        found = ready.get(id(node))
-        if found is not None:
-            return found
         return {k: settled(n, fill, ready) for k, n in value.items() if n.value is not None}
-    if isinstance(value, tuple):
-        return [settled(n, fill, ready) for n in value if not _removed(n)]
-    return value
+    return [settled(n, fill, ready) for n in value if not _removed(n)]
 
 
 def texts(node: Node) -> Iterator[Node]:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from shared.fleet.manifests.base import shown
-from shared.fleet.nodes import Mark, Node, is_named
+from shared.fleet.nodes import Mark, Node, by_name
 
 Path = tuple[str | int, ...]
 
@@ -65,14 +65,14 @@ def _may_come(detail: Any, place: Node) -> bool:
 
 def field_of(path: Path, root: Node) -> str:
     """Return a path as a message shows it: items of a list by their name where all have one of their own."""
-    named: list[str | int] = []
+    steps: list[str | int] = []
     node: Node | None = root
     for step in path:
         item = node.child(step) if node else None
-        by_name = isinstance(step, int) and node is not None and item is not None and is_named(node)
-        named.append(f"[{item.name}]" if by_name and item else step)
+        named = node is not None and item is not None and bool(by_name(node))
+        steps.append(f"[{item.name}]" if named and item else step)
         node = item
-    return _field(tuple(named))
+    return _field(tuple(steps))
 
 
 def _path(detail: Any) -> Path:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from shared.fleet.manifests import ClusterClass, ClusterSpec, Environment, Fleet, System
-from shared.fleet.nodes import Mark, Node, YamlError, is_named, parse, without_nulls
+from shared.fleet.nodes import Mark, Node, YamlError, by_name, parse, without_nulls
 from shared.fleet.problems import Path, Problem, field_of, problem_at, problems_of
 
 Read = Callable[[str], bytes]
@@ -91,7 +91,7 @@ def _same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
     """Tell of lists in which two things have one name: they could not be laid on another layer."""
     found = []
     for key, node in layer.value.items():
-        if not isinstance(node.value, tuple) or is_named(node):
+        if not isinstance(node.value, tuple) or by_name(node):
             continue
         first: dict[str, Mark] = {}
         for item in node.value:

@@ -30,8 +30,8 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
     yield from _of_network(spec.network_profile or NetworkProfile())
     for pool in spec.node_pools:
         for field, values in (
-            ("availabilityZones", pool.availability_zones or ()),
-            ("nodeTaints", pool.node_taints or ()),
+            ("availabilityZones", pool.availability_zones),
+            ("nodeTaints", pool.node_taints),
         ):
             twice = _twice(values)
             if twice is not None:
@@ -39,20 +39,14 @@ def findings(spec: ClusterSpec) -> Iterator[Finding]:
 
 
 def _of_network(profile: NetworkProfile) -> Iterator[Finding]:
-    pods = _ranges(profile, "pod_cidrs", "pod_cidr")
-    services = _ranges(profile, "service_cidrs", "service_cidr")
-    families = tuple(getattr(profile, "ip_families", None) or ())
-    for field, message in _network(pods, services, profile.dns_service_ip or "", families):
-        many = field in ("podCidr", "serviceCidr") and getattr(profile, _MANY[field], None)
-        yield ("networkProfile", f"{field}s" if many else field), message
-
-
-def _ranges(profile: NetworkProfile, many: str, one: str) -> tuple[str, ...]:
-    single = getattr(profile, one)
-    return tuple(getattr(profile, many, None) or ((single,) if single else ()))
-
-
-_MANY = {"podCidr": "pod_cidrs", "serviceCidr": "service_cidrs"}
+    pods = profile.pod_cidrs or ((profile.pod_cidr,) if profile.pod_cidr else ())
+    services = profile.service_cidrs or ((profile.service_cidr,) if profile.service_cidr else ())
+    written = {
+        "pods": "podCidrs" if profile.pod_cidrs else "podCidr",
+        "services": "serviceCidrs" if profile.service_cidrs else "serviceCidr",
+    }
+    for field, message in _network(pods, services, profile.dns_service_ip or "", profile.ip_families or ()):
+        yield ("networkProfile", written.get(field, field)), message
 
 
 def _twice(values: Iterable[T]) -> T | None:
@@ -68,18 +62,26 @@ def _twice(values: Iterable[T]) -> T | None:
 def _network(
     pods: tuple[str, ...], services: tuple[str, ...], dns: str, families: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Return what is wrong with a cluster's ranges: field of the network profile, message."""
+    """Return what is wrong with a cluster's networks: which field, and the message."""
     found: list[tuple[str, str]] = []
-    for field, cidrs in (("podCidr", pods), ("serviceCidr", services)):
+    for field, cidrs in (("pods", pods), ("services", services)):
         networks = [ipaddress.ip_network(cidr) for cidr in cidrs]
         found += [(field, message) for network in networks for message in _range(field, network)]
         wanted = _versions(families) or {4}
         given = [network.version for network in networks]
         if networks and (set(given) != wanted or len(given) > len(wanted)):
             found.append((field, _family_words(cidrs, families)))
+    found += [("services", message) for message in _overlaps(services, pods)]
     if dns:
         found += [("dnsServiceIP", message) for message in _dns(dns, services)]
     return tuple(found)
+
+
+def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]:
+    for service in map(ipaddress.ip_network, services):
+        for pod in map(ipaddress.ip_network, pods):
+            if service.version == pod.version and service.overlaps(pod):
+                yield f"{service} overlaps the network of the pods, {pod}; they must be apart"
 
 
 def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
@@ -87,7 +89,7 @@ def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -
     if kept is not None:
         yield f"{network} overlaps {kept}, which AKS keeps for itself; choose another range"
     largest = _LARGEST_SERVICE_RANGE[network.version]
-    if field == "serviceCidr" and network.prefixlen < largest:
+    if field == "services" and network.prefixlen < largest:
         yield f"{network} is too large; Azure takes /{largest} and smaller for services"
 
 
@@ -106,13 +108,17 @@ def _family_words(cidrs: tuple[str, ...], families: tuple[str, ...]) -> str:
 
 def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
     address = ipaddress.ip_address(dns)
-    for network in map(ipaddress.ip_network, services):
-        if address in network and int(address) - int(network.network_address) < 2:
-            right = network.network_address + 10
-            yield (
-                f"{dns} cannot be the DNS service: the first address of {network} is that of the "
-                f"Kubernetes API; take a later one, such as {right}"
-            )
+    networks = [ipaddress.ip_network(service) for service in services]
+    network = next((network for network in networks if address in network), None)
+    if not networks:
+        yield "needs serviceCidr, which it lies in; add it"
+    elif network is None:
+        yield f"{dns} must lie in serviceCidr {', '.join(services)}"
+    elif int(address) - int(network.network_address) < 2:
+        yield (
+            f"{dns} cannot be the DNS service: the first address of {network} is that of the Kubernetes "
+            f"API; take a later one, such as {network.network_address + 10}"
+        )
 
 
 def duplicates(specs: Mapping[str, ClusterSpec]) -> Mapping[str, list[Finding]]:
@@ -125,7 +131,7 @@ def duplicates(specs: Mapping[str, ClusterSpec]) -> Mapping[str, list[Finding]]:
         prefix = spec.dns_prefix or name[:54].rstrip("-")
         place = _key(spec.subscription_id, spec.resource_group)
         _note(found, prefixes, (*place, prefix.lower()), name, ("dnsPrefix",), f"dnsPrefix {prefix}")
-        group: str | None = getattr(spec, "node_resource_group", None)
+        group = spec.node_resource_group
         if group is None:
             continue
         key = _key(spec.subscription_id, group)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=1024)
 def numbers(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, () when it is none."""
     parts = version.removeprefix("v").split(".")

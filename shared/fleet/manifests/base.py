@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
 from pydantic.alias_generators import to_camel
@@ -46,16 +45,15 @@ def shown(text: str, limit: int = 60) -> str:
 
 
 def _git_url(value: str) -> str:
-    url = urlsplit(value) if value.isascii() and "[" not in value else urlsplit("")
-    if "@" in value or url.scheme in ("ssh", "git", "http"):
+    if _GIT_URL.fullmatch(value):
+        return value
+    if "@" in value or value.startswith(("ssh:", "git:", "http:")):
         raise ValueError(
             f"must be an https:// address without a user or token in it, got {shown(value)}; Flux reads it "
             "with the token that Roadstead gives it over HTTPS, which http:// would show to everybody on the "
             "way and ssh:// does not take"
         )
-    if not _GIT_URL.fullmatch(value):
-        raise ValueError(f"must be an address such as https://github.com/OWNER/NAME, got {shown(value)}")
-    return value
+    raise ValueError(f"must be an address such as https://github.com/OWNER/NAME, got {shown(value)}")
 
 
 _GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
@@ -142,18 +141,6 @@ class NetworkProfile(Section):
     nat_gateway_profile: NatGatewayProfile | None = None
     static_egress_gateway_profile: Switch | None = None
     advanced_networking: AdvancedNetworking | None = None
-
-    @model_validator(mode="after")
-    def _address_in_service_network(self) -> Self:
-        services = self.service_cidrs or ((self.service_cidr,) if self.service_cidr else ())
-        if self.dns_service_ip and not services:
-            raise ValueError("dnsServiceIP needs serviceCidr, which it lies in")
-        address = ipaddress.ip_address(self.dns_service_ip) if self.dns_service_ip else None
-        if address and not any(address in ipaddress.ip_network(cidr) for cidr in services):
-            raise ValueError(
-                f"dnsServiceIP {self.dns_service_ip} must lie in serviceCidr {', '.join(services)}"
-            )
-        return self
 
     @model_validator(mode="after")
     def _one_spelling_of_each_network(self) -> Self:
