@@ -10,8 +10,6 @@ import logging
 from dataclasses import replace
 
 from shared.fleet.desired import Desired, DesiredFleet
-from shared.fleet.layout import Files, manifest_paths
-from shared.fleet.loader import resolve
 from shared.fleet.plan import Action, Item, make_plan
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.messages import Approval, PlanRequest
@@ -20,6 +18,7 @@ from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new
 from shared.jobs.settle import accepted_event
 from shared.pipeline import pulls, report
 from shared.pipeline.intake import request_plan
+from shared.pipeline.reading import read_desired
 from shared.pipeline.send import send_continuation
 from shared.ports import FleetRow, PlanRecord, Ports
 
@@ -143,15 +142,6 @@ def _request_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
     request_plan(
         request.model_copy(update={"attempt": attempt}), message_id=message_id, ports=ports, after=seconds
     )
-
-
-def read_desired(commit: str, ports: Ports) -> DesiredFleet:
-    """Return what a commit asks for: one call for the tree, one for every manifest not seen before."""
-    entries = ports.repository.tree(commit)
-    plain = {entry.path: entry.sha for entry in entries if entry.plain}
-    files = Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
-    contents = {path: ports.repository.blob(plain[path]) for path in manifest_paths(files)}
-    return resolve(ports.config.fleet, files, contents.__getitem__)
 
 
 def _hand_over(item: Item, desired: Desired | None, commit: str, ports: Ports) -> None:
