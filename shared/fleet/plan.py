@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from shared.fleet.desired import DesiredFleet, digest_of
+from shared.fleet.effects import Effect, planned_effect
 
 BEING_DELETED = "it is still being deleted; it will be created again once that has finished"
 
@@ -22,6 +24,7 @@ class Action(StrEnum):
     RETRY = "retry"
     UNCHANGED = "unchanged"
     HELD = "held"
+    REFUSED = "refused"
     INVALID = "invalid"
 
 
@@ -55,11 +58,16 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Change:
-    """One field that differs: its path and both values as short text; "" where there is none."""
+    """One field that differs: its path and both values as short text; "" where there is none.
+
+    ``effect`` is what the change does, in words; ``source`` the "file:line" that the new value is from.
+    """
 
     path: str
     old: str
     new: str
+    effect: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,8 +177,39 @@ def _kept(name: str, desired: DesiredFleet, row: Recorded | None) -> Item:
     moved = _moved(row.document, document)
     if moved:
         return _still(row, name, Action.HELD, moved)
-    changes = tuple(differences(row.document, document))
+    changes = tuple(_told(change, name, desired) for change in differences(row.document, document))
+    refused = _refused(changes)
+    if refused:
+        return Item(name, Action.REFUSED, row.generation, row.uid, changes, refused)
     return Item(name, Action.UPDATE, row.generation + 1, row.uid, changes)
+
+
+def _told(change: Change, name: str, desired: DesiredFleet) -> Change:
+    """Return the change with its effect, and the place that its new value is from."""
+    return replace(change, effect=_effect(change), source=desired.source(name, change.path))
+
+
+def _effect(change: Change) -> str:
+    path = change.path.removeprefix("spec.")
+    if re.fullmatch(r"nodePools\[[^\]]*\]", path):
+        return "a new node pool" if change.new else "the node pool is deleted"
+    return (
+        planned_effect(path, change.old, change.new).value if path != change.path else Effect.IN_PLACE.value
+    )
+
+
+def _refused(changes: tuple[Change, ...]) -> str:
+    """Return why the changes cannot be made, and the way out; "" when they can."""
+    for change in changes:
+        what = f"{change.path} cannot change from {change.old or 'nothing'} to {change.new or 'nothing'}"
+        if change.effect == Effect.RECREATION:
+            return f"{what}: it is fixed once a cluster exists; put it back, or add a cluster of another name"
+        if change.effect == Effect.ROTATION:
+            return (
+                f"{what}: it is fixed once a node pool exists, and replacing a pool is not built yet; "
+                "put it back, or add a pool of another name and remove this one"
+            )
+    return ""
 
 
 def _still(row: Recorded, name: str, action: Action, reason: str = "") -> Item:

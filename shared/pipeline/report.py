@@ -65,7 +65,7 @@ def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> 
 
 
 def _problem(item: Item, row: ClusterRow | None) -> str:
-    if item.action is Action.INVALID or (item.action is Action.HELD and not item.awaits_deletion):
+    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD) and not item.awaits_deletion:
         return item.reason
     if row is not None and row.phase in (Phase.FAILED, Phase.STALLED):
         return f"{row.phase.value} at {row.job.step.value}: {row.job.reason}"
@@ -73,7 +73,7 @@ def _problem(item: Item, row: ClusterRow | None) -> str:
 
 
 def _reached(item: Item, row: ClusterRow | None, *, newest: bool) -> bool:
-    if item.action in (Action.INVALID, Action.HELD):
+    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD):
         return False
     if row is None:
         return not newest or item.action in (Action.DELETE, Action.RETRY)

@@ -91,7 +91,7 @@ def _plan(record: PlanRecord) -> dict[str, Any]:
             "action": item.action.value,
             "generation": item.generation,
             "reason": item.reason,
-            "changes": [{"path": c.path, "old": c.old, "new": c.new} for c in item.changes],
+            "changes": [vars(change) for change in item.changes],
         }
         for item in plan.items
     ]

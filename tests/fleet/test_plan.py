@@ -66,8 +66,28 @@ def actions(plan: Plan) -> dict[str, Action]:
 def test_a_new_folder_is_a_create_and_a_changed_one_an_update_with_its_fields() -> None:
     plan = make_plan(COMMIT, fleet(desired("a", count=3), desired("b")), record(desired("a")))
     assert actions(plan) == {"a": Action.UPDATE, "b": Action.CREATE}
-    assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3"),)
+    assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3", "in place"),)
     assert (plan.items[0].generation, plan.items[1].generation) == (2, 1)
+
+
+def test_a_change_that_azure_cannot_make_is_refused_with_the_way_out() -> None:
+    small, large = (
+        [{"name": "system", "mode": "System", "vmSize": size, "count": 1}]
+        for size in ("Standard_D4s_v5", "Standard_D8s_v5")
+    )
+    for field, old, new, words in (
+        ("dnsPrefix", "one", "two", "add a cluster of another name"),
+        ("nodePools", small, large, "add a pool of another name and remove this one"),
+    ):
+        before, after = (with_field(desired("a"), field, value) for value in (old, new))
+        plan = make_plan(COMMIT, fleet(after), record(before))
+        assert actions(plan) == {"a": Action.REFUSED}
+        assert words in plan.items[0].reason
+        assert plan.items[0].generation == 1
+
+
+def with_field(cluster: Desired, field: str, value: Any) -> Desired:
+    return replace(cluster, spec=ClusterSpec.model_validate(cluster.document()["spec"] | {field: value}))
 
 
 def test_a_cluster_does_not_move() -> None:

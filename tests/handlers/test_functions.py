@@ -119,7 +119,13 @@ def test_a_plan_shows_its_changes_and_progress() -> None:
     cloud.run()
     status, body = call(cloud.ports, "plan", commit=commit)
     assert (status, body["summary"], body["progress"]["ready"]) == (200, "1 update", 1)
-    change = {"path": "spec.nodePools[system].count", "old": "1", "new": "3"}
+    change = {
+        "path": "spec.nodePools[system].count",
+        "old": "1",
+        "new": "3",
+        "effect": "in place",
+        "source": "clusters/one/cluster.yaml:10",
+    }
     assert body["items"][0]["changes"] == [change]
     assert body["status"] == "success: 1 of 1 clusters as asked (1 update)"
 
