@@ -17,6 +17,9 @@ from rich.text import Text
 from cli import approve as approving
 from cli import render
 from cli.client import Api, ApiError
+from cli.errors import CommandFailed, UsageError
+from cli.output import line
+from cli.validate import validate
 
 app = typer.Typer(
     add_completion=False,
@@ -24,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="See what Roadstead does with a fleet of AKS clusters.",
 )
+app.command()(validate)
 
 
 class Output(StrEnum):
@@ -132,11 +136,11 @@ def _watch(api: Api, path: str, output: Output) -> None:
 
 
 def main() -> None:
-    """Run the command; problems are one line on stderr and exit status 1."""
+    """Run the command; problems are one line on stderr and exit status 1, or 2 for a wrong use."""
     try:
         app()
-    except ApiError as error:
-        sys.stderr.write(f"roadstead: {error}\n")
-        sys.exit(1)
+    except (ApiError, CommandFailed, UsageError) as error:
+        sys.stderr.write(f"roadstead: {line(str(error))}\n")
+        sys.exit(2 if isinstance(error, UsageError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)

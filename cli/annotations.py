@@ -1,0 +1,97 @@
+"""Problems in GitHub's forms: SARIF for code scanning, and workflow commands that annotate a diff.
+
+Both name files by their path in the repository that the workflow checked out. Rules:
+docs.github.com/code-security/reference/code-scanning/sarif-files/sarif-support (what of SARIF 2.1.0 counts,
+and how much) and actions/toolkit docs/commands.md (workflow commands).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+from shared.fleet.problems import Problem
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_RESULTS = 25_000
+"""GitHub refuses a SARIF run with more."""
+_RULE = "invalid-manifest"
+
+Shown = Callable[[str], str]
+
+
+def sarif(problems: Sequence[Problem], shown: Shown) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log; a run that would be too long says in a notification what it leaves out."""
+    kept = sorted(problems)[:MOST_RESULTS]
+    run: dict[str, Any] = {
+        "tool": {"driver": _driver()},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
+        "results": list(_results(kept, shown)),
+    }
+    if len(kept) < len(problems):
+        text = f"{len(problems) - len(kept)} more problems are not shown."
+        notification = {"level": "warning", "message": {"text": text}}
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _driver() -> dict[str, Any]:
+    text = "A manifest of the fleet repository has a mistake; clusters that use it stay as they are."
+    rule = {
+        "id": _RULE,
+        "name": "InvalidManifest",
+        "shortDescription": {"text": "A manifest has a mistake"},
+        "fullDescription": {"text": text},
+        "help": {"text": f"{text} Each result says what is wrong and what would be right."},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"tags": ["roadstead"], "problem.severity": "error"},
+    }
+    return {"name": "Roadstead", "semanticVersion": version("roadstead"), "rules": [rule]}
+
+
+def _results(problems: Iterable[Problem], shown: Shown) -> Iterator[dict[str, Any]]:
+    """Yield results; their fingerprints do not change when lines above them do."""
+    seen: Counter[str] = Counter()
+    for problem in problems:
+        uri = quote(shown(problem.file))
+        digest = hashlib.sha256(f"{uri}\n{problem.field}\n{problem.message}".encode()).hexdigest()[:16]
+        seen[digest] += 1
+        yield {
+            "ruleId": _RULE,
+            "ruleIndex": 0,
+            "level": "error",
+            "message": {"text": _words(problem)},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"},
+                        "region": {"startLine": problem.line, "startColumn": problem.column},
+                    }
+                }
+            ],
+            "partialFingerprints": {"primaryLocationLineHash": f"{digest}:{seen[digest]}"},
+        }
+
+
+def commands(problems: Iterable[Problem], shown: Shown) -> Iterator[str]:
+    """Yield a workflow command for each problem."""
+    for problem in sorted(problems):
+        place = f"file={_property(shown(problem.file))},line={problem.line},col={problem.column}"
+        yield f"::error {place},title=Roadstead::{_data(_words(problem))}"
+
+
+def _words(problem: Problem) -> str:
+    return f"{problem.field}: {problem.message}" if problem.field else problem.message
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,145 @@
+"""A fleet repository on disk, as it would be committed: nothing is asked of git or of a network.
+
+Symlinks, submodules and special files are told apart from plain files, and never followed. Of a
+manifest that is far too large only a part is read: enough to be refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.errors import CommandFailed, UsageError
+from shared.fleet.desired import DesiredFleet
+from shared.fleet.layout import FLEET_FILE, Files
+from shared.fleet.loader import resolve
+from shared.fleet.nodes import MAX_BYTES, YamlError, parse
+from shared.fleet.reading import Read
+
+_CHUNK = 1 << 20
+_MOST = 256 * MAX_BYTES
+
+
+class Blobs(Mapping[str, str]):
+    """Paths of plain files with the ids that git gives their content, each computed when it is asked for."""
+
+    def __init__(self, paths: frozenset[str], identify: Callable[[str], str]) -> None:
+        self._paths, self._identify = paths, identify
+
+    def __getitem__(self, path: str) -> str:
+        if path not in self._paths:
+            raise KeyError(path)
+        return self._identify(path)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+@dataclass(frozen=True)
+class Worktree:
+    """A fleet repository on disk; ``fleet`` is the name that its fleet.yaml says, "" when it says none."""
+
+    root: Path
+    fleet: str
+    files: Files
+    read: Read
+
+    def resolve(self) -> DesiredFleet:
+        """Return what the files ask for."""
+        return resolve(self.fleet, self.files, self.read)
+
+    def shown(self, file: str) -> str:
+        """Return a file's path as seen from the current folder, where the repository is inside that."""
+        below = os.path.relpath(self.root)
+        return file if below == "." or below.startswith("..") else f"{Path(below).as_posix()}/{file}"
+
+
+def open_worktree(path: Path) -> Worktree:
+    """Return the fleet repository in a folder; raise UsageError when there is none."""
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {path}; give the folder of a fleet repository")
+    root = path.resolve()
+    if not os.path.lexists(root / FLEET_FILE):
+        raise UsageError(f"there is no {FLEET_FILE} in {path}; {_instead(root)}")
+    plain, other = _entries(root)
+    read = _reader(root)
+    blobs = Blobs(plain, lambda name: blob_id(root / name))
+    return Worktree(root, _name(plain, read), Files(blobs, other), read)
+
+
+def _instead(root: Path) -> str:
+    above = next((folder for folder in root.parents if (folder / FLEET_FILE).is_file()), None)
+    if above is not None:
+        return f"it is in {above}: give that folder"
+    return "give the folder of a fleet repository, or begin one with roadstead init"
+
+
+def _entries(root: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the paths of all plain files, and those of everything else that is no folder."""
+    plain: set[str] = set()
+    other: set[str] = set()
+    folders = [""]
+    while folders:
+        prefix = folders.pop()
+        for entry in _listed(root / prefix):
+            path = f"{prefix}{entry.name}".encode("utf-8", "replace").decode()
+            if entry.name == ".git":
+                continue
+            if entry.is_file(follow_symlinks=False):
+                plain.add(path)
+            elif entry.is_dir(follow_symlinks=False) and not os.path.lexists(f"{entry.path}/.git"):
+                folders.append(f"{prefix}{entry.name}/")
+            else:
+                other.add(path)
+    return frozenset(plain), frozenset(other)
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        raise CommandFailed(f"{folder} cannot be read: {error.strerror}") from error
+
+
+def _reader(root: Path) -> Read:
+    def read(path: str) -> bytes:
+        try:
+            with (root / path).open("rb") as file:
+                return file.read(_MOST)
+        except OSError as error:
+            raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
+
+    return read
+
+
+def blob_id(path: Path) -> str:
+    """Return git's id of a file's content; raise CommandFailed when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
+    return digest.hexdigest()
+
+
+def _name(plain: frozenset[str], read: Read) -> str:
+    """Return what fleet.yaml says is the fleet's name; what is wrong with it is told by resolving."""
+    if FLEET_FILE not in plain:
+        return ""
+    try:
+        name = parse(read(FLEET_FILE), FLEET_FILE).find(("metadata", "name")).value
+    except YamlError:
+        return ""
+    return name if isinstance(name, str) else ""

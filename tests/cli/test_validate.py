@@ -1,0 +1,125 @@
+"""``roadstead validate``: what it prints in each of its forms, and its exit status."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cli.annotations import MOST_RESULTS, commands, sarif
+from cli.validate import show
+from cli.worktree import open_worktree
+from shared.fleet.problems import Problem
+from tests import fleetfiles
+from tests.cli.command import roadstead, write
+
+WRONG = {
+    "clusters/one/cluster.yaml": fleetfiles.cluster("one").replace(b"location", b"locaton"),
+    "clusters/two/cluster.yaml": fleetfiles.cluster("two", extra="  class: appps\n"),
+}
+TOLD = [
+    "clusters/one/cluster.yaml:7:3 spec.locaton: there is no such field; did you mean location?",
+    "clusters/two/cluster.yaml:11:3 spec.class: there is no class appps; did you mean apps?",
+]
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    return write(tmp_path / "fleet", fleetfiles.fleet("one", "two", "three") | WRONG)
+
+
+def test_a_repository_without_mistakes_is_told_in_one_line(tmp_path: Path) -> None:
+    done = roadstead("validate", cwd=write(tmp_path, fleetfiles.example()))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no problems: 3 clusters, 1 system\n", "")
+
+
+def test_all_problems_are_told_at_once_by_file_with_their_places(wrong: Path) -> None:
+    done = roadstead("validate", cwd=wrong)
+    summary = "2 problems in 2 files: 2 of 3 clusters cannot be used"
+    assert done.stdout.splitlines() == [TOLD[0], "", TOLD[1], "", summary]
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_places_are_seen_from_the_current_folder(wrong: Path) -> None:
+    done = roadstead("validate", "fleet", cwd=wrong.parent)
+    assert done.stdout.startswith(f"fleet/{TOLD[0]}\n")
+    elsewhere = roadstead("validate", str(wrong), cwd=wrong / "flux")
+    assert elsewhere.stdout.startswith(f"{TOLD[0]}\n")
+
+
+def test_a_terminal_of_80_columns_shows_a_long_problem_wrapped_below_its_place(tmp_path: Path) -> None:
+    out = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
+    tree = open_worktree(write(tmp_path, fleetfiles.example()))
+    show([Problem("clusters/one/cluster.yaml", 7, 3, "spec.locaton", "is wrong " * 20)], tree, out)
+    lines = out.export_text().splitlines()
+    assert lines[0] == "clusters/one/cluster.yaml:7:3"
+    assert all(len(text) <= 80 for text in lines)
+    assert lines[1].startswith("    spec.locaton: is wrong")
+
+
+def test_json_has_every_problem_and_the_clusters(wrong: Path) -> None:
+    done = roadstead("validate", "-o", "json", cwd=wrong)
+    view = json.loads(done.stdout)
+    assert (done.returncode, view["fleet"], view["valid"]) == (1, "example", False)
+    assert (view["clusters"], view["invalidClusters"]) == (["three"], ["one", "two"])
+    assert view["problems"][0] == {
+        "file": "clusters/one/cluster.yaml",
+        "line": 7,
+        "column": 3,
+        "field": "spec.locaton",
+        "message": "there is no such field; did you mean location?",
+    }
+
+
+def test_sarif_has_what_code_scanning_asks_for(wrong: Path) -> None:
+    done = roadstead("validate", "fleet", "-o", "sarif", cwd=wrong.parent)
+    log = json.loads(done.stdout)
+    run = log["runs"][0]
+    assert (done.returncode, log["version"]) == (1, "2.1.0")
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "fleet/clusters/one/cluster.yaml"
+    assert place["region"] == {"startLine": 7, "startColumn": 3}
+    assert all(result["message"]["text"] for result in run["results"])
+
+
+def test_a_fingerprint_stays_when_lines_move_and_is_never_shared() -> None:
+    def prints(*lines: int) -> list[str]:
+        found = sarif([Problem("a b.yaml", line, 1, "spec", "wrong") for line in lines], str)["runs"][0]
+        return [result["partialFingerprints"]["primaryLocationLineHash"] for result in found["results"]]
+
+    assert prints(1, 2) == prints(11, 12)
+    assert len(set(prints(1, 2))) == 2
+
+
+def test_sarif_says_what_it_leaves_out_where_github_takes_no_more() -> None:
+    problems = [Problem("f", line, 1, "", "wrong") for line in range(1, MOST_RESULTS + 3)]
+    run = sarif(problems, str)["runs"][0]
+    assert len(run["results"]) == MOST_RESULTS
+    assert "2 more problems" in json.dumps(run["invocations"])
+
+
+def test_workflow_commands_cannot_be_broken_out_of() -> None:
+    told = list(commands([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str))
+    place = "file=a%2Cb%3Ac%25%0A.yaml,line=2,col=3"
+    assert told == [f"::error {place},title=Roadstead::spec.x: 50%25 off%0D%0A::error::no"]
+
+
+def test_annotations_and_a_summary_for_a_workflow(wrong: Path) -> None:
+    lines = roadstead("validate", "-o", "github", cwd=wrong).stdout.splitlines()
+    assert re.match(
+        r"::error file=clusters/one/cluster.yaml,line=7,col=3,title=Roadstead::spec.locaton", lines[0]
+    )
+    assert lines[2].startswith("2 problems")
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["--output", "xml"], ["clusters"]])
+def test_a_wrong_use_is_exit_status_2_and_no_traceback(wrong: Path, arguments: list[str]) -> None:
+    done = roadstead("validate", *arguments, cwd=wrong)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
