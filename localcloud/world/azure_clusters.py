@@ -14,20 +14,33 @@ from uuid import NAMESPACE_URL, uuid5
 from localcloud.world.azure_catalog import DEFAULT_VERSION, REGIONS, cluster_version, region
 from localcloud.world.azure_errors import ArmError, immutable, invalid, missing
 from localcloud.world.azure_pools import same
+from localcloud.world.azure_profiles import at, check_profiles, shown_profiles
 from shared.fleet.ids import ClusterId
 
 Json = Mapping[str, Any]
 
 READ_ONLY = (
     *("provisioningState", "powerState", "currentKubernetesVersion", "maxAgentPools", "fqdn", "privateFQDN"),
-    *("azurePortalFQDN", "status", "resourceUID", "identityProfile", "agentPoolProfiles"),
+    *("azurePortalFQDN", "status", "resourceUID", "agentPoolProfiles"),
 )
 IMMUTABLE = (
-    *("dnsPrefix", "fqdnSubdomain", "nodeResourceGroup", "networkProfile.networkPlugin"),
-    *("networkProfile.networkPolicy", "networkProfile.networkDataplane", "networkProfile.podCidr"),
-    *("networkProfile.serviceCidr", "networkProfile.dnsServiceIP", "networkProfile.loadBalancerSku"),
-    "apiServerAccessProfile.enablePrivateCluster",
+    *("dnsPrefix", "fqdnSubdomain", "nodeResourceGroup", "enableRBAC", "diskEncryptionSetID"),
+    *("networkProfile.networkPlugin", "networkProfile.networkPluginMode", "networkProfile.networkPolicy"),
+    *("networkProfile.networkDataplane", "networkProfile.podCidr", "networkProfile.podCidrs"),
+    *("networkProfile.serviceCidr", "networkProfile.serviceCidrs", "networkProfile.dnsServiceIP"),
+    *("networkProfile.loadBalancerSku", "networkProfile.ipFamilies", "networkProfile.networkMode"),
+    *("apiServerAccessProfile.enablePrivateCluster", "apiServerAccessProfile.privateDNSZone"),
+    *("apiServerAccessProfile.subnetId", "linuxProfile.adminUsername", "windowsProfile.adminUsername"),
 )
+WAYS = {
+    ("networkProfile.networkPlugin", "kubenet", "azure"),
+    ("networkProfile.networkPluginMode", "", "overlay"),
+    ("networkProfile.networkDataplane", "azure", "cilium"),
+    *(("networkProfile.networkPolicy", "none", policy) for policy in ("azure", "calico", "cilium")),
+    *(("networkProfile.networkPolicy", policy, "none") for policy in ("azure", "calico")),
+    *(("networkProfile.networkPolicy", policy, "cilium") for policy in ("azure", "calico")),
+}
+"""Changes of otherwise fixed properties that AKS knows a migration for."""
 TENANT = "00000000-0000-0000-0000-0000000000ff"
 _NAME = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")
 _PREFIX = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]")
@@ -51,15 +64,18 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
         raise missing("servicePrincipalProfile")
     given.setdefault("kubernetesVersion", DEFAULT_VERSION)
     cluster_version(cluster.name, given["kubernetesVersion"])
+    sku = {"name": "Base", "tier": "Free", **(body.get("sku") or {})}
+    properties = shown_profiles(cluster.resource, _merge(_defaults(cluster, location, given), given))
+    check_profiles(properties, sku["tier"], None)
     return {
         "id": cluster.resource,
         "name": cluster.name,
         "type": "Microsoft.ContainerService/ManagedClusters",
         "location": location,
         "tags": dict(body.get("tags") or {}),
-        "sku": {"name": "Base", "tier": "Free", **(body.get("sku") or {})},
+        "sku": sku,
         "identity": _identity(cluster.resource, body.get("identity")),
-        "properties": _merge(_defaults(cluster, location, given), given),
+        "properties": properties,
     }
 
 
@@ -69,13 +85,17 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     if "location" in body and region(body["location"]) != existing["location"]:
         raise immutable("location")
     for path in IMMUTABLE:
-        wanted = _at(given, path)
-        if wanted is not None and not same(wanted, _at(properties, path)):
-            raise immutable(path)
-    mode = _at(given, "networkProfile.networkPluginMode")
-    if mode not in (None, "overlay", _at(properties, "networkProfile.networkPluginMode")):
-        raise immutable("networkProfile.networkPluginMode")
-    merged = _merge(properties, given)
+        wanted, now = at(given, path), at(properties, path)
+        if wanted is None or same(wanted, now) or (path, now or "", wanted) in WAYS:
+            continue
+        if path == "apiServerAccessProfile.subnetId" and now is None:
+            continue  # integration with a network can be switched on later
+        if isinstance(wanted, Mapping) and isinstance(now, Mapping) and same_leaves(wanted, now):
+            continue
+        raise immutable(path)
+    merged = shown_profiles(existing["id"], _merge(properties, given))
+    tier = (body.get("sku") or {}).get("tier") or existing["sku"]["tier"]
+    check_profiles(merged, tier, properties)
     cluster_version(existing["name"], merged["kubernetesVersion"], properties["currentKubernetesVersion"])
     document = {**existing, "properties": merged}
     if body.get("tags") is not None:
@@ -85,6 +105,16 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     if body.get("identity"):
         document["identity"] = _identity(existing["id"], body["identity"])
     return document
+
+
+def same_leaves(wanted: Json, now: Json) -> bool:
+    """Tell whether an object asks for nothing that is not so already."""
+    return all(
+        same_leaves(value, now[key])
+        if isinstance(value, Mapping) and isinstance(now.get(key), Mapping)
+        else same(value, now.get(key))
+        for key, value in wanted.items()
+    )
 
 
 def default_max_pods(document: Json) -> int:
@@ -122,13 +152,6 @@ def _merge(old: Json, new: Json) -> dict[str, Any]:
     return merged
 
 
-def _at(document: Json, path: str) -> Any:
-    value: Any = document
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
 def _identity(resource: str, given: Json | None) -> dict[str, Any]:
     if not given:
         return {}
@@ -140,6 +163,14 @@ def _identity(resource: str, given: Json | None) -> dict[str, Any]:
         for name in given.get("userAssignedIdentities") or {}
     }
     return {**given, "userAssignedIdentities": users} if users else dict(given)
+
+
+def _kubelet_identity(cluster: ClusterId, location: str) -> str:
+    group = f"MC_{cluster.resource_group}_{cluster.name}_{location}"[:80]
+    return (
+        f"/subscriptions/{cluster.subscription}/resourceGroups/{group}"
+        f"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{cluster.name}-agentpool"
+    )
 
 
 def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
@@ -159,6 +190,14 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
         "maxAgentPools": 100,
         "resourceUID": unique.hex[:24],
         "disableLocalAccounts": False,
+        "identityProfile": {"kubeletidentity": {"resourceId": _kubelet_identity(cluster, location)}},
+        "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
+        "servicePrincipalProfile": {"clientId": "msi"},
+        "storageProfile": {
+            "diskCSIDriver": {"enabled": True},
+            "fileCSIDriver": {"enabled": True},
+            "snapshotController": {"enabled": True},
+        },
         "networkProfile": {
             "networkPlugin": "kubenet",
             "networkPolicy": "none",

@@ -21,8 +21,22 @@ READ_ONLY = frozenset(
 IMMUTABLE = (
     *("vmSize", "osType", "osDiskSizeGB", "osDiskType", "kubeletDiskType", "vnetSubnetID", "podSubnetID"),
     *("maxPods", "availabilityZones", "scaleSetPriority", "enableFIPS", "kubeletConfig", "linuxOSConfig"),
-    *("type", "enableEncryptionAtHost", "enableNodePublicIP", "enableUltraSSD"),
+    *("type", "enableEncryptionAtHost", "enableNodePublicIP", "enableUltraSSD", "nodePublicIPPrefixID"),
+    *("gpuInstanceProfile", "proximityPlacementGroupID", "hostGroupID", "capacityReservationGroupID"),
+    *("workloadRuntime", "messageOfTheDay", "creationData", "podIPAllocationMode", "windowsProfile"),
+    *("scaleSetEvictionPolicy", "spotMaxPrice", "gpuProfile", "gatewayProfile"),
 )
+_ENUMS: Mapping[str, tuple[str, ...]] = {
+    "mode": ("System", "User", "Gateway"),
+    "osType": ("Linux", "Windows"),
+    "osDiskType": ("Managed", "Ephemeral"),
+    "kubeletDiskType": ("OS", "Temporary"),
+    "scaleDownMode": ("Delete", "Deallocate"),
+    "scaleSetPriority": ("Regular", "Spot"),
+    "scaleSetEvictionPolicy": ("Delete", "Deallocate"),
+    "workloadRuntime": ("OCIContainer", "WasmWasi", "KataVmIsolation"),
+    "gpuInstanceProfile": ("MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"),
+}
 _DEFAULTS: Json = {
     "count": 1,
     "osDiskSizeGB": 128,
@@ -72,6 +86,8 @@ def changed_pool(
     settable = {k: v for k, v in given.items() if v is not None and k not in READ_ONLY}
     defaults = {**_DEFAULTS, "maxPods": max_pods, "orchestratorVersion": control_plane}
     pool: dict[str, Any] = {**defaults, **(existing or {}), **settable, "name": name}
+    # AKS gives the keys of a pool's tags back in lower case (github.com/Azure/AKS/issues/1747).
+    pool["tags"] = {key.lower(): value for key, value in (pool.get("tags") or {}).items()}
     if not pool["enableAutoScaling"]:
         for bound in {"minCount", "maxCount"} - settable.keys():
             pool.pop(bound, None)
@@ -91,10 +107,10 @@ def vcpus(vm_size: str) -> int:
 def _check_kind(name: str, pool: Json) -> None:
     if not pool.get("vmSize"):
         raise missing("agentPoolProfile.vmSize")
-    if pool["mode"] not in ("System", "User"):
-        raise invalid(f"Mode '{pool['mode']}' of agent pool '{name}' is not System or User.", "mode")
-    if pool["osType"] not in ("Linux", "Windows"):
-        raise invalid(f"OS type '{pool['osType']}' of agent pool '{name}' is unknown.", "osType")
+    for field, allowed in _ENUMS.items():
+        if pool.get(field) is not None and pool[field] not in allowed:
+            message = f"{field} '{pool[field]}' of agent pool '{name}' is none of {', '.join(allowed)}."
+            raise invalid(message, field)
     if pool["mode"] == "System" and (pool["osType"] != "Linux" or pool.get("scaleSetPriority") == "Spot"):
         raise invalid(f"System agent pool '{name}' must be a regular Linux pool.", "mode")
     if pool["osType"] == "Windows" and len(name) > 6:

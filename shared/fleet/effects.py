@@ -33,7 +33,10 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """A field and what changing it does; ``ways`` are changes (old, new) that Azure makes in place."""
+    """A field and what changing it does; ``ways`` are changes that Azure makes in place all the same.
+
+    A way is (old, new) in lower case; "" is nothing, "*" anything.
+    """
 
     pattern: str
     effect: Effect
@@ -43,6 +46,10 @@ class Row:
 def _rows(effect: Effect, patterns: str) -> Iterator[Row]:
     return (Row(pattern, effect) for pattern in patterns.split())
 
+
+_IMAGES = ("ubuntu", "ubuntu2204", "ubuntu2404", "azurelinux", "azurelinux3", "azurecontainerlinux")
+_LINUX = tuple((old, new) for old in ("", *_IMAGES) for new in _IMAGES)
+"""A Linux pool takes another Linux image in place: its nodes are imaged anew one after the other."""
 
 ROWS: tuple[Row, ...] = (
     Row("networkProfile.networkPlugin", Effect.RECREATION, (("kubenet", "azure"),)),
@@ -60,11 +67,13 @@ ROWS: tuple[Row, ...] = (
     Row(
         "networkProfile.loadBalancerProfile.backendPoolType",
         Effect.RECREATION,
-        (("nodeIPConfiguration", "nodeIP"), ("", "nodeIP"), ("", "nodeIPConfiguration")),
+        (("nodeipconfiguration", "nodeip"), ("", "nodeip"), ("", "nodeipconfiguration")),
     ),
     Row("oidcIssuerProfile.enabled", Effect.RECREATION, (("false", "true"), ("", "true"))),
     Row("aadProfile.managed", Effect.RECREATION, (("false", "true"), ("", "true"))),
     Row("apiServerAccessProfile.enableVnetIntegration", Effect.RECREATION, (("false", "true"), ("", "true"))),
+    Row("apiServerAccessProfile.subnetId", Effect.RECREATION, (("", "*"),)),
+    Row("nodePools[].osSKU", Effect.ROTATION, _LINUX),
     *_rows(
         Effect.RECREATION,
         """
@@ -73,7 +82,7 @@ ROWS: tuple[Row, ...] = (
         networkProfile.podCidr networkProfile.podCidrs networkProfile.serviceCidr networkProfile.serviceCidrs
         networkProfile.dnsServiceIP networkProfile.loadBalancerSku networkProfile.ipFamilies
         apiServerAccessProfile.enablePrivateCluster apiServerAccessProfile.privateDNSZone
-        apiServerAccessProfile.subnetId identityProfile extendedLocation
+        networkProfile.networkMode
         """,
     ),
     *_rows(
@@ -84,11 +93,13 @@ ROWS: tuple[Row, ...] = (
         nodePools[].podIPAllocationMode nodePools[].availabilityZones
         nodePools[].scaleSetPriority nodePools[].scaleSetEvictionPolicy nodePools[].spotMaxPrice
         nodePools[].kubeletConfig nodePools[].linuxOSConfig nodePools[].enableEncryptionAtHost
-        nodePools[].enableUltraSSD nodePools[].enableNodePublicIP nodePools[].nodePublicIPPrefixID
+        nodePools[].enableUltraSSD nodePools[].enableFIPS
+        nodePools[].enableNodePublicIP nodePools[].nodePublicIPPrefixID
         nodePools[].proximityPlacementGroupID nodePools[].hostGroupID nodePools[].capacityReservationGroupID
         nodePools[].gpuInstanceProfile nodePools[].workloadRuntime nodePools[].messageOfTheDay
         nodePools[].creationData nodePools[].networkProfile.nodePublicIPTags
-        nodePools[].windowsProfile nodePools[].virtualMachinesProfile
+        nodePools[].windowsProfile nodePools[].virtualMachinesProfile nodePools[].gpuProfile
+        nodePools[].gatewayProfile
         """,
     ),
     *_rows(
@@ -113,8 +124,9 @@ def effect_of(path: str, old: Any, new: Any) -> Effect:
     row = row_of(path)
     if row is None:
         return Effect.IN_PLACE
-    way = (_text(old), _text(new))
-    return Effect.IN_PLACE if way in row.ways and row.effect in _FIXED else row.effect
+    before, after = _text(old), _text(new)
+    led_on = any(way in ((before, after), (before, "*")) for way in row.ways)
+    return Effect.IN_PLACE if led_on else row.effect
 
 
 def planned_effect(path: str, old: Any, new: Any) -> Effect:

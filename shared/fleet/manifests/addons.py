@@ -98,8 +98,6 @@ class AddonProfiles(Section):
     ingress_application_gateway: ApplicationGateway | None = None
     http_application_routing: Switch | None = None
     acc_sgx_device_plugin: Switch | None = Field(default=None, alias="ACCSGXDevicePlugin")
-    kube_dashboard: Switch | None = None
-    aci_connector_linux: Switch | None = None
 
 
 class Nginx(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import Field, StrictStr, model_validator
 
 from shared.fleet.manifests.arm import Base64, Flag, Moment, ProxyUrl, RegistryId, Section, Text
 from shared.fleet.manifests.base import rule
@@ -104,9 +104,3 @@ class BootstrapProfile(Section):
         if self.container_registry_id and self.artifact_source != "Cache":
             raise ValueError("containerRegistryId goes with artifactSource: Cache")
         return self
-
-
-class HostedSystemProfile(Section):
-    """System pods on nodes that Azure runs."""
-
-    enabled: StrictBool

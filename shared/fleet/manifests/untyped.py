@@ -48,17 +48,18 @@ def _refuse_typed(value: Mapping[str, Any], models: Iterable[type[BaseModel]], p
         if key.lower() not in fields:
             continue
         alias, info = fields[key.lower()]
-        below = tuple(_models_in(info.annotation))
+        below = tuple(models_in(info.annotation))
         if not (below and isinstance(inner, Mapping)):
             raise ValueError(f"{path}{key} has its own place in the manifest: write {path}{alias} there")
         _refuse_typed(inner, below, f"{path}{alias}.")
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that a field's annotation holds."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):
-        yield from _models_in(inner)
+        yield from models_in(inner)
 
 
 def _refuse_secrets(value: Any, path: str) -> None:

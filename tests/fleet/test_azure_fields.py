@@ -1,0 +1,166 @@
+"""The typed fields of Azure: which go together, what is refused, and how they reach ARM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from shared.fleet.azure import ImmutableChange, cluster_body, cluster_write, pool_body
+from tests.fleet.test_azure import OWNER, created, desired, pool
+
+GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
+SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"
+PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/p"
+USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
+ON = {"enabled": True}
+
+
+def user(**fields: Any) -> dict[str, Any]:
+    """Return the pools of a cluster with one more pool."""
+    return {"nodePools": [pool(), pool(name="more", mode="User") | fields]}
+
+
+TOGETHER: list[dict[str, Any]] = [
+    {
+        "identity": {"type": "UserAssigned", "userAssignedIdentity": USER},
+        "identityProfile": {"kubeletidentity": {"resourceId": USER}},
+    },
+    {"sku": {"tier": "Premium"}, "supportPlan": "AKSLongTermSupport"},
+    user(scaleSetPriority="Spot", scaleSetEvictionPolicy="Delete", spotMaxPrice=-1),
+    user(vnetSubnetID=SUBNET, podSubnetID=SUBNET, enableNodePublicIP=True, nodePublicIPPrefixID=PREFIX),
+    user(mode="Gateway", count=2, gatewayProfile={"publicIPPrefixSize": 30}),
+    user(osType="Windows", osSKU="Windows2022", windowsProfile={"disableOutboundNat": True}),
+    {
+        "oidcIssuerProfile": ON,
+        "securityProfile": {"workloadIdentity": ON, "imageCleaner": {"enabled": True, "intervalHours": 48}},
+        "aadProfile": {"managed": True, "enableAzureRBAC": True},
+        "disableLocalAccounts": True,
+    },
+    {"apiServerAccessProfile": {"authorizedIPRanges": ["192.0.2.7", "198.51.100.0/24"]}},
+    {"httpProxyConfig": {"httpProxy": "http://proxy.example:3128", "noProxy": ["example.com"]}},
+    {"addonProfiles": {"azurepolicy": ON}, "storageProfile": {"blobCSIDriver": ON}},
+    {"networkProfile": {"podCidrs": ["10.9.0.0/16"], "networkPluginMode": "overlay"}},
+    {"azure": {"properties": {"schedulerProfile": {"upstream": {"schedulerConfigMode": "ManagedByCRD"}}}}},
+]
+
+
+@pytest.mark.parametrize("fields", TOGETHER, ids=lambda fields: next(iter(fields)))
+def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dict[str, Any]) -> None:
+    cluster = desired(**fields)
+    live = created(cluster)
+    assert cluster_body(cluster, OWNER, live) is None
+    profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
+    for wanted in cluster.spec.node_pools:
+        assert pool_body(wanted, cluster, OWNER, profiles[wanted.name]) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"supportPlan": "AKSLongTermSupport"}, "needs sku.tier: Premium"),
+        ({"disableLocalAccounts": True}, "needs aadProfile, or nobody can sign in"),
+        ({"securityProfile": {"workloadIdentity": ON}}, "needs oidcIssuerProfile.enabled: true"),
+        ({"identityProfile": {"kubeletidentity": {"resourceId": USER}}}, "needs identity.type: UserAssigned"),
+        (
+            {"apiServerAccessProfile": {"enablePrivateCluster": True, "authorizedIPRanges": ["192.0.2.7"]}},
+            "authorizedIPRanges is for a public API server",
+        ),
+        ({"apiServerAccessProfile": {"privateDNSZone": "system"}}, "needs enablePrivateCluster: true"),
+        ({"apiServerAccessProfile": {"authorizedIPRanges": ["192.0.2.7/24"]}}, "without host bits"),
+        (
+            {"networkProfile": {"networkPolicy": "cilium", "networkDataplane": "azure"}},
+            "needs networkDataplane",
+        ),
+        ({"networkProfile": {"natGatewayProfile": {}, "outboundType": "none"}}, "managedNATGateway"),
+        ({"networkProfile": {"podCidr": "10.8.0.0/16", "podCidrs": ["10.9.0.0/16"]}}, "must be the first of"),
+        ({"securityProfile": {"azureKeyVaultKms": ON}}, "enabled: true needs keyId"),
+        ({"addonProfiles": {"omsagent": ON}}, "needs config.logAnalyticsWorkspaceResourceID"),
+        (
+            {"bootstrapProfile": {"artifactSource": "Direct", "containerRegistryId": "x"}},
+            "resource id of a reg",
+        ),
+        ({"windowsProfile": {"adminUsername": "a", "adminPassword": "b"}}, "Extra inputs"),
+        ({"autoScalerProfile": {"scan-interval": "ten"}}, 'must be a duration such as "10s"'),
+        (
+            {"maintenanceWindows": [{"name": "aksManagedAutoUpgradeSchedule", "timeInWeek": []}]},
+            "needs a maintenanceWindow",
+        ),
+        (user(orchestratorVersion="1.34"), "orchestratorVersion 1.34 is newer than kubernetesVersion 1.33"),
+        (user(orchestratorVersion="1.29"), "is more than three minors behind"),
+        (user(spotMaxPrice=1), "go with scaleSetPriority: Spot"),
+        (user(osType="Windows", name="windows"), "at most 6 characters, windows has 7"),
+        (user(osSKU="Windows2022"), "osSKU: Windows2022 goes with osType: Windows"),
+        (user(podSubnetID=SUBNET), "podSubnetID needs vnetSubnetID"),
+        (user(nodeLabels={"kubernetes.azure.com/x": "y"}), "is reserved by AKS"),
+        (user(nodeTaints=["key:NoSchedule"]), "with the = that AKS asks for"),
+        (
+            user(upgradeSettings={"maxSurge": "200%"}),
+            'must be a number or percentage in quotes, such as "33%"',
+        ),
+    ],
+)
+def test_fields_that_do_not_go_together_are_told(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        desired(**fields)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"networkProfile": {"podCidr": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
+        ({"NetworkProfile": {"PodCIDR": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
+        ({"agentPoolProfiles": []}, "agentPoolProfiles has its own place in the manifest: nodePools"),
+        ({"provisioningState": "Succeeded"}, "provisioningState is written by Azure alone"),
+        ({"servicePrincipalProfile": {"secret": "x"}}, "servicePrincipalProfile.secret sounds like a secret"),
+        ({"windowsProfile": {"adminPassword": "x"}}, "windowsProfile.adminPassword sounds like a secret"),
+    ],
+)
+def test_what_has_a_typed_place_is_refused_among_the_untyped(properties: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        desired(azure={"properties": properties})
+    assert words in str(raised.value)
+
+
+def test_an_untyped_property_of_a_pool_is_checked_alike() -> None:
+    with pytest.raises(ValidationError, match="its own place in the manifest: minCount and maxCount"):
+        desired(**user(azure={"properties": {"enableAutoScaling": True}}))
+
+
+def test_untyped_properties_are_compared_and_written_and_refused_like_the_rest() -> None:
+    live = created(desired(azure={"properties": {"networkProfile": {"newThing": {"a": 1}}}}))
+    write = cluster_write(
+        desired(azure={"properties": {"networkProfile": {"newThing": {"a": 2}}}}), OWNER, live
+    )
+    assert write is not None
+    assert write.paths == ("networkProfile.newThing.a",)
+    assert write.body["properties"]["networkProfile"]["newThing"] == {"a": 2}
+    with pytest.raises(ImmutableChange, match="fqdnSubdomain cannot be changed from nothing to else"):
+        cluster_body(desired(azure={"properties": {"fqdnSubdomain": "else"}}), OWNER, live)
+
+
+def test_what_the_manifest_does_not_say_is_not_in_a_write() -> None:
+    live = created(desired(sku={"tier": "Free"}, identity={"type": "SystemAssigned"}))
+    assert cluster_body(desired(), OWNER, live) is None
+    body = cluster_body(desired(), OWNER, None)
+    assert body is not None
+    assert sorted(body["properties"]) == [
+        *("agentPoolProfiles", "dnsPrefix", "enableRBAC", "kubernetesVersion", "networkProfile"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "path"),
+    [
+        ({"networkPolicy": "none"}, {"networkPolicy": "calico"}, "networkProfile.networkPolicy"),
+        ({}, {"networkPluginMode": "overlay"}, "networkProfile.networkPluginMode"),
+        ({}, {"outboundType": "userDefinedRouting"}, "networkProfile.outboundType"),
+    ],
+)
+def test_a_way_that_leads_on_is_written(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
+    live = created(desired(networkProfile=before))
+    write = cluster_write(desired(networkProfile=after), OWNER, live)
+    assert write is not None
+    assert write.paths == (path,)

@@ -1,0 +1,99 @@
+"""What a change does: the data names real fields, the local cloud agrees, and the page tells it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from localcloud.world import azure_clusters, azure_pools
+from shared.fleet.effects import ROWS, Effect, effect_of, owned_by_azure, planned_effect
+from shared.fleet.manifests.cluster import ClusterProperties, ClusterSpec
+from shared.fleet.manifests.maintenance import MaintenanceConfiguration
+from shared.fleet.manifests.pools import NodePool, PoolProperties
+from shared.fleet.manifests.untyped import models_in
+
+PAGE = (Path(__file__).parents[2] / "docs" / "azure-fields.md").read_text()
+NOT_TYPED = {"fqdnSubdomain", "enableRBAC", "nodePools[].type", "nodePools[].virtualMachinesProfile"}
+FIXED = (Effect.RECREATION, Effect.ROTATION)
+
+
+def paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        path = prefix + (info.alias or name)
+        yield path
+        for below in models_in(info.annotation):
+            yield from paths(below, f"{path}.")
+
+
+def typed() -> set[str]:
+    return {*paths(ClusterSpec), *paths(NodePool, "nodePools[].")}
+
+
+def test_every_row_names_a_field() -> None:
+    asked = {row.pattern for row in ROWS if row.effect is not Effect.AZURE}
+    assert asked - typed() == NOT_TYPED
+
+
+def test_no_typed_field_is_azures_own() -> None:
+    own = {row.pattern for row in ROWS if row.effect is Effect.AZURE}
+    assert own & typed() == set()
+    assert "provisioningState" in owned_by_azure()
+    assert "nodeImageVersion" in owned_by_azure("nodePools[].")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "effect"),
+    [
+        ("spec.tags.cost", "a", "b", Effect.IN_PLACE),
+        ("spec.networkProfile.podCidr", "10.1.0.0/16", "10.2.0.0/16", Effect.RECREATION),
+        ("networkProfile.networkPolicy", "calico", "cilium", Effect.IN_PLACE),
+        ("networkProfile.networkPolicy", "cilium", "calico", Effect.RECREATION),
+        ("networkProfile.networkPluginMode", None, "overlay", Effect.IN_PLACE),
+        ("spec.azure.properties.fqdnSubdomain", "a", "b", Effect.RECREATION),
+        ("spec.nodePools[apps].vmSize", "Standard_D2s_v5", "Standard_D4s_v5", Effect.ROTATION),
+        ("nodePools[].kubeletConfig.podMaxPids", 1, 2, Effect.ROTATION),
+        ("spec.nodePools[apps].osSKU", "Ubuntu", "AzureLinux", Effect.IN_PLACE),
+        ("spec.nodePools[apps].osSKU", "Windows2019", "Windows2022", Effect.ROTATION),
+        ("spec.nodePools[apps].azure.properties.nodeImageVersion", "", "x", Effect.AZURE),
+        ("oidcIssuerProfile.enabled", False, True, Effect.IN_PLACE),
+        ("oidcIssuerProfile.enabled", True, False, Effect.RECREATION),
+        ("apiServerAccessProfile.subnetId", None, "/subscriptions/x", Effect.IN_PLACE),
+    ],
+)
+def test_the_effect_of_a_change(path: str, old: Any, new: Any, effect: Effect) -> None:
+    assert effect_of(path, old, new) is effect
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "effect"),
+    [
+        ("spec.networkProfile.podCidr", "10.1.0.0/16", "", Effect.LEFT),
+        ("spec.networkProfile.podCidr", "", "10.1.0.0/16", Effect.CHECKED),
+        ("spec.networkProfile.podCidr", "10.1.0.0/16", "10.2.0.0/16", Effect.RECREATION),
+        ("spec.nodePools[apps].maxPods", "", "30", Effect.CHECKED),
+        ("spec.nodePools[apps].nodeLabels.a", "b", "", Effect.IN_PLACE),
+        ("spec.nodePools[apps]", "apps", "", Effect.IN_PLACE),
+        ("spec.nodePools[apps]", "", "apps", Effect.IN_PLACE),
+        ("spec.tags.cost", "a", "", Effect.LEFT),
+    ],
+)
+def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: str, effect: Effect) -> None:
+    assert planned_effect(path, old, new) is effect
+
+
+def test_the_local_cloud_refuses_what_is_fixed_and_takes_the_ways_that_lead_on() -> None:
+    fixed = [*azure_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in azure_pools.IMMUTABLE)]
+    assert [path for path in fixed if effect_of(path, "one", "other") not in FIXED] == []
+    assert [way for way in azure_clusters.WAYS if effect_of(*way) is not Effect.IN_PLACE] == []
+
+
+def test_the_page_names_every_typed_field_and_every_row() -> None:
+    models = (ClusterProperties, PoolProperties, MaintenanceConfiguration)
+    fields = {path.rpartition(".")[2] for model in models for path in paths(model)}
+    assert [name for name in sorted(fields) if not re.search(f"[`.]{name}[`.]", PAGE)] == []
+    assert [row.pattern for row in ROWS if f"| `{row.pattern}` | {row.effect.value} |" not in PAGE] == []
