@@ -21,10 +21,11 @@ from localcloud.world.commits import Commits
 from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.repository_pull_port import WorldPullRequests
 from localcloud.world.state import MemoryState
+from shared.fleet.ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline import advance, planning, sweep
-from shared.ports import FleetConfig, Ports
+from shared.ports import FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
 
 LOCK_SECONDS = 30.0
 TIMER_SECONDS = 60.0
@@ -56,7 +57,7 @@ class MemoryCloud:
             pulls=WorldPullRequests(self.repository.pulls),
             groups=WorldResourceGroups(self.azure),
             aks=WorldManagedClusters(self.azure),
-            kubernetes=self.kubernetes,
+            kubernetes=Connections(self.kubernetes, WorldManagedClusters(self.azure)),
             clock=self.clock,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
@@ -138,6 +139,18 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
         except (MessageLockLost, SessionLockLost):
             return
+
+
+class Connections:
+    """The Kubernetes port as production wires it: a connection begins with a kubeconfig from Azure."""
+
+    def __init__(self, inner: Kubernetes, aks: ManagedClusters) -> None:
+        self._inner, self._aks = inner, aks
+
+    def connect(self, cluster: ClusterId) -> KubernetesApi:
+        """Return the API of a cluster; raise what Azure says of one that is not there."""
+        self._aks.kubeconfig(cluster)
+        return self._inner.connect(cluster)
 
 
 class Tripwire:

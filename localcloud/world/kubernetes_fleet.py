@@ -18,7 +18,7 @@ from localcloud.world.kubernetes_nodes import mirror_nodes
 from localcloud.world.kubernetes_port import WorldKubernetes
 from localcloud.world.plane import Node
 from shared.fleet.ids import ClusterId
-from shared.jobs.errors import Dependency
+from shared.jobs.errors import Unavailable
 from shared.ports import KubernetesApi
 
 _DELAYS = Delays()
@@ -70,10 +70,10 @@ class KubernetesFleet:
         return None if member is None else member.world
 
     def connect(self, cluster: ClusterId) -> KubernetesApi:
-        """Return the API of a cluster; raise Dependency, as ARM does, when it is not started."""
+        """Return the API of a cluster; raise Unavailable when it is not started."""
         world = self.world(cluster)
         if world is None:
-            raise Dependency(f"there is no cluster {cluster.name}", code="ResourceNotFound")
+            raise Unavailable(f"the API server of {cluster.name} does not answer")
         return WorldKubernetes(world)
 
     def reconcile(self, *, fresh: bool = True) -> None:

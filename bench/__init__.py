@@ -1,0 +1,1 @@
+"""Measurements; each prints what it compares in one run. Nothing here is a test."""
