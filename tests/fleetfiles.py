@@ -33,7 +33,10 @@ spec:
 
 
 def fleet(*names: str, budget: int = 1) -> dict[str, bytes]:
-    """Return the example fleet with other clusters in place of its own."""
-    files = {path: content for path, content in example().items() if not path.startswith("clusters/")}
-    files["fleet.yaml"] = files["fleet.yaml"].replace(b"count: 1  ", f"count: {budget}  ".encode())
+    """Return the example fleet with other clusters in place of its own, and without its systems."""
+    own = ("clusters/", "systems/")
+    files = {path: content for path, content in example().items() if not path.startswith(own)}
+    guards = f"count: {budget}        #".encode(), b"percent: 100"
+    files["fleet.yaml"] = files["fleet.yaml"].replace(b"count: 1            #", guards[0])
+    files["fleet.yaml"] = files["fleet.yaml"].replace(b"percent: 50", guards[1])
     return files | {f"clusters/{name}/cluster.yaml": cluster(name) for name in names}

@@ -22,11 +22,12 @@ ATLANTIC = "clusters/atlantic-aks/cluster.yaml"
 PACIFIC = "clusters/pacific-aks/cluster.yaml"
 KUSTOMIZATIONS = ("kustomize.toolkit.fluxcd.io", "v1", "flux-system", "kustomizations")
 BATCH = """\
+  location: eastus
+  nodePools:
     - name: batch
       vmSize: Standard_D16s_v5
       count: 2
       nodeTaints: ["workload=batch:NoSchedule"]
-  tags:
 """
 
 
@@ -75,7 +76,7 @@ class _Story:
 
     def change_node_pools(self) -> None:
         self._head("3. A commit adds a node pool to one cluster and scales another")
-        self.checkout.replace(ATLANTIC, "  tags:\n", BATCH)
+        self.checkout.replace(ATLANTIC, "  location: eastus\n", BATCH)
         self.checkout.replace(PACIFIC, "count: 3\n", "count: 4\n")
         self._carry_out("A batch pool for the atlantic, more nodes for the pacific")
 
