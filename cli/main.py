@@ -18,6 +18,7 @@ from cli import approve as approving
 from cli import render
 from cli.client import Api, ApiError
 from cli.errors import CommandFailed, UsageError
+from cli.explain import explain
 from cli.output import line
 from cli.validate import validate
 
@@ -28,6 +29,7 @@ app = typer.Typer(
     help="See what Roadstead does with a fleet of AKS clusters.",
 )
 app.command()(validate)
+app.command()(explain)
 
 
 class Output(StrEnum):

@@ -1,0 +1,74 @@
+"""``roadstead explain``: what it prints is the resolved spec, and every place it names says the value."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.worktree import open_worktree
+from tests import fleetfiles
+from tests.cli.command import roadstead, write
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    return write(tmp_path, fleetfiles.example())
+
+
+def said(value: Any) -> Any:
+    """Return a value without what is empty."""
+    if isinstance(value, dict):
+        return {key: said(inner) for key, inner in value.items() if inner not in ({}, [], None)}
+    return [said(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("width", ["60", "80", "200"])
+@pytest.mark.parametrize("name", ["atlantic-aks", "pacific-aks", "sargasso-aks"])
+def test_it_prints_the_resolved_spec_as_yaml_at_any_width(example: Path, name: str, width: str) -> None:
+    done = roadstead("explain", name, cwd=example, COLUMNS=width)
+    document = open_worktree(example).resolve().clusters[name].document()
+    assert said(yaml.safe_load(done.stdout)["spec"]) == said(document["spec"])
+    comments = [text for text in done.stdout.splitlines()[1:] if "#" in text]
+    assert all(len(text) <= int(width) for text in comments)
+
+
+def test_every_place_that_it_names_holds_the_value(example: Path) -> None:
+    done = roadstead("explain", "pacific-aks", cwd=example, COLUMNS="250")
+    shown = re.findall(r"(\S+)\s+# (\S+):(\d+)$", done.stdout, re.MULTILINE)
+    assert len(shown) > 25
+    filled = {"rg-pacific-aks": "rg-{name}", "true": "production: true"}
+    for value, file, line in shown:
+        written = (example / file).read_text().splitlines()[int(line) - 1]
+        assert filled.get(value, value.strip("'")) in written, (value, file, line)
+
+
+def test_layers_defaults_class_and_environment_are_told(example: Path) -> None:
+    shown = roadstead("explain", "pacific-aks", cwd=example, COLUMNS="120").stdout
+    assert shown.startswith("# pacific-aks: class apps-fixed, environment production; fleet example\n")
+    for words in (
+        r"tier: Standard +# fleet.yaml:\d+",
+        r"vmSize: Standard_D8s_v5 +# classes/apps.yaml:\d+",
+        r"deletionProtection: true +# environments/production.yaml:\d+",
+        r"location: westus2 +# clusters/pacific-aks/cluster.yaml:\d+",
+        r"mode: User +# default",
+        r"- name: apps ",
+    ):
+        assert re.search(words, shown), words
+
+
+def test_an_unknown_name_is_told_with_the_nearest(example: Path) -> None:
+    done = roadstead("explain", "pacifc-aks", cwd=example)
+    assert (done.returncode, done.stdout) == (2, "")
+    words = "roadstead: there is no cluster pacifc-aks in the repository; did you mean pacific-aks?\n"
+    assert done.stderr == words
+
+
+def test_a_cluster_with_mistakes_shows_these(tmp_path: Path) -> None:
+    files = fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}
+    done = roadstead("explain", "one", cwd=write(tmp_path, files))
+    assert done.returncode == 1
+    assert "clusters/one/cluster.yaml:1:1 apiVersion: is required; add it" in done.stdout
