@@ -204,6 +204,10 @@ def test_a_document_comes_through_the_adapter_as_it_was_stored(served: Served) -
     unknown = {**BODY, "properties": {**BODY["properties"], "newProfile": {"someField": [1, {"a": None}]}}}
     clusters = served.adapter()
     clusters.put(CLUSTER, unknown, etag=None)
+    deadline = time.monotonic() + 10
+    while served.world.get_cluster(CLUSTER)["properties"]["provisioningState"] != "Succeeded":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     assert clusters.get(CLUSTER) == served.world.get_cluster(CLUSTER)
     clusters.close()
 

@@ -82,7 +82,7 @@ class PoolProperties(Section):
     tags: Tags = Field(default_factory=dict)
     scale_set_priority: Literal["Regular", "Spot"] | None = None
     scale_set_eviction_policy: Literal["Delete", "Deallocate"] | None = None
-    spot_max_price: StrictFloat | StrictInt | None = None
+    spot_max_price: StrictFloat | None = None
     upgrade_settings: PoolUpgradeSettings | None = None
     kubelet_config: KubeletConfig | None = None
     linux_os_config: LinuxOsConfig | None = None
