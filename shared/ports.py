@@ -341,6 +341,14 @@ class State(Protocol):
         """Return the plans whose commit status may still change, newest first."""
         ...
 
+    def blobs(self) -> Mapping[str, bytes]:
+        """Return every kept blob of the repository by its id."""
+        ...
+
+    def keep_blob(self, sha: str, content: bytes) -> None:
+        """Keep a blob of at most 60,000 bytes; twice is once."""
+        ...
+
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -25,6 +25,7 @@ class MemoryState:
         self._fleet = FleetRow()
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
+        self._blobs: dict[str, bytes] = {}
 
     def cluster(self, name: str) -> ClusterRow | None:
         """Return a cluster's row, or None."""
@@ -108,6 +109,16 @@ class MemoryState:
         with self._lock:
             found = [record for record in self._plans.values() if record.open]
         return sorted(found, key=lambda record: record.at, reverse=True)
+
+    def blobs(self) -> Mapping[str, bytes]:
+        """Return every kept blob by its id."""
+        with self._lock:
+            return dict(self._blobs)
+
+    def keep_blob(self, sha: str, content: bytes) -> None:
+        """Keep a blob."""
+        with self._lock:
+            self._blobs[sha] = content
 
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""

@@ -1,4 +1,4 @@
-"""State in Azure Table Storage: five small tables, every row written by compare-and-swap on its ETag.
+"""State in Azure Table Storage: small tables, every row written by compare-and-swap on its ETag.
 
 Limits (learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model): a string
 property holds 32 Ki characters, a binary one 64 KiB, an entity 1 MiB; keys may not contain ``/ \\ # ?``.
@@ -32,12 +32,13 @@ from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
 from shared.ports import FleetRow, PlanRecord
 
-CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS = (
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS = TABLES = (
     "roadsteadclusters",
     "roadsteadevents",
     "roadsteadplans",
     "roadsteaddeliveries",
     "roadsteadfleets",
+    "roadsteadblobs",
 )
 _TEXT_LIMIT = 30_000
 _BYTES_LIMIT = 60_000
@@ -62,9 +63,7 @@ class TablesState:
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:
         self._service, self._fleet = service, fleet
-        self._tables = {
-            name: service.get_table_client(name) for name in (CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS)
-        }
+        self._tables = {name: service.get_table_client(name) for name in TABLES}
 
     def cluster(self, name: str) -> ClusterRow | None:
         """Return a cluster's row, or None."""
@@ -164,6 +163,14 @@ class TablesState:
         found = self._query(PLANS, query, **parameters)
         records = [_PLAN.validate_json(_unpacked(entity)) for entity in found]
         return sorted(records, key=lambda record: record.at, reverse=True)
+
+    def blobs(self) -> Mapping[str, bytes]:
+        """Return every kept blob by its id."""
+        return {entity["RowKey"]: entity["content"] for entity in self._query(BLOBS, "PartitionKey eq @key")}
+
+    def keep_blob(self, sha: str, content: bytes) -> None:
+        """Keep a blob."""
+        self._upsert(BLOBS, {"PartitionKey": self._fleet, "RowKey": sha, "content": content})
 
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""

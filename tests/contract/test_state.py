@@ -221,6 +221,15 @@ def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
     assert not state.delivery_seen("other")
 
 
+def test_blobs_are_kept_byte_for_byte(state: State) -> None:
+    assert dict(state.blobs()) == {}
+    blobs = {"a" * 40: b"", "b" * 40: bytes(range(256)), "c" * 40: b"x" * 60_000}
+    for sha, content in blobs.items():
+        state.keep_blob(sha, content)
+        state.keep_blob(sha, content)
+    assert dict(state.blobs()) == blobs
+
+
 CALLS: list[Callable[[State], object]] = [
     lambda state: state.cluster("one"),
     lambda state: state.clusters(),
