@@ -133,6 +133,8 @@ def planned_effect(path: str, old: Any, new: Any) -> Effect:
     """Return the effect of a change between two manifests: the older one may not say what Azure has."""
     if _text(new) == "" and _leaf(path) not in _TAKEN_AWAY:
         return Effect.LEFT
+    if _text(old) == _text(new):
+        return Effect.IN_PLACE  # ARM does not tell the letter case of sizes, ids and enums apart
     effect = effect_of(path, old, new)
     return Effect.CHECKED if effect in _FIXED and _text(old) == "" else effect
 
@@ -170,6 +172,6 @@ def _leaf(path: str) -> str:
 
 
 def _text(value: Any) -> str:
-    if value is None or value == [] or value == {}:
+    if value in (None, [], {}, "[]", "{}"):  # also as a plan tells an empty list or map
         return ""
     return str(value).lower()

@@ -164,3 +164,8 @@ def test_a_way_that_leads_on_is_written(before: dict[str, Any], after: dict[str,
     write = cluster_write(desired(networkProfile=after), OWNER, live)
     assert write is not None
     assert write.paths == (path,)
+
+
+def test_zones_in_another_order_ask_for_the_same_cluster() -> None:
+    one, other = (desired(nodePools=[pool(availabilityZones=zones)]) for zones in (["1", "2"], ["2", "1"]))
+    assert one.digest == other.digest

@@ -80,6 +80,9 @@ def test_the_effect_of_a_change(path: str, old: Any, new: Any, effect: Effect) -
         ("spec.nodePools[apps]", "apps", "", Effect.IN_PLACE),
         ("spec.nodePools[apps]", "", "apps", Effect.IN_PLACE),
         ("spec.tags.cost", "a", "", Effect.LEFT),
+        ("spec.nodePools[apps].availabilityZones", "['1']", "[]", Effect.LEFT),
+        ("spec.nodePools[apps].availabilityZones", "[]", "['1']", Effect.CHECKED),
+        ("spec.nodePools[apps].vmSize", "Standard_d4s_v5", "Standard_D4s_v5", Effect.IN_PLACE),
     ],
 )
 def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: str, effect: Effect) -> None:

@@ -50,6 +50,14 @@ OsSku = Literal[
 ]
 
 
+def _sorted(zones: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(zones))
+
+
+Zones = Annotated[tuple[Literal["1", "2", "3"], ...], AfterValidator(_sorted)]
+"""Their order means nothing: another one is no change of the cluster."""
+
+
 def _not_azures(labels: dict[str, str]) -> dict[str, str]:
     for key in labels:
         if key.startswith("kubernetes.azure.com/"):
@@ -67,7 +75,7 @@ class PoolProperties(Section):
     min_count: Annotated[StrictInt, between(0, 1000)] | None = None
     max_count: Annotated[StrictInt, between(1, 1000)] | None = None
     scale_down_mode: Literal["Delete", "Deallocate"] | None = None
-    availability_zones: tuple[Literal["1", "2", "3"], ...] = ()
+    availability_zones: Zones = ()
     os_type: Literal["Linux", "Windows"] | None = None
     os_sku: OsSku | None = None
     os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
