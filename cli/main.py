@@ -20,6 +20,8 @@ from cli.client import Api, ApiError
 from cli.errors import CommandFailed, UsageError
 from cli.explain import explain
 from cli.output import line
+from cli.planning import Command as PlanCommand
+from cli.planning import plan
 from cli.validate import validate
 
 app = typer.Typer(
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 app.command()(validate)
 app.command()(explain)
+app.command(cls=PlanCommand)(plan)
 
 
 class Output(StrEnum):

@@ -30,7 +30,7 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
-Repository = Annotated[Path, typer.Argument(help="The folder of the fleet repository.", metavar="[PATH]")]
+Repository = Annotated[Path, typer.Argument(help="The folder of the fleet repository.", metavar="PATH")]
 
 
 def validate(

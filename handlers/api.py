@@ -34,6 +34,11 @@ def blueprint(ports: Ports) -> func.Blueprint:
             )
         return json_reply(200, view)
 
+    @bp.function_name("recorded")
+    @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def recorded(req: func.HttpRequest) -> func.HttpResponse:
+        return json_reply(200, views.recorded_view(ports))
+
     @bp.function_name("plan")
     @bp.route("plans/{commit}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def plan(req: func.HttpRequest) -> func.HttpResponse:

@@ -57,7 +57,7 @@ class Commits:
     def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
         if mode == _SUBMODULE:
             return TreeEntry(path, content.decode(), 0, plain=False)
-        sha = _hash(content)
+        sha = _hash(b"blob %d\0%b" % (len(content), content))  # git's own, as a working tree has it
         self._blobs[sha] = content
         return TreeEntry(path, sha, len(content), plain=mode is None)
 

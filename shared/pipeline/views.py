@@ -65,6 +65,27 @@ def cluster_view(row: ClusterRow) -> dict[str, Any]:
     }
 
 
+def recorded_view(ports: Ports) -> dict[str, Any]:
+    """Return what a plan is made against: every cluster as it was accepted, and the fleet's last commit."""
+    return {
+        "fleet": ports.config.fleet,
+        "commit": ports.state.fleet().commit,
+        "clusters": [_recorded(row) for row in ports.state.clusters()],
+    }
+
+
+def _recorded(row: ClusterRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "document": row.document,
+        "digest": row.digest,
+        "generation": row.generation,
+        "uid": row.uid,
+        "deleting": row.deleting,
+        "givenUp": row.given_up,
+    }
+
+
 def plan_view(commit: str, ports: Ports) -> dict[str, Any] | None:
     """Return the plan of a commit and how far it is; None when that commit was not planned."""
     record = ports.state.plan(commit)

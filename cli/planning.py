@@ -1,0 +1,141 @@
+"""``roadstead plan``: what the working tree would do, decided here by the planner's own function.
+
+It only reads. Held deletes that were approved for a commit are shown as held: the working tree is no commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+from typer.exceptions import TyperException
+
+from cli import planview
+from cli.client import Api, ApiError
+from cli.errors import CommandFailed, UsageError
+from cli.output import console, line, print_json
+from cli.validate import Repository
+from cli.worktree import Worktree, open_worktree
+from shared.fleet.plan import Action, Item, Plan, make_plan
+from shared.fleet.problems import nearest
+
+CHANGES = 2
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose wrong use is exit status 1, for 2 says that there are changes."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Return the context of one run."""
+        try:
+            return super().make_context(*args, **options)
+        except TyperException as error:
+            error.exit_code = 1
+            raise
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A cluster as the API has it."""
+
+    document: Mapping[str, Any]
+    digest: str
+    generation: int
+    uid: str
+    deleting: bool
+    given_up: bool
+
+
+@dataclass(frozen=True)
+class Against:
+    """What a plan is made against; ``commit`` is what was planned last, "" for nothing."""
+
+    words: str
+    commit: str = ""
+    clusters: Mapping[str, Recorded] | None = None
+
+
+def plan(
+    path: Repository = Path(),
+    *,
+    cluster: Annotated[
+        list[str] | None, typer.Option("--cluster", help="Show this cluster alone; may be given again.")
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 0: nothing to do, 2: changes, 1: an error.")
+    ] = False,
+    output: Annotated[
+        planview.Format, typer.Option("--output", "-o", help="table for people, json for scripts.")
+    ] = planview.Format.TABLE,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Plan against a fleet without clusters; the API is not asked.")
+    ] = False,
+    url: Annotated[
+        str, typer.Option("--url", envvar="ROADSTEAD_URL", help="Address of the function app.")
+    ] = "http://127.0.0.1:7071",
+    key: Annotated[
+        str, typer.Option("--key", envvar="ROADSTEAD_KEY", help="A function key of the app.")
+    ] = "",
+) -> None:
+    """Show what the working tree would do to the fleet if it were merged."""
+    try:
+        tree = open_worktree(path)
+        against = Against("an empty fleet") if empty else _recorded(tree, url, key)
+        made = make_plan("", tree.resolve(), against.clusters or {})
+        items = chosen(made, cluster or [])
+    except UsageError as error:
+        raise CommandFailed(str(error)) from error
+    if output is planview.Format.JSON:
+        print_json(planview.as_json(made, items, tree.fleet, against.commit))
+    else:
+        console().print(planview.table(made, items, against.words))
+    raise typer.Exit(status(made, items, tell_changes=exit_code))
+
+
+def status(made: Plan, items: list[Item], *, tell_changes: bool) -> int:
+    """Return the exit status: 1 for mistakes and what is refused, also of clusters that are not shown."""
+    if made.problems or any(item.action in (Action.INVALID, Action.REFUSED) for item in made.items):
+        return 1
+    changes = any(item.action is not Action.UNCHANGED for item in items)
+    return CHANGES if tell_changes and changes else 0
+
+
+def chosen(made: Plan, names: list[str]) -> list[Item]:
+    """Return the items of these clusters, of all where none is named; raise UsageError for an unknown."""
+    items = {item.cluster: item for item in made.items}
+    for name in names:
+        if name not in items:
+            near = nearest(name, items)
+            hint = f"did you mean {near}?" if near else "it is neither in the repository nor recorded"
+            raise UsageError(f"there is no cluster {line(name)}; {hint}")
+    return [item for item in made.items if not names or item.cluster in names]
+
+
+def _recorded(tree: Worktree, url: str, key: str) -> Against:
+    with Api(url, key) as api:
+        view = api.get("recorded")
+    try:
+        clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
+        fleet, commit = view["fleet"], view["commit"] or ""
+    except (KeyError, TypeError) as error:
+        raise ApiError(f"{url} answered with something else than a fleet's state") from error
+    if tree.fleet and tree.fleet != fleet:
+        raise CommandFailed(
+            f"{url} serves the fleet {fleet}, this repository is {line(tree.fleet)}; give the other's --url"
+        )
+    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters)
+
+
+def _cluster(found: Mapping[str, Any]) -> Recorded:
+    return Recorded(
+        found["document"],
+        found["digest"],
+        found["generation"],
+        found["uid"],
+        found["deleting"],
+        found["givenUp"],
+    )

@@ -1,0 +1,130 @@
+"""A plan for a terminal and for scripts: what stops comes first, then what destroys, then the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.output import line
+from shared.fleet.effects import Effect
+from shared.fleet.plan import Action, Change, Item, Plan
+
+_ORDER = (
+    Action.REFUSED,
+    Action.INVALID,
+    Action.HELD,
+    Action.DELETE,
+    Action.UPDATE,
+    Action.CREATE,
+    Action.RETRY,
+    Action.UNCHANGED,
+)
+_STYLE = {
+    Action.REFUSED: "bold red",
+    Action.INVALID: "bold red",
+    Action.HELD: "yellow",
+    Action.DELETE: "bold magenta",
+    Action.UPDATE: "cyan",
+    Action.CREATE: "green",
+}
+DESTROYS = "DESTROYS"
+
+
+class Format(StrEnum):
+    """How to print a plan."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def destructive(item: Item) -> bool:
+    """Tell whether something that runs would be gone: a cluster or a node pool, now or once approved."""
+    return item.action is Action.DELETE or item.held_delete or any(map(_destroys, item.changes))
+
+
+def _destroys(change: Change) -> bool:
+    removed = change.path.startswith("spec.nodePools[") and change.path.endswith("]") and not change.new
+    return removed or change.effect in (Effect.ROTATION, Effect.RECREATION)
+
+
+def table(made: Plan, items: Sequence[Item], against: str) -> RenderableType:
+    """Return the plan for people; clusters without a change are only counted."""
+    counts = Counter(item.action for item in items)
+    words = ", ".join(f"{counts[action]} {action}" for action in _ORDER if counts[action]) or "no clusters"
+    parts: list[RenderableType] = [Text(f"Against {against}: {words}", style="bold")]
+    if made.problems:
+        parts.append(Text("\nMistakes in the manifests:", style="bold red"))
+        parts += [_indented(Text(line(problem)), 2) for problem in made.problems]
+    told = (item for item in items if item.action is not Action.UNCHANGED)
+    for _, same in groupby(sorted(told, key=_rank), key=_rank):
+        for number, item in enumerate(sorted(same, key=lambda item: item.cluster)):
+            if number == 0 or _detailed(item):
+                parts.append(Text(""))
+            parts += _item(item)
+    return Group(*parts)
+
+
+def _rank(item: Item) -> tuple[int, bool]:
+    """Return where an item is shown; those of one action without more to tell come last."""
+    return _ORDER.index(item.action), not _detailed(item)
+
+
+def _detailed(item: Item) -> bool:
+    """Tell whether more is told than the action; what is invalid is told with the mistakes."""
+    return item.action is not Action.INVALID and bool(item.reason or item.changes)
+
+
+def _indented(text: Text, by: int) -> Padding:
+    return Padding(text, (0, 0, 0, by), expand=False)
+
+
+def _item(item: Item) -> Iterator[RenderableType]:
+    head = Text.assemble((f"{item.action:<9} ", _STYLE.get(item.action, "")), (item.cluster, "bold"))
+    if destructive(item):
+        head.append(f"  {DESTROYS}", style="bold red")
+    yield head
+    if item.reason and _detailed(item):
+        yield _indented(Text(line(item.reason)), 10)
+    for change in item.changes:
+        yield _indented(_change(change), 10)
+
+
+def _change(change: Change) -> Text:
+    """Return a change: the field, both values, and on the next line what it does and where it is from."""
+    old, new = line(change.old) or "nothing", line(change.new) or "nothing"
+    style = "red" if _destroys(change) else "dim"
+    effect = ", ".join(filter(None, (change.effect, change.source)))
+    return Text.assemble(
+        (change.path.removeprefix("spec."), "cyan"), f": {old} -> {new}\n", (f"  {effect}", style)
+    )
+
+
+def as_json(made: Plan, items: Sequence[Item], fleet: str, commit: str) -> dict[str, Any]:
+    """Return the plan for scripts; ``commit`` is what it is made against."""
+    return {
+        "fleet": fleet,
+        "against": commit,
+        "summary": made.summary,
+        "problems": list(made.problems),
+        "heldDeletes": sorted(made.held_deletes),
+        "items": [_view(item) for item in items],
+    }
+
+
+def _view(item: Item) -> dict[str, Any]:
+    return {
+        "cluster": item.cluster,
+        "action": item.action.value,
+        "generation": item.generation,
+        "destructive": destructive(item),
+        "heldDelete": item.held_delete,
+        "reason": item.reason,
+        "changes": [vars(change) for change in item.changes],
+    }

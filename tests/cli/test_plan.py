@@ -1,0 +1,166 @@
+"""``roadstead plan``: the planner's own answer about the working tree, against the API's recorded state."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from werkzeug.wrappers import Request, Response
+
+from cli import planview
+from cli.worktree import open_worktree
+from localcloud.servers.http import HttpServer, json_response
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.plan import make_plan
+from shared.pipeline import views
+from tests import fleetfiles
+from tests.cli.command import roadstead, write
+from tests.pipeline.test_main_job import push
+
+PUSHED = fleetfiles.fleet("one", "two", "three")
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    made = MemoryCloud()
+    push(made, PUSHED)
+    made.run()
+    return made
+
+
+@pytest.fixture
+def url(cloud: MemoryCloud) -> Iterator[str]:
+    @Request.application
+    def answer(request: Request) -> Response:
+        if request.path != "/api/recorded":
+            return json_response(404, {"error": "there is no such function"})
+        return json_response(200, views.recorded_view(cloud.ports))
+
+    with HttpServer(answer) as running:
+        yield running.url
+
+
+def changed(*removed: str, **clusters: bytes) -> dict[str, bytes]:
+    """Return the pushed files with some clusters removed and others written anew."""
+    files = {
+        path: content
+        for path, content in PUSHED.items()
+        if path.split("/")[1:2] not in [[n] for n in removed]
+    }
+    return files | {f"clusters/{name}/cluster.yaml": content for name, content in clusters.items()}
+
+
+def moved(name: str) -> bytes:
+    return fleetfiles.cluster(name).replace(b"eastus", b"westus2")
+
+
+@pytest.mark.parametrize(
+    ("files", "status", "words"),
+    [
+        (changed(), 0, "3 unchanged"),
+        (changed(four=fleetfiles.cluster("four")), 2, "1 create, 3 unchanged"),
+        (changed(one=fleetfiles.cluster("one", count=3)), 2, "1 update, 2 unchanged"),
+        (changed("one"), 2, "1 delete, 2 unchanged"),
+        (changed("one", "two"), 2, "2 held, 1 unchanged"),
+        (changed(one=b"kind: Cluster"), 1, "1 invalid, 2 unchanged"),
+    ],
+)
+def test_the_exit_status_says_whether_there_is_something_to_do(
+    tmp_path: Path, url: str, files: Mapping[str, bytes], status: int, words: str
+) -> None:
+    write(tmp_path, files)
+    done = roadstead("plan", "--exit-code", "--url", url, cwd=tmp_path)
+    assert done.stdout.splitlines()[0].endswith(words), done.stdout + done.stderr
+    assert done.returncode == status
+    assert roadstead("plan", cwd=tmp_path, ROADSTEAD_URL=url).returncode == (1 if status == 1 else 0)
+
+
+def test_each_change_is_told_with_its_effect_and_place(tmp_path: Path, url: str) -> None:
+    write(tmp_path, changed("three", one=fleetfiles.cluster("one", count=3), two=moved("two")))
+    done = roadstead("plan", "--url", url, cwd=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert "nodePools[system].count: 1 -> 3 in place, clusters/one/cluster.yaml:10" in text
+    assert "spec.location cannot change from eastus to westus2" in text
+    places = [text.index(words) for words in ("held two", "delete three DESTROYS", "update one")]
+    assert places == sorted(places)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_json_has_the_words_of_the_api(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:
+    write(tmp_path, changed("three", one=fleetfiles.cluster("one", count=3)))
+    view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
+    assert (view["fleet"], view["against"], view["summary"]) == (
+        "example",
+        cloud.state.fleet().commit,
+        "1 update, 1 delete, 1 unchanged",
+    )
+    items = {item["cluster"]: item for item in view["items"]}
+    assert items["one"]["changes"][0]["path"] == "spec.nodePools[system].count"
+    assert (items["one"]["destructive"], items["three"]["destructive"]) == (False, True)
+
+
+def test_it_decides_as_the_planner_does_when_the_same_files_are_pushed(
+    tmp_path: Path, url: str, cloud: MemoryCloud
+) -> None:
+    files = changed("three", one=fleetfiles.cluster("one", count=3), four=fleetfiles.cluster("four"))
+    local = json.loads(roadstead("plan", "-o", "json", "--url", url, str(write(tmp_path, files))).stdout)
+    commit = push(cloud, files)
+    cloud.run()
+    planned = views.plan_view(commit, cloud.ports)
+    assert planned is not None
+    assert planned["summary"] == local["summary"]
+    for there, here in zip(planned["items"], local["items"], strict=True):
+        assert {key: here[key] for key in there} == there
+
+
+def test_an_empty_fleet_needs_no_api(tmp_path: Path) -> None:
+    write(tmp_path, fleetfiles.example())
+    done = roadstead("plan", "--empty", "--exit-code", cwd=tmp_path, ROADSTEAD_URL="http://127.0.0.1:1")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (2, "Against an empty fleet: 3 create")
+
+
+def test_one_cluster_alone_with_what_the_whole_commit_does_to_it(tmp_path: Path, url: str) -> None:
+    write(tmp_path, changed("one", "two"))
+    done = roadstead("plan", "--cluster", "one", "--url", url, cwd=tmp_path)
+    assert "removes 2 clusters" in " ".join(done.stdout.split())
+    assert "two" not in done.stdout.split("\n", 3)[2]
+    assert roadstead("plan", "--cluster", "three", "--exit-code", "--url", url, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--cluster", "ones"], "there is no cluster ones; did you mean one?"),
+        (["--url", "http://127.0.0.1:1"], "no answer from"),
+        (["nowhere"], "there is no folder nowhere"),
+        (["--nope"], "No such option"),
+    ],
+)
+def test_what_goes_wrong_is_exit_status_1_for_2_means_changes(
+    tmp_path: Path, url: str, arguments: list[str], words: str
+) -> None:
+    done = roadstead("plan", "--exit-code", *arguments, cwd=write(tmp_path, PUSHED), ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_another_fleet_is_never_compared_with(tmp_path: Path, url: str) -> None:
+    files = {**PUSHED, "fleet.yaml": PUSHED["fleet.yaml"].replace(b"name: example", b"name: other")}
+    done = roadstead("plan", "--url", url, cwd=write(tmp_path, files))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "serves the fleet example, this repository is other" in done.stderr
+
+
+def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: MemoryCloud) -> None:
+    tags = "  tags:\n    note: " + "long words " * 20 + "\n"
+    files = changed(one=fleetfiles.cluster("one", extra=tags), two=b"x")
+    rows = {row.name: row for row in cloud.state.clusters()}
+    made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), rows)
+    out = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
+    out.print(planview.table(made, made.items, "a fleet"))
+    assert max(map(len, out.export_text().splitlines())) <= 60

@@ -1,0 +1,38 @@
+"""What a plan on an operator's machine is made against."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.desired import Desired
+from tests import fleetfiles
+from tests.handlers.test_functions import call
+from tests.pipeline.test_main_job import push
+
+
+def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    nothing: Any = None
+    ports = replace(cloud.ports, repository=nothing, aks=nothing, groups=nothing, kubernetes=nothing)
+    status, body = call(ports, "recorded")
+    assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
+    first = body["clusters"][0]
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert Desired.from_document(first["document"]).digest == row.digest == first["digest"]
+    facts = {"name": "one", "generation": 1, "uid": row.uid, "deleting": False, "givenUp": False}
+    assert {key: first[key] for key in facts} == facts
+    assert [cluster["name"] for cluster in body["clusters"]] == ["one", "two"]
+
+
+def test_a_cluster_on_its_way_out_is_recorded_as_that() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet())
+    cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
+    assert call(cloud.ports, "recorded")[1]["clusters"][0]["deleting"] is True
