@@ -83,18 +83,6 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
     return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.tags}}
 
 
-def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
-    """Return the body of the PUT that the cluster needs, None when it needs none."""
-    write = cluster_write(desired, owner, existing)
-    return write.body if write else None
-
-
-def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
-    """Return the body of the PUT that one node pool needs, None when it needs none."""
-    write = pool_write(pool, desired, owner, existing)
-    return write.body if write else None
-
-
 def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
     """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
 

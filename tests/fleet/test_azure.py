@@ -13,18 +13,17 @@ from localcloud.world.plane import NullPlane
 from shared.fleet.azure import (
     ImmutableChange,
     Owner,
-    cluster_body,
     cluster_write,
     difference,
     group_body,
     newer_than_asked,
-    pool_body,
     pool_difference,
     settled,
 )
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import ClusterSpec
 from shared.fleet.versions import must_rise, runs_newer
+from tests.fleet.bodies import cluster_body, pool_body
 
 OWNER = Owner("example", "Example/fleet", "one")
 SPEC: dict[str, Any] = {

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.fleet.azure import ImmutableChange, cluster_body, cluster_write, pool_body
+from shared.fleet.azure import ImmutableChange, cluster_write
+from tests.fleet.bodies import cluster_body, pool_body
 from tests.fleet.test_azure import OWNER, created, desired, pool
 
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"

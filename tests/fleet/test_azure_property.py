@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from shared.fleet.azure import cluster_body, pool_body
 from shared.fleet.overlay import overlay
+from tests.fleet.bodies import cluster_body, pool_body
 from tests.fleet.specs import SPECS
 from tests.fleet.test_azure import OWNER, created, desired
 

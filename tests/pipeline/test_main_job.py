@@ -249,7 +249,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     commit = push(cloud, fleetfiles.fleet("one") | {"README.md": b"2"})
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
-    assert "does not carry this fleet's tags" in status(cloud, commit)[1]
+    assert "it is not this fleet's: expected the tags roadstead-fleet=example" in status(cloud, commit)[1]
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {}

@@ -6,13 +6,21 @@ whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
 
 from __future__ import annotations
 
-from shared.fleet.azure import ImmutableChange, cluster_body, group_body, pool_body
+from shared.fleet.azure import (
+    ImmutableChange,
+    Write,
+    cluster_write,
+    group_body,
+    newer_than_asked,
+    pool_write,
+    settled,
+)
 from shared.fleet.desired import digest_of
 from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned, from_http
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.looks import Json, owner_of, provisioning_error, state_of, unowned
+from shared.pipeline.steps.looks import Json, owner_of, provisioning_error, state_of
 from shared.ports import Ports
 
 
@@ -37,17 +45,18 @@ def ensure_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     if hindrance:
         return hindrance
     try:
-        body = cluster_body(desired, owner, existing)
+        write = cluster_write(desired, owner, existing)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if body is None:
+    if write is None:
         return Done()
-    wrote = digest_of(body)
+    wrote = digest_of(write.body)
     if wrote == row.job.wrote:
-        return _not_kept(f"the cluster {row.name}")
-    ports.aks.put(desired.id, body, etag=_etag(existing))
-    verb = "creating" if existing is None else "updating"
-    return Wait(poll(ports), f"Azure is {verb} the cluster", wrote)
+        return _not_kept(f"the cluster {row.name}", write)
+    ports.aks.put(desired.id, write.body, etag=_etag(existing))
+    if existing is None:
+        return Wait(poll(ports), "Azure is creating the cluster", wrote)
+    return Wait(poll(ports), f"Azure is updating the cluster{_fields(write)}", wrote)
 
 
 def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
@@ -70,35 +79,40 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
             ports.aks.delete_pool(desired.id, name)
             return Wait(poll(ports), f"Azure is deleting the node pool {name}")
     left = sorted(set(pools) - wanted)
-    return Done(f"left alone, not made by us: node pool {', '.join(left)}" if left else "")
+    notes = [f"left alone, not made by us: node pool {', '.join(left)}"] if left else []
+    return Done("; ".join([*notes, *newer_than_asked(desired, existing)]))
 
 
 def _ensure_pool(pool: NodePool, profile: Json | None, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Write one node pool if it differs; None when it does not."""
     what = f"the node pool {pool.name}"
-    if profile and profile.get("provisioningState") == "Failed" and row.job.wrote.startswith(f"{pool.name}:"):
+    if profile and profile.get("provisioningState") in _BAD and row.job.wrote.startswith(f"{pool.name}:"):
         return _failure(profile, what)
     try:
-        body = pool_body(pool, row.desired, owner_of(row, ports), profile)
+        write = pool_write(pool, row.desired, owner_of(row, ports), profile)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if body is None:
+    if write is None:
         return None
-    wrote = f"{pool.name}:{digest_of(body)}"
+    wrote = f"{pool.name}:{digest_of(write.body)}"
     if wrote == row.job.wrote:
-        return _not_kept(what)
-    ports.aks.put_pool(row.desired.id, pool.name, body, etag=_etag(profile))
-    return Wait(poll(ports), f"Azure is {'updating' if profile else 'creating'} {what}", wrote)
+        return _not_kept(what, write)
+    ports.aks.put_pool(row.desired.id, pool.name, write.body, etag=_etag(profile))
+    if profile is None:
+        return Wait(poll(ports), f"Azure is creating {what}", wrote)
+    return Wait(poll(ports), f"Azure is updating {what}{_fields(write)}", wrote)
 
 
-def _not_kept(what: str) -> Fail:
+def _fields(write: Write) -> str:
+    """Name what is written, as ": tags.cost, sku.tier"."""
+    shown = ", ".join(write.paths[:5]) + (", ..." if len(write.paths) > 5 else "")
+    return f": {shown}" if shown else ""
+
+
+def _not_kept(what: str, write: Write) -> Fail:
     """Stop writing what Azure takes and does not keep: a policy, or a value that it changes."""
-    return Fail(
-        InvalidManifest(
-            f"Azure accepted the last write to {what}, but it still differs from the manifest; "
-            "something (a policy?) changes it back, so it is not written again"
-        )
-    )
+    told = f"Azure accepted the last write to {what}, but it still differs from the manifest{_fields(write)}"
+    return Fail(InvalidManifest(f"{told}; something (a policy?) changes it back, so it is not written again"))
 
 
 def poll(ports: Ports) -> float:
@@ -111,13 +125,15 @@ def _hindrance(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     properties = existing["properties"]
     owner = owner_of(row, ports)
     if not owner.owns(existing):
-        return Fail(NotOwned(f"the cluster {row.name} is not touched: {unowned(owner, existing)}"))
+        return Fail(
+            NotOwned(f"the cluster {row.name} is not touched: it is not this fleet's: {owner.told(existing)}")
+        )
     if (properties.get("powerState") or {}).get("code") == "Stopped":
         return Wait(poll(ports) * 4, "the cluster is stopped; start it, Azure allows nothing else")
     busy = _busy(properties)
     if busy:
         return Wait(poll(ports), busy)
-    if state_of(existing) == "Failed" and row.job.wrote:
+    if state_of(existing) in _BAD and row.job.wrote:
         return _failure(properties, f"the cluster {row.name}")
     return None
 
@@ -127,18 +143,18 @@ def _failure(properties: Json, what: str) -> Fail:
     return Fail(from_http(400, code, f"{what}: {message}"))
 
 
-_SETTLED = ("", "Succeeded", "Failed", "Canceled")
+_BAD = ("Failed", "Canceled")
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 
 def _busy(properties: Json) -> str:
     """Say what Azure is doing; every state but the settled ones is an operation under way."""
     state = str(properties.get("provisioningState") or "")
-    if state not in _SETTLED:
+    if not settled(state):
         return f"Azure is {_DOING.get(state, 'updating')} the cluster"
     for pool in properties.get("agentPoolProfiles") or ():
         state = str(pool.get("provisioningState") or "")
-        if state not in _SETTLED:
+        if not settled(state):
             return f"Azure is {_DOING.get(state, 'updating')} the node pool {pool['name']}"
     return ""
 

@@ -7,7 +7,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.azure import poll
-from shared.pipeline.steps.looks import owner_of, state_of, unowned
+from shared.pipeline.steps.looks import owner_of, state_of
 from shared.ports import Ports
 
 
@@ -27,7 +27,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     if not owner_of(row, ports).owns(existing):
         if _was_ours(row):
             return Fail(
-                NotOwned(f"the cluster {row.name} is not deleted: {unowned(owner_of(row, ports), existing)}")
+                NotOwned(f"the cluster {row.name} is not deleted: {owner_of(row, ports).told(existing)}")
             )
         return Done(f"the cluster {row.name} was never this fleet's; it is left alone")
     if state_of(existing) != "Deleting":

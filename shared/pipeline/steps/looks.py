@@ -17,14 +17,6 @@ def owner_of(row: ClusterRow, ports: Ports) -> Owner:
     return Owner(ports.config.fleet, ports.config.repository, row.name)
 
 
-def unowned(owner: Owner, resource: Json) -> str:
-    """Say in words that a resource carries the tags of somebody else, or none."""
-    tags = resource.get("tags") or {}
-    found = ", ".join(f"{key}={tags[key]}" for key in owner.tags if key in tags) or "none of them"
-    wanted = ", ".join(f"{key}={value}" for key, value in owner.tags.items())
-    return f"it exists, but does not carry this fleet's tags ({wanted}); it carries {found}"
-
-
 def state_of(resource: Json) -> str:
     """Return ARM's provisioningState, "" where there is none."""
     return str((resource.get("properties") or {}).get("provisioningState") or "")

@@ -1,0 +1,24 @@
+"""The bodies of the PUTs that a cluster or a pool needs; None for none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.fleet.azure import Owner, cluster_write, pool_write
+from shared.fleet.desired import Desired
+from shared.fleet.manifests import NodePool
+
+Json = Mapping[str, Any]
+
+
+def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
+    """Return the body of the cluster's PUT."""
+    write = cluster_write(desired, owner, existing)
+    return write.body if write else None
+
+
+def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
+    """Return the body of the pool's PUT."""
+    write = pool_write(pool, desired, owner, existing)
+    return write.body if write else None
