@@ -12,11 +12,20 @@ from shared.fleet.desired import Desired
 from shared.fleet.layers import Base, Layers
 from shared.fleet.layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
 from shared.fleet.manifests import Cluster
-from shared.fleet.nodes import Mark, Node, YamlError, merge, parse, without_nulls
+from shared.fleet.nodes import Mark, Node, YamlError, merge, parse, without_nulls, without_removed
 from shared.fleet.nodes import settled as settle
 from shared.fleet.placeholders import Filler
-from shared.fleet.problems import Problem, field_of, problem_at, problems_of
-from shared.fleet.reading import Problems, Read, layer_problems, reference, without, wrong_name
+from shared.fleet.problems import Problem, problem_at, problem_in, problems_of
+from shared.fleet.reading import (
+    Problems,
+    Read,
+    layer_problems,
+    part,
+    reference,
+    same_names,
+    without,
+    wrong_name,
+)
 from shared.fleet.rules import Finding, findings
 
 SPEC = ("spec",)
@@ -51,12 +60,11 @@ class Reader:
         try:
             manifest = Cluster.model_validate(plain)
         except ValidationError as error:
-            # The numbers of a list count what is left of it.
-            return tuple(problems_of(error, without_nulls(merged.node), Cluster))
+            return tuple(_wrong(error, merged.node))
         return self._checked(name, manifest, merged)
 
     def _checked(self, name: str, manifest: Cluster, merged: _Merged) -> Desired | Problems:
-        wrong = wrong_name(merged.node, manifest.metadata.name, name, _FOLDER)
+        wrong = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if wrong:
             return (wrong,)
         found = list(findings(manifest.spec))
@@ -148,14 +156,19 @@ class Reader:
         return _placed(node, found) if node else ()
 
 
-_FOLDER = "as the folder is called; a cluster is renamed by deleting and creating it"
+_RENAMED = "; a cluster is renamed by deleting and creating it"
 
 
 def _placed(node: Node, found: Iterable[Finding]) -> Problems:
-    paths = [((*SPEC, *path), message) for path, message in found]
-    return tuple(
-        sorted(problem_at(node.find(path).mark, field_of(path, node), message) for path, message in paths)
-    )
+    return tuple(sorted(problem_in(node, (*SPEC, *path), message) for path, message in found))
+
+
+def _wrong(error: ValidationError, node: Node) -> list[Problem]:
+    """Return what is wrong with a merged manifest; of two things with one name, that alone."""
+    twice = same_names(part(node, *SPEC), SPEC, node)
+    fields = tuple(f"{problem.field}[" for problem in twice)
+    found = problems_of(error, without_removed(node), Cluster)
+    return sorted([*twice, *(problem for problem in found if not problem.field.startswith(fields))])
 
 
 def _header(root: Node) -> list[Problem]:

@@ -99,7 +99,10 @@ def parse(content: bytes, file: str) -> Node:
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(file, place.line + 1, place.column + 1) if place else start
-        raise YamlError(f"not valid YAML: {error.problem or error.context}", mark) from error
+        words = (
+            f"not valid YAML: {error.problem or error.context}; look at the brackets, quotes and indents here"
+        )
+        raise YamlError(f"{words} and just above", mark) from error
     except yaml.YAMLError as error:
         raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}", start) from error
 
@@ -117,12 +120,17 @@ class _Builder:
         next(self._events)  # stream start
         event = next(self._events)
         if isinstance(event, yaml.StreamEndEvent):
-            raise YamlError("the file is empty", Mark(self._file, 1, 1))
+            raise YamlError(
+                "the file is empty; a manifest has apiVersion, kind, metadata and spec",
+                Mark(self._file, 1, 1),
+            )
         root = self._node(next(self._events), 0)
         next(self._events)  # document end
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise YamlError("a second document begins here; a file holds one", self._mark(event))
+            raise YamlError(
+                "a second document begins here; a file holds one, so take the --- away", self._mark(event)
+            )
         return root
 
     def _node(self, event: Any, depth: int) -> Node:
@@ -176,7 +184,7 @@ def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
     if event.tag is not None and not event.implicit[0] and not event.implicit[1]:
         if event.tag == "tag:yaml.org,2002:str":
             return text
-        raise YamlError(f"the YAML tag {event.tag} is not allowed", mark)
+        raise YamlError(f"the YAML tag {event.tag} is not allowed; write the value itself", mark)
     if event.style in _QUOTED:  # quoted or a block: always text
         return text
     if _NULL.match(text):
@@ -241,6 +249,15 @@ def without_nulls(node: Node) -> Node:
     return node
 
 
+def without_removed(node: Node) -> Node:
+    """Drop list items that are removed, and keep nulls: what is numbered is numbered as it is checked."""
+    if isinstance(node.value, dict):
+        return Node({key: without_removed(inner) for key, inner in node.value.items()}, node.mark)
+    if isinstance(node.value, tuple):
+        return Node(tuple(without_removed(n) for n in node.value if not _removed(n)), node.mark)
+    return node
+
+
 def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) -> Any:
     """Return the plain value with its texts filled in, without what is null or removed.
 
@@ -259,10 +276,11 @@ def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) ->
     return [settled(n, fill, ready) for n in value if not _removed(n)]
 
 
-def texts(node: Node) -> Iterator[Node]:
-    """Yield every text below a node, with its place."""
+def texts(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield every text below a node, with its path."""
     if isinstance(node.value, str):
-        yield node
+        yield path, node.value
     elif isinstance(node.value, dict | tuple):
-        for inner in node.value.values() if isinstance(node.value, dict) else node.value:
-            yield from texts(inner)
+        inner = node.value.items() if isinstance(node.value, dict) else enumerate(node.value)
+        for step, item in inner:
+            yield from texts(item, (*path, step))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from shared.fleet.nodes import Node, texts
-from shared.fleet.problems import Problem, problem_at
+from shared.fleet.problems import Problem, problem_in
 
 PLACEHOLDER = re.compile(r"\{(name|environment|class|location)\}")
 
@@ -34,13 +34,13 @@ class Filler:
 
     def problems(self, node: Node) -> Iterator[Problem]:
         """Yield a problem for every text that names what the cluster does not have."""
-        for text in texts(node):
-            for name in dict.fromkeys(PLACEHOLDER.findall(text.value)):
+        for path, text in texts(node):
+            for name in dict.fromkeys(PLACEHOLDER.findall(text)):
                 if not self._values.get(name):
                     message = f"uses {{{name}}}, but the cluster has no {name}; add spec.{name} to it"
-                    yield problem_at(text.mark, "", message)
+                    yield problem_in(node, path, message)
 
 
 def has_placeholder(node: Node) -> bool:
     """Tell whether any text below a node has a placeholder."""
-    return any(PLACEHOLDER.search(text.value) for text in texts(node))
+    return any(PLACEHOLDER.search(text) for _, text in texts(node))

@@ -13,6 +13,8 @@ from shared.fleet.manifests.base import shown
 from shared.fleet.nodes import Mark, Node, by_name
 
 Path = tuple[str | int, ...]
+MANY_FIELDS = 12
+"""More than that are not listed in a message."""
 
 
 @dataclass(frozen=True, order=True)
@@ -51,9 +53,29 @@ def problems_of(
         if (detail["type"], _field(path)) in consequences or (partial and _may_come(detail, place)):
             continue
         field = field_of((*at, *path), root)
+        message = _message(detail, path, model, nulled=place.value is None)
         # Of several complaints about one value (a union, say) the first is the clearest.
-        found.setdefault((place.mark, field), problem_at(place.mark, field, _message(detail, path, model)))
+        found.setdefault((place.mark, field), problem_in(root, (*at, *path), message))
     return sorted(found.values())
+
+
+def problem_in(root: Node, path: Path, message: str) -> Problem:
+    """Return a problem with a value of a merged manifest.
+
+    A value from a shared file that is wrong only together with what the manifest itself says is told where
+    the manifest says it; the shared file is right by itself.
+    """
+    place = above = root
+    for step in path:
+        below = place.child(step)
+        if below is None:
+            break
+        place, above = below, place
+    field, own = field_of(path, root), root.mark.file
+    shared = place.mark.file != own and above.mark.file == own and not isinstance(place.value, dict | tuple)
+    if shared:
+        return problem_at(above.mark, field, f"{message} (from {place.mark.file}:{place.mark.line})")
+    return problem_at(place.mark, field, message)
 
 
 def _may_come(detail: Any, place: Node) -> bool:
@@ -105,27 +127,36 @@ def _field(path: Path) -> str:
     return text
 
 
-def _message(detail: Any, path: Path, model: type[BaseModel]) -> str:
+def _in_quotes(value: Any) -> str:
+    """Tell how a number or a truth value is written as text."""
+    if isinstance(value, float):
+        return "; put quotes around it"
+    return f'; write it in quotes, as "{_shown(value)}"' if isinstance(value, int) else ""
+
+
+def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     given = _shown(detail.get("input"))
     simple = {
         "missing": "is required; add it",
-        "string_type": f'must be text, got {given}; write it in quotes, as "{given}"',
+        "string_type": f"must be text, got {given}{_in_quotes(detail.get('input'))}",
         "int_type": f"must be a whole number, got {given}",
         "bool_type": f"must be true or false, got {given}",
         "dict_type": f"must be a map of keys and values, got {given}",
         "model_type": f"must be a map of keys and values, got {given}",
         "model_attributes_type": f"must be a map of keys and values, got {given}",
         "tuple_type": f"must be a list, got {given}",
-        "literal_error": f"must be {context.get('expected')}, got {given}",
+        "literal_error": f"must be {context.get('expected')}, got {given}{_in_quotes(detail.get('input'))}",
         "enum": f"must be {context.get('expected')}, got {given}",
         "greater_than_equal": f"must be {context.get('ge')} or more, got {given}",
         "less_than_equal": f"must be {context.get('le')} or less, got {given}",
-        "too_short": f"needs at least {context.get('min_length')} item",
+        "too_short": f"is too short; it needs at least {context.get('min_length')} item",
         "too_long": f"has at most {context.get('max_length')} items",
-        "string_too_short": f"must have at least {context.get('min_length')} characters",
+        "string_too_short": "must not be empty",
         "string_too_long": f"must have at most {context.get('max_length')} characters",
     }
+    if kind == "missing" and detail["loc"] and nulled:
+        return "is required; null takes it away: write a value, or take this line away"
     if kind == "extra_forbidden":
         return _unknown_field(str(path[-1]), path, model)
     if kind == "value_error":
@@ -136,8 +167,11 @@ def _message(detail: Any, path: Path, model: type[BaseModel]) -> str:
 def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
     fields = _fields_at(path[:-1], model)
     near = nearest(name, fields)
-    right = f"did you mean {near}?" if near else f"the fields here are {', '.join(sorted(fields))}"
-    return f"there is no such field; {right}"
+    if near:
+        return f"there is no such field; did you mean {near}?"
+    if len(fields) > MANY_FIELDS:
+        return "there is no such field; docs/fleet.md and docs/azure-fields.md list those that there are"
+    return f"there is no such field; the fields here are {', '.join(sorted(fields))}"
 
 
 def nearest(name: str, fields: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from shared.fleet.manifests import ClusterClass, ClusterSpec, Environment, Fleet, System
-from shared.fleet.nodes import Mark, Node, YamlError, by_name, parse, without_nulls
+from shared.fleet.nodes import Mark, Node, YamlError, by_name, parse, without_nulls, without_removed
 from shared.fleet.problems import Path, Problem, field_of, problem_at, problems_of
 
 Read = Callable[[str], bytes]
@@ -37,16 +37,16 @@ def load(path: str, model: type[Shared], read: Read, *, name: str = "") -> Loade
         manifest = model.model_validate(node.plain())
     except ValidationError as error:
         return Loaded(node, problems=tuple(problems_of(error, node, model)))
-    wrong = wrong_name(node, manifest.metadata.name, name, "as the file is called") if name else None
+    wrong = wrong_name(node, manifest.metadata.name, name, "file is called") if name else None
     return Loaded(node, problems=(wrong,)) if wrong else Loaded(node, manifest)
 
 
-def wrong_name(node: Node, given: str, right: str, why: str) -> Problem | None:
+def wrong_name(node: Node, given: str, right: str, why: str, *, more: str = "") -> Problem | None:
     """Return the problem of a metadata.name that is not the right one."""
     if given == right:
         return None
     mark = node.find(("metadata", "name")).mark
-    return problem_at(mark, "metadata.name", f"must be {right}, {why}, got {given}")
+    return problem_at(mark, "metadata.name", f"must be {right}, as the {why}, got {given}{more}")
 
 
 def part(root: Node, *path: str) -> Node:
@@ -75,19 +75,11 @@ def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> li
     try:
         ClusterSpec.model_validate(rest.plain())
     except ValidationError as error:
-        whole = _replaced(root, at, rest)  # what is removed counts no more in the numbers of a list
-        problems += problems_of(error, whole, ClusterSpec, at=at, partial=True)
-    return sorted({*problems, *_same_names(layer, at, root)})
+        problems += problems_of(error, without_removed(root), ClusterSpec, at=at, partial=True)
+    return sorted({*problems, *same_names(layer, at, root)})
 
 
-def _replaced(root: Node, at: Path, new: Node) -> Node:
-    if not at:
-        return new
-    inner = root.child(at[0])
-    return Node({**root.value, at[0]: _replaced(inner, at[1:], new)}, root.mark) if inner else root
-
-
-def _same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
+def same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
     """Tell of lists in which two things have one name: they could not be laid on another layer."""
     found = []
     for key, node in layer.value.items():

@@ -71,7 +71,7 @@ def _network(
         given = [network.version for network in networks]
         if networks and (set(given) != wanted or len(given) > len(wanted)):
             found.append((field, _family_words(cidrs, families)))
-    found += [("services", message) for message in _overlaps(services, pods)]
+    found += [("pods", message) for message in _overlaps(services, pods)]
     if dns:
         found += [("dnsServiceIP", message) for message in _dns(dns, services)]
     return tuple(found)
@@ -81,7 +81,7 @@ def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]
     for service in map(ipaddress.ip_network, services):
         for pod in map(ipaddress.ip_network, pods):
             if service.version == pod.version and service.overlaps(pod):
-                yield f"{service} overlaps the network of the pods, {pod}; they must be apart"
+                yield f"{pod} overlaps the network of the services, {service}; they must be apart"
 
 
 def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
@@ -130,12 +130,26 @@ def duplicates(specs: Mapping[str, ClusterSpec]) -> Mapping[str, list[Finding]]:
     for name, spec in specs.items():
         prefix = spec.dns_prefix or name[:54].rstrip("-")
         place = _key(spec.subscription_id, spec.resource_group)
-        _note(found, prefixes, (*place, prefix.lower()), name, ("dnsPrefix",), f"dnsPrefix {prefix}")
+        _note(
+            found,
+            prefixes,
+            (*place, prefix.lower()),
+            name,
+            ("dnsPrefix",),
+            f"dnsPrefix {prefix} in the same group",
+        )
         group = spec.node_resource_group
         if group is None:
             continue
         key = _key(spec.subscription_id, group)
-        _note(found, groups, key, name, ("nodeResourceGroup",), f"nodeResourceGroup {group}")
+        _note(
+            found,
+            groups,
+            key,
+            name,
+            ("nodeResourceGroup",),
+            f"nodeResourceGroup {group} in the same subscription",
+        )
         if key in own:
             message = (
                 f"{group} is the resourceGroup of {own[key]}; AKS makes this group itself: choose a new name"
@@ -154,7 +168,7 @@ def _note(
     other = taken.setdefault(key, name)
     if other != name:
         for one, two in ((name, other), (other, name)):
-            message = f"{two} has {what} too, in the same subscription; they must differ"
+            message = f"{two} has {what} too; they must differ"
             finding = (path, message)
             if finding not in found.setdefault(one, []):
                 found[one].append(finding)

@@ -98,7 +98,7 @@ MISTAKES = [
     (
         "count: 1",
         "count: 1\n  kubernetesVersion: 1.30",
-        'must be text, got 1.3; write it in quotes, as "1.3"',
+        "must be text, got 1.3; put quotes around it",
     ),
     ("count: 1", "count: 1\n  kubernetesVersion: v1.30", 'must be a Kubernetes version such as "1.33"'),
     ("count: 1", "count: 1\n  flux: {path: ../x}", "spec.flux.path: must be a path inside the repository"),

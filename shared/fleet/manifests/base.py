@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
@@ -32,7 +33,7 @@ def rule(pattern: str, rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-_USERINFO = re.compile(r"://[^\s]*@|[^\s:/@]+:[^\s@]+@(?=[^\s])")
+_USERINFO = re.compile(r"://[^\s]*@|[^\s:/@]+:(?!//)[^\s@]+@(?=[^\s])")
 _QUERY = re.compile(r"(://[^\s?#]*)[?#][^\s]*")
 
 
@@ -59,11 +60,17 @@ def _git_url(value: str) -> str:
 _GIT_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%+-]+)+/?")
 
 
+@lru_cache(maxsize=1024)
 def _network(value: str) -> str:
+    rule = f"must be a network such as 10.0.0.0/16, got {shown(value)}"
     try:
-        ipaddress.ip_network(value)
+        network = ipaddress.ip_network(value, strict=False)
     except ValueError as error:
-        raise ValueError(f"must be a network such as 10.0.0.0/16, got {shown(value)}") from error
+        raise ValueError(rule) from error
+    if "/" not in value:
+        raise ValueError(f"{rule}; add how long its prefix is")
+    if str(network.network_address) != str(ipaddress.ip_address(value.partition("/")[0])):
+        raise ValueError(f"{rule}; did you mean {network}?")
     return value
 
 
