@@ -2,7 +2,7 @@
 
 Every method makes at most a bounded number of calls, never sleeps and never retries; what goes wrong is
 raised as a class of ``shared.jobs.errors``. ``shared.adapters`` implements the protocols on the real
-client libraries, ``localcloud.world`` in memory; ``tests/contract`` runs one suite on both.
+client libraries, others do so in memory; ``tests/contract`` runs one suite on both.
 """
 
 from __future__ import annotations

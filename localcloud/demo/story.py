@@ -107,7 +107,7 @@ class _Story:
         self.console.print(f"\n[bold]{text}[/]")
 
     def _say(self, text: str) -> None:
-        self.console.print(Padding(Text(text), (0, 0, 0, 2)))
+        self.console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
 
 
 def _changes(item: dict[str, Any]) -> str:
