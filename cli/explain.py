@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.output import console, line
+from cli.output import console, line, scalar
 from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.desired import DesiredFleet, Resolved
@@ -75,12 +73,12 @@ def _map(value: Mapping[str, Any], node: Node | None, indent: str) -> Iterator[L
     for key, inner in value.items():
         below = node.child(key) if node else None
         if inner or below is not None or inner is False or inner == 0:
-            yield from _entry(f"{indent}{_scalar(key)}:", inner, below, indent)
+            yield from _entry(f"{indent}{scalar(key)}:", inner, below, indent)
 
 
 def _entry(head: str, value: Any, node: Node | None, indent: str) -> Iterator[Line]:
     if not value or not isinstance(value, dict | list):
-        yield Line(f"{head} {_scalar(value)}", _source(node))
+        yield Line(f"{head} {scalar(value)}", _source(node))
         return
     yield Line(head)
     if isinstance(value, dict):
@@ -95,7 +93,7 @@ def _item(value: Any, node: Node | None, indent: str) -> Iterator[Line]:
     named = {"name": value["name"], **value} if isinstance(value, dict) and "name" in value else value
     found = list(_map(named, node, f"{indent}  ")) if isinstance(named, dict) else []
     if not found:
-        yield Line(f"{indent}- {_scalar(value)}", _source(node))
+        yield Line(f"{indent}- {scalar(value)}", _source(node))
         return
     yield Line(f"{indent}- {found[0].text.lstrip()}", found[0].source)
     yield from found[1:]
@@ -103,15 +101,6 @@ def _item(value: Any, node: Node | None, indent: str) -> Iterator[Line]:
 
 def _source(node: Node | None) -> str:
     return f"{node.mark.file}:{node.mark.line}" if node else DEFAULT
-
-
-def _scalar(value: Any) -> str:
-    """Return a value in YAML on one line."""
-    if isinstance(value, str) and not value.isprintable():
-        return json.dumps(value)
-    if value and isinstance(value, dict | list):
-        return json.dumps(value)
-    return yaml.safe_dump(value, width=10_000, allow_unicode=True).removesuffix("...\n").rstrip()
 
 
 def laid_out(found: list[Line], width: int) -> Iterator[Text]:

@@ -22,17 +22,22 @@ from cli.explain import explain
 from cli.output import line
 from cli.planning import Command as PlanCommand
 from cli.planning import plan
+from cli.scaffold import init, new
+from cli.schemas import schema
 from cli.validate import validate
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="See what Roadstead does with a fleet of AKS clusters.",
+    help="Write a fleet of AKS clusters down, and see what Roadstead does with it.",
 )
 app.command()(validate)
 app.command()(explain)
 app.command(cls=PlanCommand)(plan)
+app.command()(init)
+app.add_typer(new, name="new")
+app.command()(schema)
 
 
 class Output(StrEnum):
@@ -52,7 +57,7 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for 
 
 @app.callback()
 def _commands() -> None:
-    """See what Roadstead does with a fleet of AKS clusters."""
+    """Write a fleet of AKS clusters down, and see what Roadstead does with it."""
 
 
 @app.command()

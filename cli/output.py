@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+import yaml
 from rich.console import Console
 
 from shared.fleet.manifests.base import shown
@@ -24,3 +25,12 @@ def print_json(value: Any) -> None:
 def line(text: str) -> str:
     """Return text from a repository as one printable line of bounded length."""
     return shown(text, 400)
+
+
+def scalar(value: Any) -> str:
+    """Return a value in YAML on one line."""
+    if isinstance(value, str) and not value.isprintable():
+        return json.dumps(value)
+    if value and isinstance(value, dict | list):
+        return json.dumps(value)
+    return yaml.safe_dump(value, width=10_000, allow_unicode=True).removesuffix("...\n").rstrip()

@@ -1,0 +1,203 @@
+"""JSON Schemas (draft 2020-12) of every kind, made from the models that Roadstead itself checks with.
+
+A layer of a cluster's spec is partial: nothing in it is required, and ``null`` takes any value away. What
+follows from several files or fields together is not in a schema; ``roadstead validate`` tells it. Nor are
+the patterns of texts, for a text may hold a placeholder: their rules are in the descriptions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from cli.errors import UsageError
+from shared.fleet.manifests import Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+SPEC = "clusterspec.json"
+FOLDER = ".roadstead/schemas"
+"""Where a fleet repository keeps its copy, so that editors need no network."""
+KINDS: Mapping[str, type[BaseModel]] = {
+    kind.__name__.lower(): kind for kind in (Fleet, Environment, ClusterClass, Cluster, System)
+}
+Schema = dict[str, Any]
+_NAME: Schema = {"type": "string"}
+_NULL: Schema = {"type": "null"}
+_OWN: Mapping[str, Schema] = {
+    "class": {**_NAME, "description": "The class to begin with: the name of a file in classes/."},
+    "environment": {**_NAME, "description": "The environment: the name of a file in environments/."},
+}
+
+
+class _Told(GenerateJsonSchema):
+    """Describes a text by the rule that its check tells."""
+
+    def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonSchemaValue:
+        """Return the schema of what a check is given, with the check's rule."""
+        made = super().function_after_schema(schema)
+        check: Any = schema["function"]["function"]
+        rule = inspect.getclosurevars(check).nonlocals.get("rule") if inspect.isfunction(check) else None
+        return {**made, "description": f"Must be {rule}."} if isinstance(rule, str) else made
+
+
+def documents() -> dict[str, Schema]:
+    """Return the schemas by the name of their file; those of kinds refer to that of a cluster's spec."""
+    found = {f"{name}.json": _kind(model) for name, model in KINDS.items()}
+    return found | {SPEC: _spec()}
+
+
+def _kind(model: type[BaseModel]) -> Schema:
+    schema = _generated(model)
+    spec = schema["properties"]["spec"]
+    if model is Cluster:
+        schema["properties"]["spec"] = _layer("ClusterSpec")
+    elif model is ClusterClass:
+        schema["properties"]["spec"] = _layer("ClassSpec")
+    elif "$ref" in spec:
+        fields = schema["$defs"][spec["$ref"].rpartition("/")[2]]["properties"]
+        if "defaults" in fields:
+            fields["defaults"] = _layer("Defaults")
+    used = _reachable(schema, schema.pop("$defs"))
+    return {"$schema": DRAFT, "title": model.__name__, **schema, "$defs": used}
+
+
+def _layer(name: str) -> Schema:
+    return {"$ref": f"{SPEC}#/$defs/{name}"}
+
+
+def _spec() -> Schema:
+    schema = _generated(ClusterSpec)
+    parts = {name: _partial(part) for name, part in schema.pop("$defs").items()}
+    spec = _partial(schema)
+    for name, own in (("Defaults", ()), ("ClassSpec", ("class",)), ("ClusterSpec", ("class", "environment"))):
+        fields = {key: _nullable(_OWN[key]) for key in own} | spec["properties"]
+        parts[name] = {**spec, "properties": fields}
+    return {"$schema": DRAFT, "title": "Layers of a cluster's spec", "$defs": dict(sorted(parts.items()))}
+
+
+def _generated(model: type[BaseModel]) -> Schema:
+    made = model.model_json_schema(by_alias=True, schema_generator=_Told)
+    return {key: _tidy(value) if key != "$defs" else _each(value) for key, value in _tidy(made).items()}
+
+
+def _each(schemas: Mapping[str, Schema]) -> Schema:
+    return {name: _tidy(schema) for name, schema in schemas.items()}
+
+
+def _tidy(value: Any) -> Any:
+    """Drop titles made from names and defaults that say nothing; write descriptions in one line."""
+    if isinstance(value, list):
+        return [_tidy(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    tidy: Schema = {}
+    for key, inner in value.items():
+        if key in ("properties", "$defs"):
+            tidy[key] = _each(inner)
+        elif key == "description":
+            tidy[key] = " ".join(inner.replace("``", "`").split())
+        elif key == "enum":
+            tidy[key] = sorted(inner)  # equal Literals are one to Python, in the order of the first
+        elif key != "title" and not (key == "default" and (inner is None or isinstance(inner, dict | list))):
+            tidy[key] = inner if key in ("const", "required", "default") else _tidy(inner)
+    return tidy
+
+
+def _partial(schema: Schema) -> Schema:
+    """Return the schema of one layer of several."""
+    fields = {name: _nullable(field) for name, field in schema.get("properties", {}).items()}
+    if not fields:
+        return schema
+    required = ["name"] if "name" in schema.get("required", ()) else []
+    if "name" in fields:
+        fields["$patch"] = {"const": "delete", "description": "Takes the item of this name away."}
+    rest = {key: value for key, value in schema.items() if key not in ("required", "properties")}
+    more: Schema = {"required": required} if required else {}
+    return {**rest, "properties": fields, **more}
+
+
+def _nullable(field: Schema) -> Schema:
+    """Return the schema of a field that null takes away, and whose list or map may be partial."""
+    loose = _loose(field)
+    options = [option for option in loose.pop("anyOf", ()) if option != _NULL]
+    if len(options) == 1:
+        loose, options = {**options[0], **loose}, []
+    if not options and isinstance(loose.get("type"), str) and "const" not in loose:
+        more = {"enum": [*loose["enum"], None]} if "enum" in loose else {}
+        return {**loose, "type": [loose["type"], "null"], **more}
+    words: Schema = {key: loose.pop(key) for key in ("description", "default") if key in loose}
+    told = options or ([loose] if loose else [])
+    return {**words, "anyOf": [*told, _NULL]} if told else words
+
+
+def _loose(field: Schema) -> Schema:
+    loose = {key: value for key, value in field.items() if key not in ("minItems", "required")}
+    if "anyOf" in loose:
+        loose["anyOf"] = [_loose(option) for option in loose["anyOf"]]
+    if isinstance(loose.get("additionalProperties"), dict):
+        loose["additionalProperties"] = _nullable(loose["additionalProperties"])
+    return loose
+
+
+def _reachable(schema: Any, parts: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Return the parts that a schema refers to, by way of others too."""
+    found: dict[str, Schema] = {}
+    todo = list(_references(schema))
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = parts[name]
+            todo += _references(parts[name])
+    return dict(sorted(found.items()))
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if str(value.get("$ref", "")).startswith("#"):
+            yield value["$ref"].rpartition("/")[2]
+        for inner in value.values():
+            yield from _references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _references(inner)
+
+
+def texts() -> dict[str, str]:
+    """Return the schemas as they are written to files."""
+    return {name: json.dumps(schema, indent=1) + "\n" for name, schema in documents().items()}
+
+
+def write(folder: Path) -> None:
+    """Write the schemas into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts().items():
+        (folder / name).write_text(text)
+
+
+def schema(
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")] = "",
+    *,
+    into: Annotated[
+        Path | None, typer.Option("--write", metavar="DIR", help="Write all schemas into this folder.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a kind, or write those of all kinds for an editor."""
+    if into is not None:
+        write(into)
+        return
+    if kind.lower() not in KINDS:
+        raise UsageError(f"give a kind ({', '.join(KINDS)}), or --write DIR for all of them")
+    sys.stdout.write(texts()[f"{kind.lower()}.json"])
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("schemas"))

@@ -1,0 +1,142 @@
+"""The files of a new fleet repository, and of a new cluster."""
+
+from __future__ import annotations
+
+from cli.output import scalar
+from cli.schemas import FOLDER
+from shared.fleet.layout import cluster_path
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+REPOSITORY = "https://github.com/OWNER/NAME"
+
+_HEAD = """\
+# yaml-language-server: $schema={up}{folder}/{kind}.json
+apiVersion: roadstead.dev/v1alpha1
+kind: {Kind}
+"""
+_FLEET = """\
+metadata:
+  name: {name}
+spec:
+  environments: [development, production]   # every file in environments/, in the order of changes
+  guards:
+    deleteBudget:
+      count: 1            # a commit that removes more clusters than this removes none
+  defaults:               # what every cluster has, unless its class, environment or own file says otherwise
+    subscriptionId: {subscription}
+    resourceGroup: rg-{{name}}
+    kubernetesVersion: "1.33"
+    sku:
+      tier: Standard
+    identity:
+      type: SystemAssigned
+    networkProfile:
+      networkPlugin: azure
+      networkPluginMode: overlay
+      networkDataplane: cilium
+      networkPolicy: cilium
+    nodePools:            # lists of named things merge by name
+      - name: system
+        mode: System
+        vmSize: Standard_D4s_v5
+        count: 3
+        availabilityZones: ["1", "2", "3"]
+    flux:
+      repository: {repository}
+      branch: main
+      path: ./platform
+      components: flux/gotk-components.yaml
+"""
+_DEVELOPMENT = """\
+metadata:
+  name: development
+spec:
+  defaults:
+    sku:
+      tier: Free
+    tags:
+      environment: development
+"""
+_PRODUCTION = """\
+metadata:
+  name: production
+spec:
+  production: true        # its clusters are protected from deletion
+  defaults:
+    tags:
+      environment: production
+"""
+_CLASS = """\
+metadata:
+  name: standard
+spec:
+  nodePools:
+    - name: apps
+      vmSize: Standard_D4s_v5
+      minCount: 2         # between these the cluster autoscaler decides
+      maxCount: 5
+"""
+_NAMESPACES = """\
+# What Flux applies to every cluster: any Kubernetes manifests, in this folder and those below it.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: apps
+"""
+_README = """\
+# The fleet {name}
+
+Every merged commit on the main branch is what the fleet of AKS clusters shall be.
+
+| path | what it is |
+|---|---|
+| `fleet.yaml` | defaults for every cluster, the order of environments, the guards |
+| `environments/<name>.yaml` | what the clusters of an environment share |
+| `classes/<name>.yaml` | shapes of clusters to choose from |
+| `clusters/<name>/cluster.yaml` | one AKS cluster; removing the folder deletes the cluster |
+| `flux/gotk-components.yaml` | the Flux that is installed: written by `flux install --export` |
+| `platform/` | what Flux applies to every cluster |
+
+    roadstead new cluster NAME --class standard --environment development --location westeurope
+    roadstead validate
+    roadstead plan
+"""
+NEXT = """\
+Next:
+1. fleet.yaml: put in your subscriptionId and the repository that Flux reads.
+2. flux install --export > flux/gotk-components.yaml
+3. roadstead new cluster NAME --class standard --environment development \\
+       --location westeurope
+4. roadstead validate, commit and push.
+"""
+
+
+def head(kind: str, path: str) -> str:
+    """Return how a manifest begins; its schema is found from where it lies in the repository."""
+    up = "../" * path.count("/")
+    return _HEAD.format(up=up, folder=FOLDER, kind=kind.lower(), Kind=kind)
+
+
+def repository(name: str, subscription: str, git: str) -> dict[str, str]:
+    """Return the files of a fleet repository without clusters, besides the schemas."""
+    fleet = _FLEET.format(
+        name=scalar(name), subscription=subscription or SUBSCRIPTION, repository=git or REPOSITORY
+    )
+    manifests = {
+        "fleet.yaml": ("Fleet", fleet),
+        "environments/development.yaml": ("Environment", _DEVELOPMENT),
+        "environments/production.yaml": ("Environment", _PRODUCTION),
+        "classes/standard.yaml": ("ClusterClass", _CLASS),
+    }
+    files = {path: head(kind, path) + body for path, (kind, body) in manifests.items()}
+    return files | {"platform/namespaces.yaml": _NAMESPACES, "README.md": _README.format(name=name)}
+
+
+def cluster(name: str, chosen: dict[str, str]) -> tuple[str, str]:
+    """Return the path and text of a cluster's manifest; ``chosen`` are fields of its spec."""
+    path = cluster_path(name)
+    fields = "".join(f"  {key}: {scalar(value)}\n" for key, value in chosen.items() if value)
+    return (
+        path,
+        f"{head('Cluster', path)}metadata:\n  name: {scalar(name)}\nspec:{' {}' * (not fields)}\n{fields}",
+    )

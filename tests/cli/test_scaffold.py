@@ -1,0 +1,80 @@
+"""``roadstead init`` and ``roadstead new cluster``: what they write is right, and nothing is overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import fleetfiles
+from tests.cli.command import roadstead, write
+
+COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
+
+
+def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
+    done = roadstead("init", "my-fleet", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    fleet = tmp_path / "my-fleet"
+    assert roadstead("validate", cwd=fleet).stdout == "no problems: 0 clusters, 0 systems\n"
+    lacking = roadstead("new", "cluster", "alpha", "--class", "standard", "--location", "eastus", cwd=fleet)
+    assert lacking.returncode == 1
+    assert "flux install --export" in lacking.stdout
+    write(fleet, COMPONENTS)
+    options = ["--class", "standard", "--environment", "production", "--location", "eastus"]
+    done = roadstead("new", "cluster", "007", *options, cwd=fleet)
+    assert (done.returncode, done.stdout) == (0, "clusters/007/cluster.yaml is written.\n")
+    assert roadstead("plan", "--empty", cwd=fleet).stdout.startswith("Against an empty fleet: 2 create")
+
+
+def test_what_a_new_cluster_lacks_is_told_at_once(tmp_path: Path) -> None:
+    write(tmp_path, fleetfiles.example())
+    done = roadstead("new", "cluster", "alpha", "--class", "apps", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "clusters/alpha/cluster.yaml:6:1 spec.location: is required; add it" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["alpha", "--class", "aps"], "there is no class aps; did you mean apps?"),
+        (
+            ["alpha", "--environment", "prod"],
+            "there is no environment prod; there are development, production",
+        ),
+        (["Alpha"], "NAME must be 1 to 63 lowercase letters"),
+        (["../alpha"], "NAME must be"),
+        (["alpha", "--location", "West Europe"], "--location must be an Azure region"),
+        (["atlantic-aks"], "there is a cluster atlantic-aks already"),
+        (["alpha", "nowhere"], "there is no folder nowhere"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_and_nothing_is_written(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    before = set(write(tmp_path, fleetfiles.example()).rglob("*"))
+    done = roadstead("new", "cluster", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert words in done.stderr
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_with_anything_in_it_is_left_alone_but_a_fresh_clone_is_empty(tmp_path: Path) -> None:
+    write(tmp_path, {"used/README.md": b"mine", "clone/.git/HEAD": b"ref: refs/heads/main\n", "file": b""})
+    for name in ("used", "file"):
+        done = roadstead("init", name, cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (tmp_path / "used" / "README.md").read_bytes() == b"mine"
+    assert len(list((tmp_path / "used").iterdir())) == 1
+    assert roadstead("init", "clone", cwd=tmp_path).returncode == 0
+
+
+def test_what_is_known_already_is_written_into_the_fleet(tmp_path: Path) -> None:
+    subscription, git = "00000000-0000-0000-0000-000000000001", "https://github.com/example/fleet"
+    options = ["--name", "prod", "--subscription", subscription, "--repository", git]
+    assert roadstead("init", "x", *options, cwd=tmp_path).returncode == 0
+    text = (tmp_path / "x" / "fleet.yaml").read_text()
+    assert all(words in text for words in ("name: prod", subscription, git))
+    bad = roadstead("init", "y", "--repository", "git@github.com:example/fleet", cwd=tmp_path)
+    assert (bad.returncode, (tmp_path / "y").exists()) == (2, False)
