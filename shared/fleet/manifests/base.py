@@ -33,16 +33,28 @@ def rule(pattern: str, rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-_USERINFO = re.compile(r"://[^\s]*@|[^\s:/@]+:(?!//)[^\s@]+@(?=[^\s])")
-_QUERY = re.compile(r"(://[^\s?#]*)[?#][^\s]*")
+_WORD = re.compile(r"\S+")
+_AFTER_PATH = re.compile(r"[?#]")
 
 
 def shown(text: str, limit: int = 60) -> str:
     """Return text as a message may show it: short, on one line, without what may be a credential."""
-    text = _USERINFO.sub(lambda found: "://***@" if found[0].startswith("://") else "***@", text)
-    text = _QUERY.sub(r"\1?***", text)
+    text = _WORD.sub(lambda word: _without_credentials(word[0]), text)
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _without_credentials(word: str) -> str:
+    """Take the user, the password and the query out of an address, also out of one without a scheme."""
+    before, at, rest = word.rpartition("@")
+    scheme, address, _ = before.partition("://")
+    if address:
+        word = f"{scheme}://***@{rest}"
+    elif at and ":" in before:
+        word = f"***@{rest}"
+    scheme, address, rest = word.partition("://")
+    query = _AFTER_PATH.search(rest)
+    return f"{scheme}://{rest[: query.start()]}?***" if query else word
 
 
 def _git_url(value: str) -> str:

@@ -1,0 +1,189 @@
+"""Whatever bytes a repository holds: problems or clusters come out, never an exception, and soon."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared.fleet.desired import Desired
+from shared.fleet.layout import Files, manifest_paths
+from shared.fleet.loader import resolve
+from tests.fleet.test_catalogue import GOOD
+
+PATHS = sorted(GOOD)
+SECONDS = 10
+"""Far above what a case needs on a busy machine; a hang is above it."""
+bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+TOKENS = st.sampled_from(
+    [
+        r"{name}",
+        r"{class}",
+        r"null",
+        r"~",
+        r"[]",
+        r"{}",
+        r"-",
+        r":",
+        r"&a",
+        r"*a",
+        r"!!str",
+        r'"',
+        r"'",
+        r"|",
+        r">",
+        r"---",
+        r"1e999",
+        r"-0",
+        r".inf",
+        r"0x1",
+        r"#",
+        r"class:\x20web",
+        r"count:\x20-1",
+        r"10.0.0.0/33",
+        r"::/0",
+        r"fe80::1%eth0",
+        r"<<:",
+        r"$patch:\x20delete",
+        r"\t",
+        r"\0",
+        r"\r\n",
+        r"\n---\n",
+        r"\ufeff",
+        r"\u2028",
+        r"\ud7ff",
+    ]
+).map(lambda token: token.encode().decode("unicode_escape")) | st.sampled_from(["9" * 400, "a" * 300])
+"""What YAML, numbers, networks and our own words are sensitive to."""
+NAMES = st.sampled_from(
+    [
+        "clusters",
+        "clusters/",
+        "clusters/one",
+        "clusters/one/cluster.yaml/x",
+        "clusters//cluster.yaml",
+        "clusters/two.yaml",
+        "clusters/é/cluster.yaml",
+        "clusters/one/cluster.yml",
+        "clusters/a/b/c/cluster.yaml",
+        "classes",
+        "classes/.yaml",
+        "classes/a/b.yaml",
+        "environments",
+        "environments/x.yml",
+        "systems",
+        "systems/Ä.yaml",
+        "fleet.yaml/x",
+    ]
+)
+
+
+def survives(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> None:
+    """Resolve the files, and use everything that the answer offers."""
+    began = time.monotonic()
+    tree = Files(dict.fromkeys(files, "blob"), other)
+    fleet = resolve("example", tree, files.__getitem__)
+    assert set(manifest_paths(tree)) <= files.keys()
+    assert set(fleet.clusters) | set(fleet.invalid) == set(tree.folders)
+    assert not set(fleet.clusters) & set(fleet.invalid)
+    assert all(fleet.invalid.values())
+    for name, cluster in fleet.clusters.items():
+        assert Desired.from_document(cluster.document()) == cluster
+        assert fleet.explained(name) is not None
+        assert fleet.source(name, "spec.nodePools[system].count")
+    for problem in fleet.problems:
+        assert str(problem).isprintable()
+        assert len(problem.message) <= 1000
+    assert time.monotonic() - began < SECONDS
+
+
+def good() -> dict[str, bytes]:
+    return {path: text.encode() for path, text in GOOD.items()}
+
+
+@bounded
+@given(
+    st.dictionaries(st.sampled_from(PATHS), st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+)
+def test_any_bytes_in_any_file_are_resolved_or_told(changed: dict[str, bytes]) -> None:
+    survives(good() | changed)
+
+
+EDITS: list[Callable[[str, int, int, str], str]] = [
+    lambda text, at, _end, token: text[:at] + token + text[at:],
+    lambda text, at, end, _token: text[:at] + text[end:],
+    lambda text, at, end, token: text[:at] + token + text[end:],
+    lambda text, at, end, _token: text[:end] + text[at:],
+]
+MUTATION = st.tuples(
+    st.sampled_from(PATHS),
+    st.sampled_from(EDITS),
+    st.floats(0, 1),
+    st.floats(0, 0.2),
+    TOKENS | st.text(max_size=4),
+)
+
+
+@bounded
+@given(st.lists(MUTATION, min_size=1, max_size=4))
+def test_any_mutation_of_a_good_fleet_is_resolved_or_told(
+    mutations: list[tuple[str, Callable[[str, int, int, str], str], float, float, str]],
+) -> None:
+    texts = dict(GOOD)
+    for path, edit, at, length, token in mutations:
+        start = int(at * len(texts[path]))
+        texts[path] = edit(texts[path], start, start + int(length * len(texts[path])), token)
+    survives({path: text.encode("utf-8", "replace") for path, text in texts.items()})
+
+
+LINES = sorted({line for text in GOOD.values() for line in text.splitlines()})
+
+
+@bounded
+@given(
+    st.sampled_from([path for path in PATHS if path.endswith(".yaml")]),
+    st.lists(st.tuples(st.integers(0, 30), st.sampled_from(LINES)), min_size=1, max_size=5),
+)
+def test_any_good_line_in_any_wrong_place_is_resolved_or_told(
+    path: str, moved: list[tuple[int, str]]
+) -> None:
+    lines = GOOD[path].splitlines()
+    for at, line in moved:
+        lines.insert(at % (len(lines) + 1), line)
+    survives(good() | {path: "\n".join(lines).encode()})
+
+
+@bounded
+@given(
+    st.sets(NAMES | st.sampled_from(PATHS)),
+    st.sets(NAMES | st.sampled_from(PATHS)),
+    st.sets(st.sampled_from(PATHS)),
+)
+def test_any_tree_of_files_and_links_is_resolved_or_told(
+    plain: set[str], links: set[str], gone: set[str]
+) -> None:
+    files = {path: text for path, text in good().items() if path not in gone | links}
+    survives(dict.fromkeys(plain - links, b"x") | files, frozenset(links))
+
+
+def test_the_worst_that_a_file_of_the_largest_size_can_hold_is_told_soon() -> None:
+    size = 250_000
+    for text in (
+        "a: " + "[" * size,
+        "{" * size,
+        "- " * size,
+        "a: " + "1," * size,
+        "".join(f"k{number}: 1\n" for number in range(size // 12)),
+        "spec: {" + ",".join(f"f{number}: {{name}}" for number in range(9000)) + "}",
+        "spec:\n  nodePools:\n" + "  - {name: a}\n" * 9000,
+        "spec:\n  tags:\n" + "".join(f"    t{number}: x\n" for number in range(9000)),
+        "x" * size,
+        '"' + "\\u0041" * (size // 6) + '"',
+        "https://" + "a:" * (size // 2) + "@",
+        "spec: {flux: {repository: 'https://" + "a:" * (size // 2) + "'}}",
+    ):
+        survives(good() | {"clusters/one/cluster.yaml": text.encode()})
+        survives(good() | {"classes/web.yaml": text.encode()})

@@ -1,0 +1,329 @@
+"""Layers: what wins, what is lost and never silently, what is protected, and where each value comes from."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared.fleet.desired import Desired, DesiredFleet
+from shared.fleet.manifests import DeleteBudget
+from shared.fleet.nodes import Mark, Node, merge, settled, texts, without_nulls
+from shared.fleet.placeholders import Filler
+from tests import fleetfiles
+from tests.fleet.test_catalogue import GOOD
+from tests.fleet.test_desired import resolved
+from tests.fleet.test_nodes import node
+
+ONE = "clusters/one/cluster.yaml"
+
+
+def good(**changed: str) -> DesiredFleet:
+    """Resolve the good fleet with whole files added: slashes and dots of the path are written as __ and _."""
+    files = GOOD | {path.replace("__", "/") + ".yaml": text for path, text in changed.items()}
+    return resolved({path: text.encode() for path, text in files.items()})
+
+
+def edited(path: str, old: str, new: str) -> DesiredFleet:
+    """Resolve the good fleet with one text replaced."""
+    assert old in GOOD[path]
+    files = GOOD | {path: GOOD[path].replace(old, new, 1)}
+    return resolved({name: text.encode() for name, text in files.items()})
+
+
+SCALARS = st.none() | st.booleans() | st.integers(0, 9) | st.sampled_from(["x", "{name}", "{other}", "{"])
+NAMED = st.lists(st.sampled_from("abc"), unique=True, max_size=3)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.dictionaries(st.sampled_from("pqr"), inner, max_size=3)
+        | st.lists(inner, max_size=2)
+        | st.tuples(NAMED, st.dictionaries(st.sampled_from("pq"), inner, max_size=2)).map(
+            lambda made: [{"name": name, **made[1]} for name in made[0]]
+        )
+    ),
+    max_leaves=10,
+)
+LAYERS = st.lists(st.dictionaries(st.sampled_from("pqr"), VALUES, max_size=3), min_size=1, max_size=4)
+relaxed = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+def marked(value: Any, layer: int) -> Node:
+    """Wrap plain data as nodes of the file that is called after the layer."""
+    inner = node(value)
+
+    def at(found: Node) -> Node:
+        kept: Any = found.value
+        if isinstance(kept, dict):
+            kept = {key: at(item) for key, item in kept.items()}
+        elif isinstance(kept, tuple):
+            kept = tuple(at(item) for item in kept)
+        return Node(kept, Mark(str(layer), 1, 1))
+
+    return at(inner)
+
+
+def leaves(value: Node, path: tuple[str | int, ...] = ()) -> dict[tuple[str | int, ...], Node]:
+    """Return the leaves of a tree by path; items of a list by their number."""
+    if not isinstance(value.value, dict | tuple):
+        return {path: value}
+    items = value.value.items() if isinstance(value.value, dict) else enumerate(value.value)
+    return {at: leaf for step, item in items for at, leaf in leaves(item, (*path, step)).items()}
+
+
+@relaxed
+@given(LAYERS)
+def test_every_value_of_the_result_stands_in_the_layer_that_it_names(layers: list[dict[str, Any]]) -> None:
+    nodes = [marked(layer, number) for number, layer in enumerate(layers)]
+    written = [{leaf.value for leaf in leaves(layer).values()} for layer in nodes]
+    for leaf in leaves(reduce(merge, nodes)).values():
+        assert leaf.value in written[int(leaf.mark.file)]
+
+
+@relaxed
+@given(LAYERS)
+def test_what_the_last_layer_writes_is_in_the_result(layers: list[dict[str, Any]]) -> None:
+    nodes = [marked(layer, number) for number, layer in enumerate(layers)]
+    merged = reduce(merge, nodes)
+    for path, leaf in leaves(nodes[-1]).items():
+        by_name = [_named(nodes[-1], path[: depth + 1]) for depth in range(len(path))]
+        assert merged.find(by_name).value == leaf.value
+
+
+def _named(root: Node, path: tuple[str | int, ...]) -> str | int:
+    """Return the last step of a path, as the item's name where the list is merged by name."""
+    above, item = root.find(path[:-1]), root.find(path)
+    names = [inner.name for inner in above.value] if isinstance(above.value, tuple) else []
+    distinct = None not in names and len(set(names)) == len(names)
+    return item.name if names and distinct and item.name is not None else path[-1]
+
+
+@relaxed
+@given(LAYERS)
+def test_a_layer_that_says_nothing_of_a_field_leaves_it_as_it_is(layers: list[dict[str, Any]]) -> None:
+    nodes = [marked(layer, number) for number, layer in enumerate(layers)]
+    merged, below = reduce(merge, nodes), reduce(merge, nodes[:-1], node({}))
+    for key in below.value.keys() - nodes[-1].value.keys():
+        assert merged.value[key].plain() == below.value[key].plain()
+
+
+@relaxed
+@given(LAYERS)
+def test_the_quick_way_to_plain_values_gives_the_same_as_the_long_one(layers: list[dict[str, Any]]) -> None:
+    merged = reduce(merge, [marked(layer, 0) for layer in layers])
+    fill = Filler({"name": "one"})
+    slow = without_nulls(merged).plain()
+    ready = {id(inner): settled(inner, fill, {}) for inner in merged.value.values() if inner.value}
+    assert settled(merged, fill, {}) == settled(merged, fill, ready) == filled(slow, fill)
+
+
+def filled(value: Any, fill: Filler) -> Any:
+    if isinstance(value, dict):
+        return {key: filled(inner, fill) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, fill) for inner in value]
+    return fill(value) if isinstance(value, str) else value
+
+
+@given(st.text(st.sampled_from("{}name ocatin"), max_size=30))
+def test_nothing_else_in_braces_is_touched(text: str) -> None:
+    fill = Filler({"name": "N", "location": "L"})
+    assert fill(text) == text.replace("{name}", "N").replace("{location}", "L")
+
+
+def test_the_order_is_fleet_class_environment_cluster() -> None:
+    order = ["fleet.yaml", "classes/plain.yaml", "classes/web.yaml", "environments/dev.yaml", ONE]
+    keys = ("a", "b", "c", "d", "e")
+    files = dict(GOOD)
+    for number, path in enumerate(order):
+        tags = "".join(f"{key}: '{number}', " for key in keys[number:])
+        at = "  defaults:\n" if path in ("fleet.yaml", "environments/dev.yaml") else "spec:\n"
+        indent = "    " if "defaults" in at else "  "
+        old = (
+            files[path]
+            .replace("    tags:\n      environment: dev\n", "")
+            .replace("  tags:\n    team: shop\n", "")
+        )
+        files[path] = old.replace(at, f"{at}{indent}tags: {{{tags}}}\n", 1)
+    fleet = resolved({path: text.encode() for path, text in files.items()})
+    assert fleet.problems == ()
+    assert fleet.clusters["one"].spec.tags == {"a": "0", "b": "1", "c": "2", "d": "3", "e": "4"}
+    assert fleet.clusters["two"].spec.tags == dict.fromkeys(keys, "0")
+
+
+def test_placeholders_are_filled_with_what_the_cluster_has() -> None:
+    text = "'{name} {environment} {class} {location} {NAME} {{name}}'"
+    one = edited(ONE, "team: shop", f"team: {text}").clusters["one"]
+    assert one.spec.tags["team"] == "one dev web westeurope {NAME} {one}"
+    assert one.spec.resource_group == "rg-one"
+
+
+def test_an_item_is_taken_from_a_list_and_can_be_written_anew_above() -> None:
+    gone = edited(
+        "environments/dev.yaml", "    tags:", "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
+    )
+    assert [pool.name for pool in gone.clusters["one"].spec.node_pools] == ["system"]
+    both = GOOD | {
+        "environments/dev.yaml": GOOD["environments/dev.yaml"].replace(
+            "    tags:", "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
+        ),
+        ONE: GOOD[ONE].replace(
+            "  tags:", "  nodePools: [{name: apps, vmSize: Standard_D2s_v5, count: 1}]\n  tags:"
+        ),
+    }
+    again = resolved({path: text.encode() for path, text in both.items()}).clusters["one"].spec.node_pools[1]
+    assert (again.vm_size, again.count, again.min_count) == ("Standard_D2s_v5", 1, None)
+
+
+@pytest.mark.parametrize(
+    ("environment", "said", "protected"),
+    [
+        ("prod", "", True),
+        ("dev", "", False),
+        ("prod", "  deletionProtection: false\n", False),
+        ("dev", "  deletionProtection: true\n", True),
+        ("prod", "  deletionProtection: null\n", True),
+    ],
+)
+def test_production_protects_what_says_nothing_else(environment: str, said: str, protected: bool) -> None:
+    fleet = edited(ONE, "  environment: dev\n", f"  environment: {environment}\n{said}")
+    assert fleet.clusters["one"].spec.deletion_protection is protected
+
+
+def test_a_wrong_shared_file_holds_those_that_use_it_and_nobody_else() -> None:
+    assert list(edited("classes/plain.yaml", "tier: Standard", "tier: gold").invalid) == ["one"]
+    assert list(edited("environments/dev.yaml", "tags:", "tag:").invalid) == ["one"]
+    assert list(edited("environments/prod.yaml", "production", "produktion").invalid) == []
+    wrong = edited("fleet.yaml", "kubernetesVersion", "kubernetesversion")
+    assert (list(wrong.invalid), wrong.guards) == (["one", "two"], None)
+
+
+def test_a_shared_file_that_cannot_be_read_is_told_and_holds_its_users() -> None:
+    files = {path: text.encode() for path, text in GOOD.items() if path != "classes/web.yaml"}
+    linked = resolved(files, frozenset({"classes/web.yaml"}))
+    assert [str(problem) for problem in linked.invalid["one"]] == [
+        "classes/web.yaml:1:1: classes/web.yaml is a symlink or submodule; "
+        "Roadstead reads plain files: put the file itself there"
+    ]
+    gone = resolved(files)
+    assert "there is no class web" in str(gone.invalid["one"][0])
+    renamed = resolved(files | {"classes/web.yml": GOOD["classes/web.yaml"].encode()})
+    assert "classes/web.yml:1:1: must be called classes/web.yaml" in map(str, renamed.problems)
+
+
+def test_environments_keep_the_order_of_the_fleet() -> None:
+    fleet = edited("fleet.yaml", "[dev, prod]", "[prod, dev]")
+    assert list(fleet.environments) == ["prod", "dev"]
+    assert fleet.environments["prod"].spec.production
+
+
+def test_the_stored_form_names_class_environment_and_labels_and_reads_the_older_one() -> None:
+    fleet = edited(ONE, "  name: one\n", "  name: one\n  labels: {team: shop}\n")
+    one = fleet.clusters["one"]
+    assert (one.environment, one.cluster_class, one.labels) == ("dev", "web", {"team": "shop"})
+    assert Desired.from_document(one.document()) == one
+    two = fleet.clusters["two"].document()
+    assert two.keys() == {"name", "spec", "components"}
+    assert Desired.from_document(two) == fleet.clusters["two"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("spec.location", "clusters/one/cluster.yaml:8"),
+        ("spec.tags.environment", "environments/dev.yaml:8"),
+        ("spec.tags.team", "clusters/one/cluster.yaml:10"),
+        ("spec.nodePools[apps].vmSize", "classes/web.yaml:9"),
+        ("spec.nodePools[system].count", "fleet.yaml:23"),
+        ("spec.nodePools[gone].count", "classes/web.yaml:7"),
+        ("spec.sku.tier", "classes/plain.yaml:7"),
+        ("spec.networkProfile.outboundType", "fleet.yaml:15"),
+        ("components", "clusters/one/cluster.yaml:1"),
+    ],
+)
+def test_every_value_tells_its_file_and_line(path: str, source: str) -> None:
+    assert good().source("one", path) == source
+
+
+def test_a_removed_value_is_told_where_it_was_removed_and_keys_may_have_dots() -> None:
+    fleet = edited(ONE, "team: shop", "environment: null\n    cost.center: '7'\n    cost: '8'")
+    assert fleet.problems == ()
+    assert fleet.source("one", "spec.tags.environment") == f"{ONE}:10"
+    assert fleet.source("one", "spec.tags.cost.center") == f"{ONE}:11"
+
+
+def test_a_cluster_is_explained_with_filled_values_and_one_that_is_wrong_is_not() -> None:
+    fleet = edited("clusters/two/cluster.yaml", "location", "loaction")
+    one = fleet.explained("one")
+    assert one is not None
+    assert one.node.find(("spec", "resourceGroup")).value == "rg-one"
+    assert str(one.node.find(("spec", "resourceGroup")).mark) == "fleet.yaml:13:5"
+    assert (fleet.explained("two"), fleet.explained("three"), fleet.source("three", "spec")) == (
+        None,
+        None,
+        "",
+    )
+
+
+def test_two_clusters_that_azure_cannot_both_have_are_both_held() -> None:
+    text = GOOD["clusters/two/cluster.yaml"].replace("  location", "  nodeResourceGroup: nodes\n  location")
+    three = text.replace("name: two", "name: three")
+    fleet = good(clusters__two__cluster=text, clusters__three__cluster=three)
+    assert list(fleet.clusters) == ["one"]
+    assert [str(problem) for problem in fleet.invalid["three"]] == [
+        "clusters/three/cluster.yaml:6:3 spec.nodeResourceGroup: two has nodeResourceGroup nodes in the same "
+        "subscription too; they must differ"
+    ]
+
+
+def test_a_system_takes_clusters_by_name_and_by_label() -> None:
+    labelled = GOOD["clusters/two/cluster.yaml"].replace(
+        "  name: two\n", "  name: two\n  labels: {a: b, c: d}\n"
+    )
+    system = GOOD["systems/shop.yaml"].replace("names: [one]", "{}").replace("{}", "matchLabels: {a: b}")
+    both = system.replace("matchLabels", "names: [one]\n    matchLabels")
+    assert good(clusters__two__cluster=labelled, systems__shop=system).systems["shop"].clusters == ("two",)
+    assert good(clusters__two__cluster=labelled, systems__shop=both).systems["shop"].clusters == (
+        "one",
+        "two",
+    )
+
+
+def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
+    fleet = good(systems__store=GOOD["systems/shop.yaml"].replace("name: shop", "name: store"))
+    assert list(fleet.systems) == ["shop"]
+    assert [str(problem) for problem in fleet.problems] == [
+        "systems/store.yaml:9:16 spec.namespaces[0]: shop on one is of the system shop; "
+        "choose another namespace"
+    ]
+
+
+@given(st.integers(0, 50), st.integers(0, 100), st.integers(0, 500))
+def test_the_delete_budget_is_the_smaller_of_both_counts(count: int, percent: int, recorded: int) -> None:
+    allowed = DeleteBudget(count=count, percent=percent).of(recorded)
+    assert allowed <= count
+    assert (allowed == 0) == (count == 0 or percent == 0)
+    assert allowed <= max(1, recorded * percent / 100)
+
+
+def test_the_example_is_resolved_through_its_classes() -> None:
+    fleet = resolved(fleetfiles.example())
+    pools = {
+        name: {pool.name: pool for pool in made.spec.node_pools} for name, made in fleet.clusters.items()
+    }
+    assert pools["atlantic-aks"]["apps"].max_count == 10
+    assert (pools["pacific-aks"]["apps"].count, pools["pacific-aks"]["apps"].max_count) == (3, None)
+    assert list(pools["sargasso-aks"]) == ["system"]
+    assert fleet.clusters["pacific-aks"].spec.deletion_protection
+    assert fleet.systems["shop"].clusters == ("atlantic-aks", "pacific-aks")
+
+
+@relaxed
+@given(LAYERS)
+def test_texts_are_found_wherever_they_stand(layers: list[dict[str, Any]]) -> None:
+    merged = reduce(merge, [marked(layer, 0) for layer in layers])
+    found = [leaf.value for leaf in leaves(merged).values() if isinstance(leaf.value, str)]
+    assert [text for _, text in texts(merged)] == found
