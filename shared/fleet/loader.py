@@ -6,6 +6,10 @@ either a ``Desired`` or problems.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from shared.fleet.clusters import Reader
 from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.layout import Files
@@ -17,12 +21,31 @@ from shared.fleet.systems import read_systems
 
 def resolve(fleet: str, files: Files, read: Read) -> DesiredFleet:
     """Return what the files ask for; ``read`` gives a file's content by its path, ``fleet`` our name."""
+    with _no_garbage_collection():
+        return _resolve(fleet, files, read)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Keep the collector from looking through thousands of new objects again and again: a fifth of the time.
+
+    No cycles are made here, so nothing that it would free is missed.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _resolve(fleet: str, files: Files, read: Read) -> DesiredFleet:
     layers = read_layers(fleet, files, read)
     reader = Reader(layers, files, read)
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
-    for name in files.folders:
-        result = reader.cluster(name)
+    for name, result in reader.clusters(files.folders):
         if isinstance(result, Desired):
             clusters[name] = result
         else:

@@ -271,9 +271,16 @@ def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) ->
     found = ready.get(id(node))
     if found is not None:
         return found
-    if isinstance(value, dict):
-        return {k: settled(n, fill, ready) for k, n in value.items() if n.value is not None}
-    return [settled(n, fill, ready) for n in value if not _removed(n)]
+    if isinstance(value, tuple):
+        return [settled(item, fill, ready) for item in value if not _removed(item)]
+    plain: dict[str, Any] = {}
+    for key, inner in value.items():
+        kept = inner.value
+        if isinstance(kept, str):  # as above, without a call: most values are text
+            plain[key] = fill(kept) if "{" in kept else kept
+        elif kept is not None:
+            plain[key] = settled(inner, fill, ready)
+    return plain
 
 
 def texts(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -25,6 +25,7 @@ def rule(pattern: str, rule: str) -> AfterValidator:
     """Return a check that tells the rule, not the pattern."""
     compiled = re.compile(pattern)
 
+    @lru_cache(maxsize=256)  # most values of a fleet come back in every cluster
     def check(value: str) -> str:
         if not compiled.fullmatch(value):
             raise ValueError(f"must be {rule}, got {shown(value)}")
@@ -57,6 +58,7 @@ def _without_credentials(word: str) -> str:
     return f"{scheme}://{rest[: query.start()]}?***" if query else word
 
 
+@lru_cache(maxsize=256)
 def _git_url(value: str) -> str:
     if _GIT_URL.fullmatch(value):
         return value
@@ -163,6 +165,7 @@ MAX_TAGS = 47
 """Azure takes 50 on a resource; three say which cluster of which fleet it belongs to."""
 
 
+@lru_cache(maxsize=1024)
 def _tag_key(key: str) -> str:
     if not 1 <= len(key) <= 512 or set(key) & set("<>%&\\?/") or not key.isprintable():
         raise ValueError(f"must be a tag name: 1 to 512 characters without <>%&\\?/, got {shown(key)}")
