@@ -44,7 +44,7 @@ class _Told(GenerateJsonSchema):
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonSchemaValue:
         """Return the schema of what a check is given, with the check's rule."""
         made = super().function_after_schema(schema)
-        check: Any = schema["function"]["function"]
+        check: Any = inspect.unwrap(schema["function"]["function"])
         rule = inspect.getclosurevars(check).nonlocals.get("rule") if inspect.isfunction(check) else None
         return {**made, "description": f"Must be {rule}."} if isinstance(rule, str) else made
 
