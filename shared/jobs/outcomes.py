@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.jobs.errors import ReconcileError
+from shared.jobs.recipes import Step
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,17 @@ class Wait:
     """Look again in so many seconds; ``reason`` is a sentence for a person.
 
     ``wrote`` names the write that was just sent, "" for none: a look that finds the same write still
-    needed after it has succeeded knows that Azure does not keep it.
+    needed after it has succeeded knows that Azure does not keep it. ``request_id`` is the service's own
+    for that write. ``part`` names the part of the step that is being waited for, where a part has a time
+    limit of its own. ``suspended``: the wait is somebody's wish, so it is never called stalled.
     """
 
     seconds: float
     reason: str
     wrote: str = ""
+    request_id: str = ""
+    part: str = ""
+    suspended: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,4 +54,12 @@ class Restart:
     reason: str
 
 
-Outcome = Done | Wait | Retry | Fail | Restart
+@dataclass(frozen=True)
+class Back:
+    """The step is done, and an earlier one has more to do; ``reason`` says what."""
+
+    step: Step
+    reason: str
+
+
+Outcome = Done | Wait | Retry | Fail | Restart | Back

@@ -30,6 +30,7 @@ class Phase(StrEnum):
     DELETING = "Deleting"
     READY = "Ready"
     STALLED = "Stalled"
+    SUSPENDED = "Suspended"
     FAILED = "Failed"
 
 
@@ -67,7 +68,8 @@ class Claim:
 class Job:
     """The work under way, or the last one. ``active`` False: nothing more will happen by itself.
 
-    ``wrote`` is the write of this step that Azure accepted last, "" for none.
+    ``wrote`` is the write of this step that Azure accepted last, "" for none; ``part`` the part of the step
+    that is waited for, and since when, "" where no part has a time of its own.
     """
 
     recipe: Recipe
@@ -80,6 +82,8 @@ class Job:
     attempts: int = 0
     reason: str = ""
     wrote: str = ""
+    part: str = ""
+    part_since: datetime | None = None
     failure: Failure | None = None
     claim: Claim | None = None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.jobs.errors import ReconcileError
-from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry, Wait
+from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.retry import policy_for, wait_before_retry
 from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase, working_phase
@@ -32,6 +32,8 @@ def settle(row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float) -
             return _fail(row, job, error, now)
         case Restart(reason):
             return _restart(row, job, reason, now)
+        case Back(step, reason):
+            return _back(row, job, step, reason, now)
 
 
 def release(row: ClusterRow, owner: str) -> ClusterRow | None:
@@ -49,13 +51,11 @@ def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow
     conditions = _with(row, CONDITIONS[job.step], True, "Done", outcome.note, now)
     following = next_step(job.recipe, job.step)
     if following is not None:
-        job = replace(
-            job, step=following, step_since=now, next_at=now, attempts=0, reason="", wrote="", failure=None
-        )
-        phase = row.phase if row.phase is not Phase.STALLED else working_phase(row)
+        job = replace(_at(job, following, now), next_at=now, reason="")
+        phase = working_phase(row) if row.phase in (Phase.STALLED, Phase.SUSPENDED) else row.phase
         begun = row.begun or following is Step.CLUSTER
         return replace(row, job=job, phase=phase, conditions=conditions, begun=begun, updated=now)
-    job = replace(job, active=False, attempts=0, reason="", wrote="", failure=None, next_at=now)
+    job = replace(_at(job, job.step, now), active=False, reason="", step_since=job.step_since, next_at=now)
     return replace(
         row,
         job=job,
@@ -68,34 +68,48 @@ def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow
 
 def _at(job: Job, step: Step, now: datetime) -> Job:
     """Return the job at the beginning of a step."""
-    return replace(job, step=step, step_since=now, attempts=0, reason="", wrote="", failure=None)
+    return replace(
+        job, step=step, step_since=now, attempts=0, wrote="", part="", part_since=None, failure=None
+    )
 
 
 def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
-    stalled = (now - job.step_since).total_seconds() > deadline(job.step)
+    stalled = not outcome.suspended and (now - job.step_since).total_seconds() > deadline(job.step)
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     job = replace(
         job,
         next_at=now + timedelta(seconds=seconds),
         reason=outcome.reason,
         wrote=outcome.wrote or job.wrote,
+        part=outcome.part,
+        part_since=_part_since(job, outcome.part, now),
+        step_since=now if outcome.suspended else job.step_since,
         attempts=0,
         failure=None,
     )
-    conditions = _with(
-        row, CONDITIONS[job.step], False, "Stalled" if stalled else "Waiting", outcome.reason, now
-    )
-    phase = Phase.STALLED if stalled else working_phase(row)
+    why = "Stalled" if stalled else "Suspended" if outcome.suspended else "Waiting"
+    conditions = _with(row, CONDITIONS[job.step], False, why, outcome.reason, now)
+    phase = Phase.STALLED if stalled else Phase.SUSPENDED if outcome.suspended else working_phase(row)
     return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
+
+
+def _part_since(job: Job, part: str, now: datetime) -> datetime | None:
+    if not part:
+        return None
+    return job.part_since if part == job.part else now
 
 
 def _restart(row: ClusterRow, job: Job, reason: str, now: datetime) -> ClusterRow:
     conditions = _with(row, CONDITIONS[job.step], False, "Restarted", reason, now)
     first = STEPS[job.recipe][0]
     due = now + timedelta(seconds=RESTART_WAIT)
-    job = replace(
-        job, step=first, step_since=now, next_at=due, attempts=0, reason=reason, wrote="", failure=None
-    )
+    job = replace(_at(job, first, now), next_at=due, reason=reason)
+    return replace(row, job=job, phase=working_phase(row), conditions=conditions, updated=now)
+
+
+def _back(row: ClusterRow, job: Job, step: Step, reason: str, now: datetime) -> ClusterRow:
+    conditions = _with(row, CONDITIONS[job.step], True, "Done", reason, now)
+    job = replace(_at(job, step, now), next_at=now, reason=reason)
     return replace(row, job=job, phase=working_phase(row), conditions=conditions, updated=now)
 
 
@@ -184,9 +198,10 @@ def events_between(before: ClusterRow, after: ClusterRow, outcome: Outcome) -> I
     elif isinstance(outcome, Wait):
         if outcome.reason != before.job.reason or after.phase != before.phase:
             stalled = after.phase is Phase.STALLED
-            yield _event(
-                after, "Stalled" if stalled else "Waiting", outcome.reason, warning=stalled, step=step
-            )
+            reason = after.phase.value if stalled or outcome.suspended else "Waiting"
+            yield _event(after, reason, outcome.reason, warning=stalled, step=step)
+    elif isinstance(outcome, Back):
+        yield _event(after, "StepDone", outcome.reason, step=step)
     elif isinstance(outcome, Restart):
         yield _event(after, "Restarted", outcome.reason, warning=True, step=step)
     elif not after.job.active:

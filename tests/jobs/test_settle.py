@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.jobs import errors
 from shared.jobs.errors import Conflict, QuotaExceeded, ReconcileError, Throttled, Unavailable, from_http
-from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
+from shared.jobs.outcomes import Back, Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import Claim, Phase, accept_change, from_json, to_json
@@ -154,3 +154,26 @@ def test_every_answer_has_its_class(status: int, code: str, kind: type[Reconcile
 
 def test_an_etag_is_not_part_of_what_a_row_is() -> None:
     assert replace(row(), etag="v2") == row()
+
+
+def test_a_wait_for_a_part_keeps_since_when_that_part_is_waited_for() -> None:
+    first = settle(row(), Wait(5, "draining apps", part="drain apps"), now=later(10), jitter=0)
+    second = settle(first, Wait(5, "draining apps", part="drain apps"), now=later(20), jitter=0)
+    assert second.job.part_since == later(10)
+    other = settle(second, Wait(5, "draining more", part="drain more"), now=later(30), jitter=0)
+    assert other.job.part_since == later(30)
+    assert settle(other, Wait(5, "elsewhere"), now=later(40), jitter=0).job.part_since is None
+
+
+def test_a_suspended_wait_is_never_called_stalled_and_its_deadline_begins_when_it_ends() -> None:
+    suspended = settle(row(), Wait(900, "until May", suspended=True), now=later(90_000), jitter=0)
+    assert suspended.phase is Phase.SUSPENDED
+    assert settle(suspended, Wait(5, "Azure"), now=later(90_005), jitter=0).phase is Phase.PROVISIONING
+
+
+def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
+    at_pools = row()
+    at_pools = replace(at_pools, job=replace(at_pools.job, step=Step.NODE_POOLS, wrote="x", attempts=2))
+    after = settle(at_pools, Back(Step.CLUSTER, "on to 1.34"), now=later(5), jitter=0)
+    assert (after.job.step, after.job.wrote, after.job.attempts) == (Step.CLUSTER, "", 0)
+    assert after.job.next_at == after.job.step_since == later(5)
