@@ -78,8 +78,13 @@ def _spec() -> Schema:
     schema = _generated(ClusterSpec)
     parts = {name: _partial(part) for name, part in schema.pop("$defs").items()}
     spec = _partial(schema)
-    for name, own in (("Defaults", ()), ("ClassSpec", ("class",)), ("ClusterSpec", ("class", "environment"))):
-        fields = {key: _nullable(_OWN[key]) for key in own} | spec["properties"]
+    suspend = {"suspend": spec["properties"].pop("suspend")}
+    for name, own, more in (
+        ("Defaults", (), {}),
+        ("ClassSpec", ("class",), {}),
+        ("ClusterSpec", ("class", "environment"), suspend),
+    ):
+        fields = {key: _nullable(_OWN[key]) for key in own} | spec["properties"] | more
         parts[name] = {**spec, "properties": fields}
     return {"$schema": DRAFT, "title": "Layers of a cluster's spec", "$defs": dict(sorted(parts.items()))}
 

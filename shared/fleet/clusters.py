@@ -100,6 +100,7 @@ class Reader:
             merged.environment,
             merged.cluster_class,
             manifest.metadata.labels,
+            manifest.metadata.annotations.adopt or "",
         )
 
     def _no_components(self, path: str) -> str:

@@ -20,6 +20,7 @@ class Desired:
     """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences".
     """
 
     name: str
@@ -28,6 +29,7 @@ class Desired:
     environment: str = ""
     cluster_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    adopt: str = ""
 
     @property
     def id(self) -> ClusterId:
@@ -37,7 +39,12 @@ class Desired:
     def document(self) -> dict[str, Any]:
         """Return the stored form: JSON, with every default filled in, and without what is empty."""
         spec = self.spec.model_dump(by_alias=True, mode="json", exclude_none=True)
-        more = {"environment": self.environment, "class": self.cluster_class, "labels": dict(self.labels)}
+        more = {
+            "environment": self.environment,
+            "class": self.cluster_class,
+            "labels": dict(self.labels),
+            "adopt": self.adopt,
+        }
         stored = {"name": self.name, "spec": spec, "components": self.components}
         return stored | {key: value for key, value in more.items() if value}
 
@@ -51,6 +58,7 @@ class Desired:
             document.get("environment", ""),
             document.get("class", ""),
             document.get("labels", {}),
+            document.get("adopt", ""),
         )
 
     @property

@@ -71,6 +71,10 @@ def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> li
         if node is not None and key not in chooses:
             message = f"each cluster chooses its {key} in its own spec; take this line away"
             problems.append(problem_at(node.mark, field_of((*at, key), root), message))
+    suspend = layer.child("suspend")
+    if suspend is not None and root.find(("kind",)).value != "Cluster":
+        message = "only a cluster itself can be suspended; write it in the spec of each one that shall be"
+        problems.append(problem_at(suspend.mark, field_of((*at, "suspend"), root), message))
     rest = without_nulls(without(layer, "class", "environment"))
     try:
         ClusterSpec.model_validate(rest.plain())

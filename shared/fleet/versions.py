@@ -1,7 +1,11 @@
-"""Kubernetes versions: "1.33" asks for a minor, "1.33.2" for a patch, and nothing is ever taken back."""
+"""Kubernetes versions: "1.33" asks for a minor, "1.33.2" for a patch, and nothing is ever taken back.
+
+And versions of node images, which end with a date: learn.microsoft.com/azure/aks/node-image-upgrade.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 
@@ -22,3 +26,20 @@ def runs_newer(wanted: str, current: str) -> bool:
     """Tell whether what runs is newer than what is asked for; AKS has no way back."""
     asked = numbers(wanted)
     return bool(asked) and numbers(current)[: len(asked)] > asked
+
+
+_LINUX_IMAGE = re.compile(r"AKS(?!Windows)[A-Za-z0-9.-]*-([0-9]{6}\.[0-9]{1,2}(\.[0-9]{1,3})?)")
+
+
+def image_older(node_image_version: str, minimum: str) -> bool:
+    """Tell whether a pool's image is older than "202511.01" or "202511.01.0" asks for.
+
+    ``node_image_version`` is as AKS writes it, such as "AKSUbuntu-2204gen2containerd-202511.01.0". Of any
+    other form, and of Windows images, whose dates are other ones, nothing is known: they are not older.
+    """
+    found = _LINUX_IMAGE.fullmatch(node_image_version)
+    return found is not None and _three(numbers(found[1])) < _three(numbers(minimum))
+
+
+def _three(version: tuple[int, ...]) -> tuple[int, ...]:
+    return (*version, 0, 0, 0)[:3]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
-from shared.fleet.manifests.base import Manifest, rule
+from shared.fleet.manifests.base import Manifest, rule, shown
 
 _CAPITALS = {
     word.lower(): word
@@ -85,10 +85,27 @@ def _moment(value: str) -> str:
     raise ValueError(f"must be a time with its zone, such as 2026-05-01T13:00:00Z, got {value[:60]}")
 
 
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def _utc(value: str) -> str:
+    try:
+        if _RFC3339.fullmatch(value):
+            return datetime.fromisoformat(value).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        pass
+    hint = "a time with its offset, such as 2026-05-01T13:00:00Z or 2026-05-01T15:00:00+02:00"
+    raise ValueError(f"must be {hint}, got {shown(value)}")
+
+
 Flag = StrictBool | None
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
 IpRange = Annotated[StrictStr, AfterValidator(_ranges)]
 Moment = Annotated[StrictStr, AfterValidator(_moment)]
+UtcMoment = Annotated[StrictStr, AfterValidator(_utc)]
+"""A time of RFC 3339; kept in UTC, to the second, so that equal times are equal texts."""
 Guid = Annotated[
     StrictStr,
     rule(

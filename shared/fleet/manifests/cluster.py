@@ -15,7 +15,7 @@ from shared.fleet.manifests.addons import (
     ServiceMeshProfile,
     WorkloadAutoScalerProfile,
 )
-from shared.fleet.manifests.arm import DiskEncryptionId, Flag, Section
+from shared.fleet.manifests.arm import DiskEncryptionId, Flag, Section, UtcMoment
 from shared.fleet.manifests.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.base import (
     GitUrl,
@@ -48,6 +48,14 @@ from shared.fleet.manifests.storage import StorageProfile
 from shared.fleet.manifests.untyped import only_untyped
 from shared.fleet.versions import numbers
 
+ImageVersion = Annotated[
+    StrictStr,
+    rule(
+        r"20[0-9]{4}\.[0-9]{1,2}(\.[0-9]{1,3})?",
+        'the date of a node image in quotes, as AKS ends its nodeImageVersion, such as "202511.01.0"',
+    ),
+]
+
 
 class Sku(Section):
     """The price tier of the control plane; Standard for a new cluster that does not say."""
@@ -62,6 +70,16 @@ class FluxSource(Manifest):
     branch: Annotated[StrictStr, Field(min_length=1)] = "main"
     path: RepositoryPath
     components: RepositoryPath = "flux/gotk-components.yaml"
+
+
+class Suspension(Manifest):
+    """Leaves a cluster alone for a time: no step of it runs, and what drifts is still reported."""
+
+    owner: Annotated[StrictStr, Field(description="Who answers for it.", min_length=1, max_length=200)]
+    reason: Annotated[
+        StrictStr, Field(description="Why, for those who wonder.", min_length=1, max_length=200)
+    ]
+    until: Annotated[UtcMoment, Field(description="When it ends by itself.")]
 
 
 class ClusterProperties(Section):
@@ -128,6 +146,8 @@ class ClusterSpec(ClusterProperties):
     azure: ClusterAzure | None = None
     flux: FluxSource
     deletion_protection: StrictBool = False
+    suspend: Suspension | None = None
+    min_node_image_version: ImageVersion | None = None
 
     @model_validator(mode="after")
     def _pools_make_a_cluster(self) -> Self:

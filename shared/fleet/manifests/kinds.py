@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 
 from shared.fleet.manifests.base import ClusterName, Labels, Manifest, ObjectName
 from shared.fleet.manifests.cluster import ClusterSpec
@@ -20,12 +20,49 @@ Defaults = Annotated[
 ]
 
 
+ADOPT = "roadstead.dev/adopt"
+
+
+def _not_ours(key: str) -> str:
+    if not key.startswith("roadstead.dev/"):
+        return key
+    if key == ADOPT:
+        raise ValueError("is for a Cluster's metadata; take it away here")
+    raise ValueError(f"there is no such annotation; did you mean {ADOPT}, on a Cluster?")
+
+
+class Annotations(Manifest):
+    """Annotations as in Kubernetes; those that begin with ``roadstead.dev/`` mean something to Roadstead."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[Annotated[StrictStr, AfterValidator(_not_ours)], StrictStr] = Field(init=False)
+
+
+class ClusterAnnotations(Annotations):
+    """Annotations of a cluster."""
+
+    adopt: Annotated[
+        Literal["when-equal", "with-differences"] | None,
+        Field(
+            alias=ADOPT,
+            description="Take over a cluster that exists in Azure and is nobody's: only when it is as the "
+            "manifest says, or also when it differs.",
+        ),
+    ] = None
+
+
 class Metadata(Manifest):
     """Who the object is; labels and annotations as in Kubernetes."""
 
     name: ClusterName
     labels: Labels = Field(default_factory=dict)
-    annotations: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    annotations: Annotations = Annotations()
+
+
+class ClusterMetadata(Metadata):
+    """Who the cluster is."""
+
+    annotations: ClusterAnnotations = ClusterAnnotations()
 
 
 class FleetSpec(Manifest):
@@ -79,7 +116,7 @@ class Cluster(Manifest):
 
     api_version: ApiVersion
     kind: Literal["Cluster"]
-    metadata: Metadata
+    metadata: ClusterMetadata
     spec: ClusterSpec
 
 
