@@ -39,24 +39,24 @@ _OWN: Mapping[str, Schema] = {
 
 
 class _Told(GenerateJsonSchema):
-    """Describes a text by the rule that its check tells."""
+    """Keeps the rule that a text's check tells, as ``rule``."""
 
     def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonSchemaValue:
         """Return the schema of what a check is given, with the check's rule."""
         made = super().function_after_schema(schema)
         check: Any = inspect.unwrap(schema["function"]["function"])
         rule = inspect.getclosurevars(check).nonlocals.get("rule") if inspect.isfunction(check) else None
-        return {**made, "description": f"Must be {rule}."} if isinstance(rule, str) else made
+        return {**made, "rule": rule} if isinstance(rule, str) else made
 
 
 def documents() -> dict[str, Schema]:
     """Return the schemas by the name of their file; those of kinds refer to that of a cluster's spec."""
     found = {f"{name}.json": _kind(model) for name, model in KINDS.items()}
-    return found | {SPEC: _spec()}
+    return {name: _worded(schema) for name, schema in (found | {SPEC: _spec()}).items()}
 
 
 def _kind(model: type[BaseModel]) -> Schema:
-    schema = _generated(model)
+    schema = generated(model)
     spec = schema["properties"]["spec"]
     if model is Cluster:
         schema["properties"]["spec"] = _layer("ClusterSpec")
@@ -75,7 +75,7 @@ def _layer(name: str) -> Schema:
 
 
 def _spec() -> Schema:
-    schema = _generated(ClusterSpec)
+    schema = generated(ClusterSpec)
     parts = {name: _partial(part) for name, part in schema.pop("$defs").items()}
     spec = _partial(schema)
     suspend = {"suspend": spec["properties"].pop("suspend")}
@@ -89,7 +89,8 @@ def _spec() -> Schema:
     return {"$schema": DRAFT, "title": "Layers of a cluster's spec", "$defs": dict(sorted(parts.items()))}
 
 
-def _generated(model: type[BaseModel]) -> Schema:
+def generated(model: type[BaseModel]) -> Schema:
+    """Return the schema of a whole model, with rules that are not told in words yet."""
     made = model.model_json_schema(by_alias=True, schema_generator=_Told)
     return {key: _tidy(value) if key != "$defs" else _each(value) for key, value in _tidy(made).items()}
 
@@ -112,9 +113,26 @@ def _tidy(value: Any) -> Any:
             tidy[key] = " ".join(inner.replace("``", "`").split())
         elif key == "enum":
             tidy[key] = sorted(inner)  # equal Literals are one to Python, in the order of the first
+        elif key == "anyOf":
+            tidy[key] = [_tidy(option) for option in inner]
+            rules = [option.pop("rule") for option in tidy[key] if "rule" in option]
+            tidy |= {"rule": rules[0]} if rules else {}
         elif key != "title" and not (key == "default" and (inner is None or isinstance(inner, dict | list))):
             tidy[key] = inner if key in ("const", "required", "default") else _tidy(inner)
     return tidy
+
+
+def _worded(value: Any) -> Any:
+    """Tell rules in the descriptions."""
+    if isinstance(value, list):
+        return [_worded(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _worded(inner) for key, inner in value.items()}
+    rule = found.pop("rule", None)
+    if isinstance(rule, str):
+        found["description"] = f"{found.get('description', '')} Must be {rule}.".strip()
+    return found
 
 
 def _partial(schema: Schema) -> Schema:
@@ -139,7 +157,7 @@ def _nullable(field: Schema) -> Schema:
     if not options and isinstance(loose.get("type"), str) and "const" not in loose:
         more = {"enum": [*loose["enum"], None]} if "enum" in loose else {}
         return {**loose, "type": [loose["type"], "null"], **more}
-    words: Schema = {key: loose.pop(key) for key in ("description", "default") if key in loose}
+    words: Schema = {key: loose.pop(key) for key in ("description", "rule", "default") if key in loose}
     told = options or ([loose] if loose else [])
     return {**words, "anyOf": [*told, _NULL]} if told else words
 

@@ -99,9 +99,12 @@ def test_a_class_and_an_environment_are_chosen_where_the_language_lets_them_be()
     assert wrong({**head, "kind": "Fleet", "spec": {"defaults": {"class": "y"}}})
 
 
-def test_a_text_is_described_by_its_rule() -> None:
-    pool = DOCUMENTS["clusterspec.json"]["$defs"]["NodePool"]["properties"]
-    assert pool["vmSize"]["description"] == "Must be a VM size such as Standard_D4s_v5."
+def test_a_text_is_described_by_its_meaning_and_its_rule() -> None:
+    parts = DOCUMENTS["clusterspec.json"]["$defs"]
+    size = parts["NodePool"]["properties"]["vmSize"]["description"]
+    assert size == "The size of the nodes. Must be a VM size such as Standard_D4s_v5."
+    network = parts["NetworkProfile"]["properties"]["dnsServiceIP"]["description"]
+    assert network.endswith("in serviceCidr. Must be an address such as 10.0.0.10.")
 
 
 def test_each_file_of_the_example_names_the_schema_of_its_kind_in_a_place_that_is_there() -> None:

@@ -27,12 +27,14 @@ class AzurePolicyConfig(Section):
     """Settings of Azure Policy."""
 
     version: Text | None = None
+    """Which version of the add-on."""
 
 
 class AzurePolicy(Section):
     """Azure Policy."""
 
     enabled: StrictBool
+    """Policies of Azure are enforced in the cluster."""
     config: AzurePolicyConfig | None = None
 
 
@@ -40,15 +42,18 @@ class SecretsProviderConfig(Section):
     """Settings of the secrets store."""
 
     enable_secret_rotation: TextFlag | None = None
+    """Secrets are read again while pods run."""
     rotation_poll_interval: Annotated[StrictStr, rule(r"[0-9]+[smh]", 'a duration such as "2m"')] | None = (
         None
     )
+    """How often they are read again."""
 
 
 class SecretsProvider(Section):
     """Secrets of a key vault as volumes."""
 
     enabled: StrictBool
+    """The driver is installed."""
     config: SecretsProviderConfig | None = None
 
 
@@ -56,13 +61,16 @@ class OmsAgentConfig(Section):
     """Settings of Container Insights as an add-on."""
 
     workspace: WorkspaceId | None = Field(default=None, alias="logAnalyticsWorkspaceResourceID")
+    """The Log Analytics workspace that logs and metrics go to."""
     use_aad_auth: TextFlag | None = Field(default=None, alias="useAADAuth")
+    """The agent signs in as a managed identity, and not with the workspace's key."""
 
 
 class OmsAgent(Section):
     """Container Insights."""
 
     enabled: StrictBool
+    """The agent is installed; it needs the workspace."""
     config: OmsAgentConfig | None = None
 
     @model_validator(mode="after")
@@ -76,16 +84,22 @@ class ApplicationGatewayConfig(Section):
     """Which application gateway serves."""
 
     application_gateway_id: GatewayId | None = Field(default=None, alias="applicationGatewayId")
+    """An application gateway that exists."""
     application_gateway_name: Text | None = None
+    """The name of the gateway that the add-on makes."""
     subnet_id: SubnetId | None = None
+    """The subnet for the gateway that the add-on makes."""
     subnet_cidr: Cidr | None = Field(default=None, alias="subnetCIDR")
+    """The range of a new subnet for the gateway that the add-on makes."""
     watch_namespace: Text | None = None
+    """Ingresses of this namespace alone are served."""
 
 
 class ApplicationGateway(Section):
     """The ingress controller of Application Gateway."""
 
     enabled: StrictBool
+    """The controller is installed."""
     config: ApplicationGatewayConfig | None = None
 
 
@@ -97,19 +111,23 @@ class AddonProfiles(Section):
     omsagent: OmsAgent | None = None
     ingress_application_gateway: ApplicationGateway | None = None
     http_application_routing: Switch | None = None
+    """The older managed ingress, which Azure is retiring."""
     acc_sgx_device_plugin: Switch | None = Field(default=None, alias="ACCSGXDevicePlugin")
+    """Confidential computing with SGX."""
 
 
 class Nginx(Section):
     """The ingress controller that comes first."""
 
     default_ingress_controller_type: Literal["AnnotationControlled", "External", "Internal", "None"]
+    """Whether there is one, and whether its address is public."""
 
 
 class AppRoutingIstio(Section):
     """The gateway of Istio without sidecars."""
 
     mode: Literal["Enabled", "Disabled"]
+    """Whether the gateway is there."""
 
 
 class GatewayImplementations(Section):
@@ -122,7 +140,9 @@ class WebAppRouting(Section):
     """Application routing: managed ingress."""
 
     enabled: StrictBool
+    """The controllers are installed."""
     dns_zone_resource_ids: Annotated[tuple[DnsZoneId, ...], Field(max_length=5)] | None = None
+    """DNS zones in which it writes records."""
     nginx: Nginx | None = None
     gateway_api_implementations: GatewayImplementations | None = None
 
@@ -131,6 +151,7 @@ class GatewayApi(Section):
     """The definitions of the Gateway API."""
 
     installation: Literal["Disabled", "Standard"]
+    """Whether AKS installs the definitions and keeps them current."""
 
 
 class IngressProfile(Section):
@@ -144,41 +165,57 @@ class WorkloadAutoScalerProfile(Section):
     """Autoscalers of workloads."""
 
     keda: Switch | None = None
+    """KEDA: pods are scaled by events."""
     vertical_pod_autoscaler: Switch | None = None
+    """What pods request follows what they use."""
 
 
 class IngressGateway(Section):
     """A gateway into the mesh."""
 
     mode: Literal["External", "Internal"]
+    """Whether its address is public or of the network."""
     enabled: StrictBool
+    """The gateway is there."""
 
 
 class EgressGateway(Section):
     """A gateway out of the mesh."""
 
     enabled: StrictBool
+    """The gateway is there."""
     name: Text
+    """Its name."""
     namespace: Text | None = None
+    """Its namespace."""
     gateway_configuration_name: Text | None = None
+    """The StaticGatewayConfiguration that says its addresses."""
 
 
 class MeshComponents(Section):
     """The gateways of the mesh."""
 
     ingress_gateways: tuple[IngressGateway, ...] | None = None
+    """The gateways into the mesh."""
     egress_gateways: tuple[EgressGateway, ...] | None = None
+    """The gateways out of the mesh."""
     proxy_redirection_mechanism: Literal["InitContainers", "CNIChaining"] | None = None
+    """How traffic is brought to the sidecars."""
 
 
 class PluginAuthority(Section):
     """A certificate authority of yours, in a key vault."""
 
     key_vault_id: VaultId
+    """The key vault."""
     cert_object_name: Text
+    """The intermediate certificate's name in the vault."""
     key_object_name: Text
+    """Its key's name in the vault."""
     root_cert_object_name: Text
+    """The root certificate's name in the vault."""
     cert_chain_object_name: Text
+    """The name of the chain in the vault."""
 
 
 class MeshAuthority(Section):
@@ -199,12 +236,14 @@ class Istio(Section):
         ]
         | None
     ) = None
+    """Which Istio runs; two while a newer one is tried."""
 
 
 class ServiceMeshProfile(Section):
     """The service mesh."""
 
     mode: Literal["Istio", "Disabled"]
+    """Whether there is a mesh."""
     istio: Istio | None = None
 
     @model_validator(mode="after")
@@ -218,3 +257,4 @@ class AiToolchain(Section):
     """The AI toolchain operator."""
 
     enabled: Flag = None
+    """The operator is installed."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
-from shared.fleet.manifests.base import Manifest, rule, shown
+from shared.fleet.manifests.base import Manifest, rule, shown, told
 
 _CAPITALS = {
     word.lower(): word
@@ -53,6 +53,7 @@ class Switch(Section):
     """Something that is on or off."""
 
     enabled: StrictBool
+    """Whether it is on."""
 
 
 def between(least: float, most: float) -> Any:
@@ -102,9 +103,15 @@ def _utc(value: str) -> str:
 
 Flag = StrictBool | None
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
-IpRange = Annotated[StrictStr, AfterValidator(_ranges)]
-Moment = Annotated[StrictStr, AfterValidator(_moment)]
-UtcMoment = Annotated[StrictStr, AfterValidator(_utc)]
+IpRange = Annotated[
+    StrictStr, AfterValidator(_ranges), told("an address or network such as 192.0.2.7 or 192.0.2.0/24")
+]
+Moment = Annotated[
+    StrictStr, AfterValidator(_moment), told("a time with its zone, such as 2026-05-01T13:00:00Z")
+]
+UtcMoment = Annotated[
+    StrictStr, AfterValidator(_utc), told("a time with its offset, such as 2026-05-01T13:00:00Z")
+]
 """A time of RFC 3339; kept in UTC, to the second, so that equal times are equal texts."""
 Guid = Annotated[
     StrictStr,

@@ -20,22 +20,42 @@ class AutoScalerProfile(Section):
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
     balance_similar_node_groups: Truth | None = None
+    """Pools of the same kind are kept at similar sizes."""
     daemonset_eviction_for_empty_nodes: Flag = None
+    """Pods of DaemonSets are evicted before an empty node is removed."""
     daemonset_eviction_for_occupied_nodes: Flag = None
+    """Pods of DaemonSets are evicted before a node that is not empty is removed."""
     ignore_daemonsets_utilization: Flag = None
+    """What DaemonSets use does not count when a node's use is weighed."""
     expander: Literal["least-waste", "most-pods", "priority", "random"] | None = None
+    """Which pool grows when several could."""
     max_empty_bulk_delete: Number | None = None
+    """How many empty nodes are removed at once."""
     max_graceful_termination_sec: Number | None = None
+    """How many seconds pods may take to end when a node is removed."""
     max_node_provision_time: Minutes | None = None
+    """How long a new node may take to come."""
     max_total_unready_percentage: Number | None = None
+    """With more nodes that are not ready than this part, in percent, nothing is scaled."""
     new_pod_scale_up_delay: Duration | None = None
+    """Pods younger than this do not make a pool grow."""
     ok_total_unready_count: Number | None = None
+    """So many nodes may be unready, whatever the percentage."""
     scan_interval: Duration | None = None
+    """How often it looks."""
     scale_down_delay_after_add: Duration | None = None
+    """How long after a pool grew nodes may be removed again."""
     scale_down_delay_after_delete: Duration | None = None
+    """How long after a node was removed the next may be."""
     scale_down_delay_after_failure: Duration | None = None
+    """How long after a removal failed the next is tried."""
     scale_down_unneeded_time: Duration | None = None
+    """How long a node must be unneeded before it is removed."""
     scale_down_unready_time: Duration | None = None
+    """How long a node that is not ready must be unneeded before it is removed."""
     scale_down_utilization_threshold: Fraction | None = None
+    """Below this use of a node, as a part of what it has, it is unneeded."""
     skip_nodes_with_local_storage: Truth | None = None
+    """Nodes with pods that use local storage are not removed."""
     skip_nodes_with_system_pods: Truth | None = None
+    """Nodes with pods of kube-system are not removed."""

@@ -9,16 +9,26 @@ from __future__ import annotations
 import ipaddress
 import re
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 from pydantic.alias_generators import to_camel
 
 
 class Manifest(BaseModel):
-    """A strict, frozen model whose fields are written in camelCase; unknown fields are mistakes."""
+    """A strict, frozen model whose fields are written in camelCase; unknown fields are mistakes.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
+    The text below a field is its meaning in the reference and in the JSON Schemas; a field whose value is a
+    model of its own takes the model's first sentence.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        validate_by_name=False,
+        use_attribute_docstrings=True,
+    )
 
 
 def rule(pattern: str, rule: str) -> AfterValidator:
@@ -32,6 +42,11 @@ def rule(pattern: str, rule: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def told(words: str) -> Any:
+    """Return what tells the rule of a check of another kind, for the reference and the schemas."""
+    return Field(json_schema_extra={"rule": words})
 
 
 _WORD = re.compile(r"\S+")
@@ -193,6 +208,7 @@ Tags = Annotated[
         Annotated[StrictStr, rule(r"(?s).{0,256}", "at most 256 characters")],
     ],
     AfterValidator(_tags),
+    told(f"at most {MAX_TAGS} names with up to 512 characters, and values with up to 256"),
 ]
 """learn.microsoft.com/azure/azure-resource-manager/management/tag-resources."""
 SubnetId = Annotated[
@@ -211,10 +227,12 @@ IdentityId = Annotated[
         "the resource id of a user-assigned identity",
     ),
 ]
-GitUrl = Annotated[StrictStr, AfterValidator(_git_url)]
+GitUrl = Annotated[
+    StrictStr, AfterValidator(_git_url), told("an https:// address such as https://github.com/OWNER/NAME")
+]
 RepositoryPath = Annotated[
     StrictStr,
     rule(r"(?!.*(^|/)\.\.(/|$))(\./)?[^/\s][^\s]*|\./?", "a path inside the repository, such as ./platform"),
 ]
-Cidr = Annotated[StrictStr, AfterValidator(_network)]
-Address = Annotated[StrictStr, AfterValidator(_address)]
+Cidr = Annotated[StrictStr, AfterValidator(_network), told("a network such as 10.0.0.0/16")]
+Address = Annotated[StrictStr, AfterValidator(_address), told("an address such as 10.0.0.10")]

@@ -61,31 +61,39 @@ class Sku(Section):
     """The price tier of the control plane; Standard for a new cluster that does not say."""
 
     tier: Literal["Free", "Standard", "Premium"] | None = None
+    """Free, Standard with an agreement on uptime, or Premium with long-term support."""
 
 
 class FluxSource(Manifest):
     """What Flux on the cluster pulls, and which Flux: ``components`` is a file of this repository."""
 
     repository: GitUrl
+    """The git repository that Flux pulls."""
     branch: Annotated[StrictStr, Field(min_length=1)] = "main"
+    """Its branch."""
     path: RepositoryPath
+    """The folder in it that Flux applies to the cluster."""
     components: RepositoryPath = "flux/gotk-components.yaml"
+    """The file of this repository with the Flux to install: write it with flux install --export."""
 
 
 class Suspension(Manifest):
     """Leaves a cluster alone for a time: no step of it runs, and what drifts is still reported."""
 
-    owner: Annotated[StrictStr, Field(description="Who answers for it.", min_length=1, max_length=200)]
-    reason: Annotated[
-        StrictStr, Field(description="Why, for those who wonder.", min_length=1, max_length=200)
-    ]
-    until: Annotated[UtcMoment, Field(description="When it ends by itself.")]
+    owner: Annotated[StrictStr, Field(min_length=1, max_length=200)]
+    """Who answers for it."""
+    reason: Annotated[StrictStr, Field(min_length=1, max_length=200)]
+    """Why, for those who wonder."""
+    until: UtcMoment
+    """When it ends by itself."""
 
 
 class ClusterProperties(Section):
     """What goes to ARM as ``properties``, as it is."""
 
     kubernetes_version: Version
+    """The version; "1.33" pins the minor, "1.33.2" pins the patch. It goes up one minor at a time, and
+    never back."""
     dns_prefix: (
         Annotated[
             StrictStr,
@@ -93,18 +101,23 @@ class ClusterProperties(Section):
         ]
         | None
     ) = None
+    """How the API server's name begins; the cluster's name where nothing is said."""
     support_plan: Literal["KubernetesOfficial", "AKSLongTermSupport"] | None = None
+    """Support for a year, or long-term support, which needs the tier Premium."""
     auto_upgrade_profile: AutoUpgradeProfile | None = None
     upgrade_settings: UpgradeSettings | None = None
     network_profile: NetworkProfile = NetworkProfile()
     api_server_access_profile: ApiServerAccessProfile | None = None
     public_network_access: Literal["Enabled", "Disabled"] | None = None
+    """Whether the API server is reached from the internet at all."""
     aad_profile: AadProfile | None = None
     disable_local_accounts: Flag = None
+    """Nobody signs in but with Entra ID; it needs aadProfile."""
     oidc_issuer_profile: OidcIssuerProfile | None = None
     identity_profile: IdentityProfile | None = None
     security_profile: SecurityProfile | None = None
     disk_encryption_set_id: DiskEncryptionId | None = None
+    """The key of yours that disks are encrypted with."""
     addon_profiles: AddonProfiles | None = None
     ingress_profile: IngressProfile | None = None
     service_mesh_profile: ServiceMeshProfile | None = None
@@ -117,6 +130,7 @@ class ClusterProperties(Section):
     windows_profile: WindowsProfile | None = None
     http_proxy_config: HttpProxyConfig | None = None
     node_resource_group: ResourceGroupName | None = None
+    """The group that AKS makes for nodes, disks and addresses; MC_... where nothing is said."""
     node_resource_group_profile: NodeResourceGroupProfile | None = None
     node_provisioning_profile: NodeProvisioningProfile | None = None
     bootstrap_profile: BootstrapProfile | None = None
@@ -130,24 +144,34 @@ class ClusterAzure(Manifest):
         dict[StrictStr, JsonValue],
         only_untyped((ClusterProperties,), owned_by_azure(), {"agentPoolProfiles": "nodePools"}),
     ]
+    """Any JSON object; it is merged into ARM's properties last."""
 
 
 class ClusterSpec(ClusterProperties):
     """One AKS cluster and what runs on it."""
 
     subscription_id: Uuid
+    """The Azure subscription that the cluster lives in."""
     resource_group: ResourceGroupName
+    """The resource group that the cluster lives in; made if it is not there."""
     location: Location
+    """The Azure region."""
     sku: Sku = Sku()
     identity: Identity | None = None
     node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=100)]
+    """The node pools, by name; at least one with mode System."""
     maintenance_windows: tuple[MaintenanceConfiguration, ...] = ()
+    """When Azure may work on the cluster by itself."""
     tags: Tags = Field(default_factory=dict)
+    """Tags of the cluster in Azure; those that git does not name are left alone."""
     azure: ClusterAzure | None = None
     flux: FluxSource
     deletion_protection: StrictBool = False
+    """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
+    cluster says otherwise."""
     suspend: Suspension | None = None
     min_node_image_version: ImageVersion | None = None
+    """The oldest image of Linux nodes that is accepted."""
 
     @model_validator(mode="after")
     def _pools_make_a_cluster(self) -> Self:

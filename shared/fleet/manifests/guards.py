@@ -16,7 +16,9 @@ class DeleteBudget(Manifest):
     """
 
     count: Annotated[StrictInt, Field(ge=0, le=10_000)] = 1
+    """How many clusters one commit may delete."""
     percent: Annotated[StrictInt, Field(ge=0, le=100)] = 100
+    """The same as a part of the recorded clusters, rounded down, at least one; 0 is none."""
 
     def of(self, recorded: int) -> int:
         """Return how many of the recorded clusters one plan may delete."""

@@ -14,7 +14,9 @@ class Identity(Manifest):
     """The identity that the control plane acts as."""
 
     type: Literal["SystemAssigned", "UserAssigned"] = "SystemAssigned"
+    """An identity that Azure makes with the cluster, or one of yours."""
     user_assigned_identity: IdentityId | None = None
+    """The identity of yours."""
 
     @model_validator(mode="after")
     def _named_when_user_assigned(self) -> Self:
@@ -27,8 +29,11 @@ class KubeletIdentity(Section):
     """A user-assigned identity that the nodes act as, to pull images for example."""
 
     resource_id: IdentityId
+    """The identity."""
     client_id: Guid | None = None
+    """Its client id; Azure looks it up where nothing is said."""
     object_id: Guid | None = None
+    """Its object id; Azure looks it up where nothing is said."""
 
 
 class IdentityProfile(Section):

@@ -41,21 +41,19 @@ class Annotations(Manifest):
 class ClusterAnnotations(Annotations):
     """Annotations of a cluster."""
 
-    adopt: Annotated[
-        Literal["when-equal", "with-differences"] | None,
-        Field(
-            alias=ADOPT,
-            description="Take over a cluster that exists in Azure and is nobody's: only when it is as the "
-            "manifest says, or also when it differs.",
-        ),
-    ] = None
+    adopt: Annotated[Literal["when-equal", "with-differences"] | None, Field(alias=ADOPT)] = None
+    """Take over a cluster that exists in Azure and is nobody's: only when it is as the manifest says, or also
+    when it differs.
+    """
 
 
 class Metadata(Manifest):
     """Who the object is; labels and annotations as in Kubernetes."""
 
     name: ClusterName
+    """The object's name, as its file or folder is called."""
     labels: Labels = Field(default_factory=dict)
+    """Labels as in Kubernetes; systems choose clusters by them."""
     annotations: Annotations = Annotations()
 
 
@@ -69,9 +67,13 @@ class FleetSpec(Manifest):
     """What all clusters share: defaults, the order of the environments, guards, and who is told."""
 
     defaults: Defaults = Field(default_factory=dict)
+    """Any part of a cluster's spec: what every cluster has unless its class, environment or own file
+    says otherwise."""
     environments: tuple[ObjectName, ...] = ()
+    """Every environment, once, in the order in which changes go through them."""
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
+    """Who is told of what. Checked; nothing is sent yet."""
 
 
 class Fleet(Manifest):
@@ -87,7 +89,10 @@ class EnvironmentSpec(Manifest):
     """What the clusters of an environment share; in production they are protected from deletion."""
 
     production: StrictBool = False
+    """Its clusters are protected from deletion unless they say otherwise."""
     defaults: Defaults = Field(default_factory=dict)
+    """Any part of a cluster's spec: what every cluster of the environment has unless its own file says
+    otherwise."""
 
 
 class Environment(Manifest):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.arm import Moment, Section, between
-from shared.fleet.manifests.base import rule
+from shared.fleet.manifests.base import rule, told
 
 Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
@@ -25,28 +25,34 @@ def _date(value: str) -> str:
     return value
 
 
-Date = Annotated[StrictStr, AfterValidator(_date)]
+Date = Annotated[StrictStr, AfterValidator(_date), told("a date such as 2026-05-01")]
 
 
 class TimeInWeek(Section):
     """Hours of a day of the week in which Azure may work; slot 1 is from 1:00 to 2:00 UTC."""
 
     day: Day
+    """The day of the week."""
     hour_slots: Annotated[tuple[Annotated[StrictInt, between(0, 23)], ...], Field(min_length=1)]
+    """Hours of that day, in UTC; 1 is from 1:00 to 2:00."""
 
 
 class TimeSpan(Section):
     """A time in which Azure must not work."""
 
     start: Moment
+    """When it begins."""
     end: Moment
+    """When it ends."""
 
 
 class DateSpan(Section):
     """Days on which Azure must not work."""
 
     start: Date
+    """The first day."""
     end: Date
+    """The last day."""
 
     @model_validator(mode="after")
     def _forwards(self) -> Self:
@@ -59,28 +65,36 @@ class Daily(Section):
     """Every so many days."""
 
     interval_days: Annotated[StrictInt, between(1, 7)]
+    """Every so many days."""
 
 
 class Weekly(Section):
     """Every so many weeks."""
 
     interval_weeks: Annotated[StrictInt, between(1, 4)]
+    """Every so many weeks."""
     day_of_week: Day
+    """The day."""
 
 
 class AbsoluteMonthly(Section):
     """Every so many months, on a day of the month."""
 
     interval_months: Annotated[StrictInt, between(1, 6)]
+    """Every so many months."""
     day_of_month: Annotated[StrictInt, between(1, 31)]
+    """The day of the month."""
 
 
 class RelativeMonthly(Section):
     """Every so many months, on the first, second ... weekday."""
 
     interval_months: Annotated[StrictInt, between(1, 6)]
+    """Every so many months."""
     week_index: Literal["First", "Second", "Third", "Fourth", "Last"]
+    """Which of the month's weekdays of that name."""
     day_of_week: Day
+    """The weekday."""
 
 
 class Schedule(Section):
@@ -104,24 +118,33 @@ class MaintenanceWindow(Section):
 
     schedule: Schedule
     duration_hours: Annotated[StrictInt, between(4, 24)]
+    """How long it lasts, in hours."""
     start_time: Annotated[
         StrictStr, rule(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time in quotes, such as "01:00"')
     ]
+    """When it begins, in the time of utcOffset."""
     start_date: Date | None = None
+    """The day from which on it counts; today where nothing is said."""
     utc_offset: (
         Annotated[StrictStr, rule(r"[+-](0[0-9]|1[0-4]):[0-5][0-9]", 'an offset in quotes, such as "+01:00"')]
         | None
     ) = None
+    """How far the clock of startTime is from UTC; +00:00 where nothing is said."""
     not_allowed_dates: tuple[DateSpan, ...] | None = None
+    """Days on which Azure must not work."""
 
 
 class MaintenanceConfiguration(Section):
     """One maintenance configuration; its name says what it is for."""
 
     name: Literal["default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule"]
+    """What it is for: AKS's own weekly releases (default), upgrades of Kubernetes, or upgrades of the
+    nodes' system."""
     maintenance_window: MaintenanceWindow | None = None
     time_in_week: tuple[TimeInWeek, ...] | None = None
+    """Hours of the week for the name default."""
     not_allowed_time: tuple[TimeSpan, ...] | None = None
+    """Times in which Azure must not work, for the name default."""
 
     @model_validator(mode="after")
     def _window_of_the_right_kind(self) -> Self:

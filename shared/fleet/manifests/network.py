@@ -14,31 +14,37 @@ class ManagedIps(Section):
     """How many public addresses Azure makes and owns."""
 
     count: Annotated[StrictInt, between(1, 100)] | None = None
+    """How many IPv4 addresses."""
     count_ipv6: Annotated[StrictInt, between(0, 100)] | None = None
+    """How many IPv6 addresses."""
 
 
 class AddressRef(Section):
     """A public address of yours."""
 
     id: AddressId
+    """The public address."""
 
 
 class PrefixRef(Section):
     """A public address prefix of yours."""
 
     id: PrefixId
+    """The prefix."""
 
 
 class LoadBalancerIps(Section):
     """Public addresses of yours for the load balancer."""
 
     public_ips: Annotated[tuple[AddressRef, ...], Field(min_length=1)]
+    """The addresses."""
 
 
 class LoadBalancerPrefixes(Section):
     """Public address prefixes of yours for the load balancer."""
 
     public_ip_prefixes: Annotated[tuple[PrefixRef, ...], Field(min_length=1)]
+    """The prefixes."""
 
 
 class LoadBalancerProfile(Section):
@@ -48,9 +54,13 @@ class LoadBalancerProfile(Section):
     outbound_ips: LoadBalancerIps | None = None
     outbound_ip_prefixes: LoadBalancerPrefixes | None = None
     allocated_outbound_ports: Annotated[StrictInt, Field(ge=0, le=64_000, multiple_of=8)] | None = None
+    """Outbound ports for each node; 0 lets Azure divide them."""
     idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
+    """After how many minutes a silent connection is closed."""
     enable_multiple_standard_load_balancers: Flag = None
+    """Nodes are spread over several load balancers."""
     backend_pool_type: Literal["NodeIPConfiguration", "NodeIP"] | None = None
+    """Whether it reaches nodes by their network interface or by their address."""
 
     @model_validator(mode="after")
     def _one_kind_of_address(self) -> Self:
@@ -69,35 +79,43 @@ class NatIps(Section):
     """Public addresses of yours for the NAT gateway."""
 
     public_ips: Annotated[tuple[AddressId, ...], Field(min_length=1)]
+    """The addresses."""
 
 
 class NatPrefixes(Section):
     """Public address prefixes of yours for the NAT gateway."""
 
     public_ip_prefixes: Annotated[tuple[PrefixId, ...], Field(min_length=1)]
+    """The prefixes."""
 
 
 class NatGatewayProfile(Section):
     """The NAT gateway that Azure makes and owns."""
 
     sku: Literal["Standard", "StandardV2"] | None = None
+    """Which kind of NAT gateway."""
     managed_outbound_ip_profile: ManagedIps | None = None
+    """How many public addresses Azure makes for it."""
     outbound_ips: NatIps | None = None
     outbound_ip_prefixes: NatPrefixes | None = None
     idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
+    """After how many minutes a silent connection is closed."""
 
 
 class TransitEncryption(Section):
     """Encryption of traffic between pods."""
 
     type: Literal["WireGuard", "None"]
+    """With what traffic between pods on different nodes is encrypted."""
 
 
 class AdvancedSecurity(Section):
     """Network policies by name and by request, and encryption."""
 
     enabled: Flag = None
+    """The security features are on."""
     advanced_network_policies: Literal["L7", "FQDN", "None"] | None = None
+    """What network policies can tell apart: names, requests too, or neither."""
     transit_encryption: TransitEncryption | None = None
 
 
@@ -105,13 +123,16 @@ class Acceleration(Section):
     """How packets are moved."""
 
     acceleration_mode: Literal["BpfVeth", "None"]
+    """Whether packets go past the node's network stack."""
 
 
 class AdvancedNetworking(Section):
     """Advanced Container Networking Services."""
 
     enabled: Flag = None
+    """The services are on."""
     observability: Switch | None = None
+    """Metrics of the traffic between pods."""
     security: AdvancedSecurity | None = None
     performance: Acceleration | None = None
 
@@ -120,26 +141,40 @@ class NetworkProfile(Section):
     """How pods and services are networked; most of it is fixed once the cluster exists."""
 
     network_plugin: Literal["azure", "kubenet", "none"] | None = None
+    """What gives pods their addresses."""
     network_plugin_mode: Literal["overlay"] | None = None
+    """With overlay, pods have addresses of their own range, and not of the subnet."""
     network_policy: Literal["azure", "calico", "cilium", "none"] | None = None
+    """What enforces network policies."""
     network_dataplane: Literal["azure", "cilium"] | None = None
+    """What moves packets in the cluster."""
     network_mode: Literal["transparent", "bridge"] | None = None
+    """The older choice for plugin azure; leave it out."""
     pod_cidr: Cidr | None = None
+    """The range of the pods' addresses, with overlay or kubenet."""
     service_cidr: Cidr | None = None
+    """The range of the services' addresses; it must not overlap any network that the cluster reaches."""
     dns_service_ip: Address | None = None
+    """The address of the cluster's DNS, in serviceCidr."""
     pod_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=2)] | None = None
+    """The same as podCidr, one range for each of ipFamilies."""
     service_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=2)] | None = None
+    """The same as serviceCidr, one range for each of ipFamilies."""
     ip_families: Annotated[tuple[Literal["IPv4", "IPv6"], ...], Field(min_length=1, max_length=2)] | None = (
         None
     )
+    """Which kinds of addresses pods and services have; the first is the primary one."""
     outbound_type: (
         Literal["loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting", "none"]
         | None
     ) = None
+    """How pods reach the internet."""
     load_balancer_sku: Literal["standard", "basic"] | None = None
+    """The kind of load balancer; basic is retired."""
     load_balancer_profile: LoadBalancerProfile | None = None
     nat_gateway_profile: NatGatewayProfile | None = None
     static_egress_gateway_profile: Switch | None = None
+    """Pods may leave by fixed addresses, through a node pool with mode Gateway."""
     advanced_networking: AdvancedNetworking | None = None
 
     @model_validator(mode="after")

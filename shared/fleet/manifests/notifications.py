@@ -22,8 +22,12 @@ class Route(Manifest):
     """A way to tell people; ``address`` is the name of a setting of the function app."""
 
     name: ObjectName
+    """The route's name."""
     type: Literal["teams", "slack", "webhook", "email"]
+    """What kind of place it leads to."""
     address: SettingName
+    """The name of the setting that holds the address, which can be a secret."""
     events: Annotated[
         tuple[Literal["held", "refused", "invalid", "failed", "ready", "deleted"], ...], Field(min_length=1)
     ] = ("held", "refused", "failed")
+    """Of what it tells."""

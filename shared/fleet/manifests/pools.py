@@ -69,36 +69,64 @@ class PoolProperties(Section):
     """What ARM knows of a node pool; a fixed ``count``, or a range for the cluster autoscaler."""
 
     mode: Literal["System", "User", "Gateway"] = "User"
+    """System runs what the cluster itself needs, User everything else, Gateway static egress."""
     vm_size: VmSize
+    """The size of the nodes."""
     orchestrator_version: Version | None = None
+    """The pool's version of Kubernetes; that of the control plane where nothing is said."""
     count: Annotated[StrictInt, between(0, 1000)] | None = None
+    """A fixed number of nodes; or give minCount and maxCount."""
     min_count: Annotated[StrictInt, between(0, 1000)] | None = None
+    """The least number of nodes; the cluster autoscaler decides between this and maxCount."""
     max_count: Annotated[StrictInt, between(1, 1000)] | None = None
+    """The largest number of nodes."""
     scale_down_mode: Literal["Delete", "Deallocate"] | None = None
+    """Whether nodes that are not needed are deleted, or kept switched off."""
     availability_zones: Zones = ()
+    """The zones that nodes are spread over; their order means nothing."""
     os_type: Literal["Linux", "Windows"] | None = None
+    """The nodes' operating system; Linux where nothing is said."""
     os_sku: OsSku | None = None
+    """The nodes' image; Azure's default where nothing is said."""
     os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
+    """Size of a node's disk, in GB."""
     os_disk_type: Literal["Managed", "Ephemeral"] | None = None
+    """Whether a node's disk is a managed one, or on its host."""
     kubelet_disk_type: Literal["OS", "Temporary"] | None = None
+    """Which disk has containers, images and logs."""
     max_pods: Annotated[StrictInt, between(10, 250)] | None = None
+    """Pods on a node at most."""
     vnet_subnet_id: SubnetId | None = None
+    """The subnet of the nodes."""
     pod_subnet_id: SubnetId | None = None
+    """The subnet of the pods; it needs vnetSubnetID."""
     pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
+    """Whether pods get addresses one by one or nodes get blocks of them."""
     node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
+    """Labels of the nodes; others are taken away."""
     node_taints: tuple[NodeTaint, ...] = ()
+    """Taints of the nodes; others are taken away."""
     tags: Tags = Field(default_factory=dict)
+    """Tags of the pool in Azure; those that git does not name are left alone."""
     scale_set_priority: Literal["Regular", "Spot"] | None = None
+    """Spot nodes are cheap, and Azure takes them away when it needs them."""
     scale_set_eviction_policy: Literal["Delete", "Deallocate"] | None = None
+    """What happens to a Spot node that is taken away."""
     spot_max_price: StrictFloat | None = None
+    """The most to pay for a Spot node in US dollars an hour; -1 is the price of demand."""
     upgrade_settings: PoolUpgradeSettings | None = None
     kubelet_config: KubeletConfig | None = None
     linux_os_config: LinuxOsConfig | None = None
     enable_encryption_at_host: Flag = None
+    """Disks and caches are encrypted on the host."""
     enable_fips: Flag = None
+    """Nodes run an image with validated cryptography."""
     enable_ultra_ssd: Flag = None
+    """Nodes can use Ultra disks."""
     enable_node_public_ip: Flag = None
+    """Each node has a public address."""
     node_public_ip_prefix_id: PrefixId | None = None
+    """The prefix that these addresses come from."""
     proximity_placement_group_id: (
         Annotated[
             StrictStr,
@@ -106,9 +134,11 @@ class PoolProperties(Section):
         ]
         | None
     ) = None
+    """Nodes are put near each other."""
     host_group_id: (
         Annotated[StrictStr, resource("Microsoft.Compute", "hostGroups", "a dedicated host group")] | None
     ) = None
+    """Nodes run on dedicated hosts."""
     capacity_reservation_group_id: (
         Annotated[
             StrictStr,
@@ -116,12 +146,16 @@ class PoolProperties(Section):
         ]
         | None
     ) = None
+    """Nodes use capacity that is reserved."""
     gpu_instance_profile: Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None = None
+    """How each NVIDIA GPU is divided."""
     gpu_profile: GpuProfile | None = None
     workload_runtime: Literal["OCIContainer", "WasmWasi", "KataVmIsolation"] | None = None
+    """What runs pods."""
     message_of_the_day: (
         Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "text encoded in base64")] | None
     ) = None
+    """What people read who sign in on a node."""
     creation_data: CreationData | None = None
     network_profile: PoolNetworkProfile | None = None
     security_profile: PoolSecurityProfile | None = None
@@ -142,12 +176,14 @@ class PoolAzure(Manifest):
             {"enableAutoScaling": "minCount and maxCount", "name": "name"},
         ),
     ]
+    """Any JSON object; it is merged into ARM's properties of the pool last."""
 
 
 class NodePool(PoolProperties):
     """A node pool."""
 
     name: PoolName
+    """The pool's name; a new name is a new pool."""
     azure: PoolAzure | None = None
 
     @property

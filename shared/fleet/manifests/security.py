@@ -15,6 +15,7 @@ class GatingIdentity(Section):
     """The identity that reads one registry for the image gate."""
 
     azure_container_registry: StrictStr
+    """The registry."""
     identity: KubeletIdentity
 
 
@@ -22,15 +23,20 @@ class SecurityGating(Section):
     """Microsoft Defender's gate for images."""
 
     enabled: Flag = None
+    """The gate is there."""
     allow_secret_access: Flag = None
+    """It may read pull secrets of the cluster."""
     identities: tuple[GatingIdentity, ...] | None = None
+    """The identities that read registries."""
 
 
 class Defender(Section):
     """Microsoft Defender for Containers."""
 
     log_analytics_workspace_resource_id: WorkspaceId | None = None
+    """The workspace that findings go to."""
     security_monitoring: Switch | None = None
+    """Threats are watched for at run time."""
     security_gating: SecurityGating | None = None
 
 
@@ -38,6 +44,7 @@ class KeyVaultKms(Section):
     """Encryption of etcd with a key of yours."""
 
     enabled: StrictBool
+    """etcd is encrypted with the key."""
     key_id: (
         Annotated[
             StrictStr,
@@ -48,8 +55,11 @@ class KeyVaultKms(Section):
         ]
         | None
     ) = None
+    """The key, with its version."""
     key_vault_network_access: Literal["Public", "Private"] | None = None
+    """Whether the vault is reached from the internet."""
     key_vault_resource_id: VaultId | None = None
+    """The vault, where its network is private."""
 
     @model_validator(mode="after")
     def _key_when_enabled(self) -> Self:
@@ -64,21 +74,26 @@ class ImageCleaner(Section):
     """Removal of unused, vulnerable images from nodes."""
 
     enabled: StrictBool
+    """Images are removed."""
     interval_hours: Annotated[StrictInt, between(24, 2160)] | None = None
+    """Every so many hours."""
 
 
 class ResourceEncryption(Section):
     """Encryption of Kubernetes objects by the platform."""
 
     infrastructure_encryption: Literal["Enabled"]
+    """Objects are encrypted by keys that Azure manages."""
 
 
 class SecurityProfile(Section):
     """What protects a cluster."""
 
     workload_identity: Switch | None = None
+    """Pods get tokens of Entra ID; it needs oidcIssuerProfile.enabled."""
     defender: Defender | None = None
     image_cleaner: ImageCleaner | None = None
     azure_key_vault_kms: KeyVaultKms | None = None
     kubernetes_resource_object_encryption_profile: ResourceEncryption | None = None
     custom_ca_trust_certificates: Annotated[tuple[Base64, ...], Field(max_length=10)] | None = None
+    """Certificate authorities that nodes trust."""

@@ -28,7 +28,9 @@ class ClusterSelector(Manifest):
     """Which clusters: those named, and those with all these labels in their metadata."""
 
     names: tuple[ObjectName, ...] = ()
+    """Clusters by their names."""
     match_labels: Labels = Field(default_factory=dict)
+    """Clusters that have all these labels."""
 
     @model_validator(mode="after")
     def _selects(self) -> Self:
@@ -41,22 +43,29 @@ class GitSource(Manifest):
     """The repository that the team's workloads come from."""
 
     repository: GitUrl
+    """The git repository."""
     branch: Annotated[StrictStr, Field(min_length=1)] = "main"
+    """Its branch."""
     path: RepositoryPath = "./"
+    """The folder in it."""
 
 
 class Quota(Manifest):
     """The most that the tenant may ask of one cluster."""
 
     cpu: Quantity | None = None
+    """Processors that its pods may request."""
     memory: Quantity | None = None
+    """Memory that its pods may request."""
 
 
 class SystemSpec(Manifest):
     """A team's tenant."""
 
     owners: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
+    """Who answers for it."""
     clusters: ClusterSelector
     namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1)]
+    """Its namespaces; on each cluster a namespace is of one system."""
     source: GitSource
     quota: Quota = Quota()
