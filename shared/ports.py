@@ -7,7 +7,7 @@ client libraries, others do so in memory; ``tests/contract`` runs one suite on b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -80,6 +80,14 @@ class Repository(Protocol):
 
     def blob(self, sha: str) -> bytes:
         """Return a file's content by its blob id; raise Dependency when there is none."""
+        ...
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        """Return the plain files at these paths of a commit, however many, in one answer.
+
+        A file may be left out, or be another than the tree says (git's export attributes can do that):
+        hold each against its blob id. Raise Unavailable when the answer is cut off, broken or too large.
+        """
         ...
 
     def set_status(self, commit: str, status: CommitStatus) -> None:

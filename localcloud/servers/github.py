@@ -61,7 +61,7 @@ class GitHubServer:
         self.hooks = Webhooks(webhook_secret, webhook_url, clock)
         self._store = RepositoryStore(root, clock)
         credentials = Credentials(token, app=app, clock=clock)
-        self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks)
+        self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks, clock)
         self._git = SmartHttp(self._store, credentials, self._pushed)
         self.door = FrontDoor(self._answer, "github", log_file=log_file, clock=clock)
         self._http = HttpServer(self.door, port=port)

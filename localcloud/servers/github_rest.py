@@ -18,6 +18,7 @@ from localcloud.servers import github_checks as checks
 from localcloud.servers import github_pulls as pulls
 from localcloud.servers import github_reads as reads
 from localcloud.servers import github_statuses as statuses
+from localcloud.servers.github_archive import DOWNLOAD, Archives
 from localcloud.servers.github_auth import ApiError, Credentials, RateLimit
 from localcloud.servers.github_hooks import Webhooks
 from localcloud.servers.github_json import APP_BOT, OPERATOR, Place, utc
@@ -25,6 +26,7 @@ from localcloud.servers.github_store import RepositoryStore
 from localcloud.servers.http import json_response
 from localcloud.world.repository_git import GitError
 from shared.jobs.errors import ReconcileError
+from shared.ports import Clock
 
 Handler = Callable[..., Any]
 """Takes the place, the request and the variables of the path; returns JSON for a 200, or a Response."""
@@ -65,11 +67,21 @@ class RestApi:
     """Answers REST calls, errors included."""
 
     def __init__(
-        self, store: RepositoryStore, credentials: Credentials, limit: RateLimit, hooks: Webhooks
+        self,
+        store: RepositoryStore,
+        credentials: Credentials,
+        limit: RateLimit,
+        hooks: Webhooks,
+        clock: Clock,
     ) -> None:
         self._store, self._credentials, self._limit, self._hooks = store, credentials, limit, hooks
         prefix = "/repos/<owner>/<name>"
-        rules = [Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in _ROUTES]
+        self._archives = Archives(store, clock)
+        links = [("GET", path, self._archives.link) for path in ("/tarball", "/tarball/<path:ref>")]
+        rules = [
+            Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in (*_ROUTES, *links)
+        ]
+        rules.append(Rule(DOWNLOAD, methods=["GET"], endpoint=DOWNLOAD))
         rules += [Rule(path, methods=["GET"], endpoint=path) for path in (_APP, _USER)]
         self._map = Map([*rules, Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)])
 
@@ -92,6 +104,8 @@ class RestApi:
             raise ApiError(403, "Request forbidden by administrative rules. A User-Agent is required.")
         call, variables = self._map.bind_to_environ(request.environ).match()
         path = dict(variables)
+        if call == DOWNLOAD:
+            return self._archives.download(request, **path)
         if call == _TOKENS:
             return self._issue(request, path["installation"])
         if call == _APP:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.world.clock import system_clock
 from localcloud.world.flux_sources import Source
 from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
+from shared.fleet.blobs import blob_id
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import Clock, CommitStatus, TreeEntry
 
@@ -57,7 +58,7 @@ class Commits:
     def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
         if mode == _SUBMODULE:
             return TreeEntry(path, content.decode(), 0, plain=False)
-        sha = _hash(b"blob %d\0%b" % (len(content), content))  # git's own, as a working tree has it
+        sha = blob_id(content)
         self._blobs[sha] = content
         return TreeEntry(path, sha, len(content), plain=mode is None)
 
@@ -111,6 +112,14 @@ class Commits:
         if sha not in self._blobs:
             raise Dependency(f"no blob {sha}")
         return self._blobs[sha]
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        """Return the plain files at these paths of a commit."""
+        if commit not in self._trees:
+            raise Dependency(f"no commit {commit}")
+        tree = self._trees[commit]
+        wanted = [tree[path] for path in paths if path in tree and tree[path].plain]
+        return {entry.path: self._blobs[entry.sha] for entry in wanted}
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write a commit status by GitHub's rules."""

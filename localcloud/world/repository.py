@@ -7,7 +7,7 @@ host does for a tree that is too large.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from localcloud.world.clock import system_clock
@@ -90,6 +90,19 @@ class GitRepository:
         if found is None or found.kind != "blob":
             raise Dependency(f"no blob {sha}")
         return found.data
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        """Return the plain files at these paths of a commit."""
+        wanted = frozenset(paths)
+        entries = [e for e in self.entries(commit) if e.mode in _PLAIN_MODES and e.path in wanted]
+        return {entry.path: self.blob(entry.sha) for entry in entries}
+
+    def tarball(self, commit: str, folder: str) -> bytes:
+        """Return all files of a commit, in a folder, as ``git archive`` packs them: a tar in gzip."""
+        try:
+            return run_git(self.path, "archive", "--format=tar.gz", f"--prefix={folder}/", commit)
+        except GitError as error:
+            raise Unavailable(str(error)) from error
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write a commit status; raise InvalidManifest when GitHub would answer 422."""

@@ -8,7 +8,7 @@ goes on where it was.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from shared.ports import CommitStatus, Repository, State, TreeEntry
 
@@ -31,6 +31,10 @@ class KeptBlobs:
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit."""
         return self._inner.tree(commit)
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        """Return many files of a commit."""
+        return self._inner.archive(commit, paths)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write the commit status."""

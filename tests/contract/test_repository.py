@@ -87,12 +87,27 @@ def test_blobs_come_back_byte_for_byte(case: Case) -> None:
         assert {entry.path: case.port.blob(entry.sha) for entry in tree} == contents
 
 
+def test_an_archive_has_the_plain_files_that_are_asked_for_byte_for_byte(case: Case) -> None:
+    contents = {f"clusters/c{n}/cluster.yaml": b"kind: Cluster\n" * n for n in range(300)}
+    contents |= {"ä ö.txt": bytes(range(256)) * 3, f"{'deep/' * 40}x": b"far down", "not asked": b"1"}
+    commit = case.git.commit(contents)
+    asked = contents.keys() - {"not asked"}
+    assert case.port.archive(commit, [*asked, "not there"]) == {path: contents[path] for path in asked}
+    linked = case.git.commit(
+        {"link": "ä ö.txt".encode(), "module": UNKNOWN.encode()}, modes={"link": "120000", "module": "160000"}
+    )
+    assert case.port.archive(linked, ["link", "module", "ä ö.txt"]) == {"ä ö.txt": contents["ä ö.txt"]}
+    assert case.port.archive(linked, []) == {}
+
+
 def test_what_is_not_in_the_repository_is_a_missing_dependency(case: Case) -> None:
     case.git.commit({"a.yaml": b"1"})
     with pytest.raises(Dependency, match=UNKNOWN):
         case.port.tree(UNKNOWN)
     with pytest.raises(Dependency, match=UNKNOWN):
         case.port.blob(UNKNOWN)
+    with pytest.raises(Dependency):
+        case.port.archive(UNKNOWN, ["a.yaml"])
     with pytest.raises(InvalidManifest):
         case.port.blob("main")
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
 import requests
@@ -35,11 +36,12 @@ TIMEOUT = 15
 SECONDARY_WAIT = 60.0
 """Seconds to wait when GitHub throttles and does not say how long: its documentation asks for a minute."""
 
-_NO_RETRY = Retry(
-    0, read=False, status_forcelist=(301, 302, 303, 307, 308), allowed_methods=None, raise_on_status=True
-)
+_MOVED = (301, 303, 307, 308)
+_NO_RETRY = Retry(0, read=False, status_forcelist=(*_MOVED, 302), allowed_methods=None, raise_on_status=True)
 """Nothing is tried again, and a redirect is an error: PyGithub would follow it without its query, so that
 the tree of a renamed repository came back without its folders' content, and take a refused write as done."""
+_LINK = _NO_RETRY.new(status_forcelist=_MOVED)
+"""Where the answer is a link: a 302 that is read and not followed."""
 
 
 class GitHubClient:
@@ -50,6 +52,7 @@ class GitHubClient:
         self.is_app = isinstance(auth, Auth.AppInstallationAuth)
         self._auth = auth
         self._clients = _Clients(auth, base_url)
+        self._scheme = urlsplit(base_url).scheme
         self._login = ""
 
     def close(self) -> None:
@@ -69,14 +72,24 @@ class GitHubClient:
             return f"{self._clients.app_slug(self._auth)}[bot]"
         return str(json_call(api, "GET", "/user")["login"])
 
+    def archive_link(self, commit: str) -> str:
+        """Return where a commit's files are as a tarball: a secret, for it lets anybody read them."""
+        with self.calling(f"no commit {commit}", link=True) as api:
+            link = api.get_archive_link("tarball", commit)
+        if urlsplit(link).scheme not in ("https", self._scheme):
+            raise Unavailable(f"{self.name}: GitHub offers its archive over an open line")
+        return link
+
     @contextmanager
-    def calling(self, missing: str, *, absent: Sequence[int] = (404,)) -> Iterator[GitHubApi]:
+    def calling(
+        self, missing: str, *, absent: Sequence[int] = (404,), link: bool = False
+    ) -> Iterator[GitHubApi]:
         """Lend the repository's API for one call, and raise what goes wrong as our errors.
 
-        ``missing`` says what a status in ``absent`` means.
+        ``missing`` says what a status in ``absent`` means; ``link``: the answer is an address, not JSON.
         """
         try:
-            with self._clients.one() as client:
+            with self._clients.for_link() if link else self._clients.one() as client:
                 yield client.get_repo(self.name)
         except GithubException as error:
             if error.status in absent:
@@ -196,6 +209,15 @@ class _Clients:
             if self._closed:
                 client.close()
 
+    @contextmanager
+    def for_link(self) -> Iterator[Github]:
+        """Lend a client that gives a redirect back as an answer."""
+        client = self._client(self._auth, _LINK)
+        try:
+            yield client
+        finally:
+            client.close()
+
     def close(self) -> None:
         """Close the clients; one that is lent out is closed when it comes back."""
         with self._lock:
@@ -213,12 +235,12 @@ class _Clients:
         finally:
             integration.close()
 
-    def _client(self, auth: Auth.Auth) -> Github:
+    def _client(self, auth: Auth.Auth, retry: Retry = _NO_RETRY) -> Github:
         return Github(
             auth=auth,
             base_url=self._base_url,
             timeout=TIMEOUT,
-            retry=_NO_RETRY,
+            retry=retry,
             seconds_between_requests=None,
             seconds_between_writes=None,
             user_agent="roadstead",

@@ -1,23 +1,24 @@
-"""The fleet repository on GitHub: branches, trees, blobs and commit statuses.
+"""The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method is one HTTP call (a blob that was read before: none). Blobs are immutable, so the last ones
-read stay in memory, bounded by their bytes, and each is believed only by its id.
+Every method is one HTTP call (a blob that was read before: none; an archive: two). Blobs are immutable, so
+the last ones read stay in memory, bounded by their bytes, and each is believed only by its id.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from github import Auth
 from github.Commit import Commit
 
-from shared.adapters.github.client import GitHubClient
+from shared.adapters.github.archive import read_archive
+from shared.adapters.github.client import TIMEOUT, GitHubClient
 from shared.adapters.github.pulls import GitHubPullRequests
+from shared.fleet.blobs import blob_id
 from shared.jobs.errors import Unavailable
 from shared.ports import CommitStatus, TreeEntry
 
@@ -62,10 +63,14 @@ class GitHubRepository:
         if data is None:
             with self._client.calling(f"no blob {sha}") as api:
                 data = base64.b64decode(api.get_git_blob(sha).content)
-            if _blob_id(data) != sha:
+            if blob_id(data) != sha:
                 raise Unavailable(f"{self._name}: GitHub's answer for the blob {sha} is another content")
             self._blobs.put(sha, data)
         return data
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        """Return the plain files at these paths; raise Unavailable unless GitHub's tarball came whole."""
+        return read_archive(self._client.archive_link(commit), paths, timeout=TIMEOUT)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write the commit status; raise InvalidManifest when GitHub refuses what it says."""
@@ -88,11 +93,6 @@ class GitHubRepository:
 
 def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
     return TreeEntry(item["path"], item["sha"], item.get("size", 0), plain=item["mode"] in _PLAIN_MODES)
-
-
-def _blob_id(data: bytes) -> str:
-    """Return the id that git gives to a file's content."""
-    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
 class _BlobCache:
