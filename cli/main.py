@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +18,8 @@ from cli import render
 from cli.client import Api, ApiError
 from cli.errors import CommandFailed, UsageError
 from cli.explain import explain
+from cli.jobs import events, replay, why
+from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url
 from cli.output import line
 from cli.planning import Command as PlanCommand
 from cli.planning import plan
@@ -38,21 +39,12 @@ app.command(cls=PlanCommand)(plan)
 app.command()(init)
 app.add_typer(new, name="new")
 app.command()(schema)
+app.command()(why)
+app.command()(events)
+app.command()(replay)
 
 
-class Output(StrEnum):
-    """How to print."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-Url = Annotated[
-    str, typer.Option("--url", envvar="ROADSTEAD_URL", help="Address of the function app.", show_default=True)
-]
-Key = Annotated[str, typer.Option("--key", envvar="ROADSTEAD_KEY", help="A function key of the app.")]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until Ctrl-C.")]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for people, json for scripts.")]
 
 
 @app.callback()
@@ -66,7 +58,7 @@ def status(
     *,
     watch: Watch = False,
     output: OutputOption = Output.TABLE,
-    url: Url = "http://127.0.0.1:7071",
+    url: Url = DEFAULT_URL,
     key: Key = "",
 ) -> None:
     """Show each cluster's phase, step and what it waits for; with NAME all about one cluster."""
@@ -80,7 +72,7 @@ def status(
 
 
 @app.command()
-def plans(*, output: OutputOption = Output.TABLE, url: Url = "http://127.0.0.1:7071", key: Key = "") -> None:
+def plans(*, output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, key: Key = "") -> None:
     """List the plans of the last days, newest first: commit, what it does, and its status."""
     with Api(url, key) as api:
         view = api.get("plans")
@@ -95,7 +87,7 @@ def approve(
     commit: Annotated[str, typer.Argument(help="The commit of the plan, or its beginning.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    url: Url = "http://127.0.0.1:7071",
+    url: Url = DEFAULT_URL,
     key: Key = "",
 ) -> None:
     """Release the deletes that a plan holds: exactly that set, at exactly that commit."""

@@ -75,7 +75,7 @@ def cluster(view: View, now: datetime) -> RenderableType:
     if view.get("conditions"):
         parts += [Text("\nConditions", style="bold"), _conditions(view["conditions"], now)]
     if view.get("events"):
-        parts += [Text("\nEvents, newest first", style="bold"), _events(view["events"], now)]
+        parts += [Text("\nEvents, newest first", style="bold"), events(view["events"], now)]
     return Group(*parts)
 
 
@@ -123,17 +123,40 @@ def _conditions(conditions: Sequence[View], now: datetime) -> Table:
     return table
 
 
-def _events(events: Sequence[View], now: datetime) -> Table:
+def events(found: Sequence[View], now: datetime) -> Table:
+    """Return a line per event, newest first."""
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_column("age", no_wrap=True, justify="right")
     table.add_column("reason", no_wrap=True)
     table.add_column("message", overflow="fold")
-    for event in events:
+    for event in found:
         style = "yellow" if event["type"] == "Warning" else ""
         where = f"{event['step']}: " if event["step"] else ""
         table.add_row(
             age(event["at"], now), Text(event["reason"], style=style), Text(f"{where}{event['message']}")
         )
+    return table
+
+
+def why(view: View, now: datetime) -> RenderableType:
+    """Return what a cluster does, since when, what was tried, what comes next and what a person can do."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("cluster", Text.assemble(view["name"], ", ", phase(view["phase"])))
+    table.add_row("it", Text(view["doing"]))
+    table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
+    error = view["lastError"]
+    if error:
+        table.add_row("tried", Text(f"{view['attempts']} times since {error['since']}"))
+        table.add_row("last error", Text(": ".join(w for w in (error["class"], error["code"]) if w)))
+        table.add_row("", Text(error["message"]))
+        if error["requestId"]:
+            table.add_row("request id", Text(error["requestId"]))
+    when = f", in {_seconds(view['nextAt'], now)}" if view["nextAt"] else ""
+    table.add_row("next", Text(view["next"] + when))
+    if view["youCan"]:
+        table.add_row("you", Text(view["youCan"]))
     return table
 
 

@@ -1,4 +1,4 @@
-"""The API: what is known of clusters and plans, for people and scripts, and the approval of held deletes.
+"""The API: what is known of clusters and plans, for people and scripts; approvals and replays.
 
 In Azure each needs a function key (header ``x-functions-key``).
 """
@@ -6,12 +6,16 @@ In Azure each needs a function key (header ``x-functions-key``).
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import azure.functions as func
 
 from handlers.reply import json_reply
-from shared.pipeline import approval, views
+from shared.pipeline import approval, replay, views
 from shared.ports import Ports
+
+EVENTS_PAGE, MAX_EVENTS = 50, 1000
 
 
 def blueprint(ports: Ports) -> func.Blueprint:
@@ -28,11 +32,33 @@ def blueprint(ports: Ports) -> func.Blueprint:
     def cluster(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["name"]
         view = views.cluster_detail(name, ports)
-        if view is None:
-            return json_reply(
-                404, {"error": f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"}
-            )
-        return json_reply(200, view)
+        return json_reply(200, view) if view else _unknown(name, ports)
+
+    @bp.function_name("events")
+    @bp.route("clusters/{name}/events", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def events(req: func.HttpRequest) -> func.HttpResponse:
+        name = req.route_params["name"]
+        try:
+            limit, before = _page(req.params)
+        except ValueError:
+            words = f"limit must be 1 to {MAX_EVENTS}, before a time as 2026-01-31T12:00:00+00:00"
+            return json_reply(400, {"error": words})
+        view = views.events_view(name, limit, before, ports)
+        return json_reply(200, view) if view else _unknown(name, ports)
+
+    @bp.function_name("why")
+    @bp.route("clusters/{name}/why", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def why(req: func.HttpRequest) -> func.HttpResponse:
+        name = req.route_params["name"]
+        view = views.why_view(name, ports)
+        return json_reply(200, view) if view else _unknown(name, ports)
+
+    @bp.function_name("replay")
+    @bp.route("clusters/{name}/replay", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    def replay_job(req: func.HttpRequest) -> func.HttpResponse:
+        actor = req.headers.get("x-roadstead-actor") or ""
+        answer = replay.replay(req.route_params["name"], actor, ports)
+        return json_reply(answer.status, answer.body)
 
     @bp.function_name("recorded")
     @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
@@ -64,6 +90,20 @@ def blueprint(ports: Ports) -> func.Blueprint:
         return json_reply(answer.status, answer.body)
 
     return bp
+
+
+def _unknown(name: str, ports: Ports) -> func.HttpResponse:
+    return json_reply(404, {"error": f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"})
+
+
+def _page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
+    """Return the limit and the time of a page of events; raise ValueError when they are none."""
+    limit = int(params.get("limit") or EVENTS_PAGE)
+    if not 1 <= limit <= MAX_EVENTS:
+        raise ValueError
+    given = params.get("before")
+    before = datetime.fromisoformat(given.replace(" ", "+")) if given else None
+    return limit, before if before is None or before.tzinfo else before.replace(tzinfo=UTC)
 
 
 def _clusters_in(body: bytes) -> list[str] | None:

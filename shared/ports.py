@@ -16,6 +16,7 @@ from shared.fleet.flux import GitCredentials
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.fleet.plan import Plan
 from shared.jobs.messages import Approval
+from shared.jobs.retry import DEFAULTS, Policies
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
 
@@ -321,8 +322,8 @@ class State(Protocol):
         """Keep events; an event that was kept before is kept once."""
         ...
 
-    def events(self, cluster: str, limit: int) -> Sequence[Event]:
-        """Return a cluster's newest events, newest first; also after the cluster is gone."""
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """Return a cluster's newest events (before a millisecond), newest first; also after it is gone."""
         ...
 
     def fleet(self) -> FleetRow:
@@ -371,7 +372,7 @@ class FleetConfig:
     """Which fleet this app serves.
 
     ``claim_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
-    ``public_url`` begins the links on commit statuses.
+    ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are tried again.
     """
 
     fleet: str
@@ -381,6 +382,7 @@ class FleetConfig:
     claim_seconds: float = 90
     poll_seconds: float = 20
     git_credentials: GitCredentials | None = None
+    retries: Policies = field(default_factory=lambda: DEFAULTS)
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.fleet.flux import GitCredentials
+from shared.jobs.retry import with_limits
 from shared.ports import FleetConfig
 
 
 class SettingsError(Exception):
     """The settings do not make sense; says which, and what would be right."""
+
+
+def _limits(text: str) -> str:
+    with_limits(text)
+    return text
 
 
 class Settings(BaseSettings):
@@ -52,6 +58,7 @@ class Settings(BaseSettings):
 
     claim_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
+    retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:
@@ -74,6 +81,7 @@ class Settings(BaseSettings):
             claim_seconds=self.claim_seconds,
             poll_seconds=self.poll_seconds,
             git_credentials=credentials,
+            retries=with_limits(self.retry_limits),
         )
 
     @property

@@ -69,10 +69,12 @@ class MemoryState:
             for event in events:
                 self._events[(event.cluster, event.uid, event.sequence, event.reason)] = event
 
-    def events(self, cluster: str, limit: int) -> Sequence[Event]:
-        """Return a cluster's newest events, newest first."""
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """Return a cluster's newest events (before a millisecond), newest first."""
         with self._lock:
             found = [event for event in self._events.values() if event.cluster == cluster]
+        if before is not None:
+            found = [event for event in found if _millisecond(event.at) < _millisecond(before)]
         return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
 
     def fleet(self) -> FleetRow:
@@ -129,3 +131,7 @@ class MemoryState:
         """Remember a webhook delivery."""
         with self._lock:
             self._deliveries[delivery] = at
+
+
+def _millisecond(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

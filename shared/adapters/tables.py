@@ -102,7 +102,7 @@ class TablesState:
     def append(self, events: Sequence[Event]) -> None:
         """Keep events."""
         for event in events:
-            key = f"{_LAST - int(event.at.timestamp() * 1000):013d}-{99_999_999 - event.sequence:08d}"
+            key = f"{_newest_first(event.at)}-{99_999_999 - event.sequence:08d}"
             entity = {
                 "PartitionKey": f"{self._fleet}|{event.cluster}",
                 "RowKey": f"{key}-{event.uid}-{event.reason}",
@@ -110,10 +110,17 @@ class TablesState:
             }
             self._upsert(EVENTS, entity)
 
-    def events(self, cluster: str, limit: int) -> Sequence[Event]:
-        """Return a cluster's newest events, newest first."""
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """Return a cluster's newest events (before a millisecond), newest first."""
         found: list[Event] = []
-        pages = self._query(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}", page=limit)
+        after = f"{_newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
+        pages = self._query(
+            EVENTS,
+            "PartitionKey eq @key and RowKey gt @after",
+            key=f"{self._fleet}|{cluster}",
+            page=limit,
+            after=after,
+        )
         for entity in pages:
             found.append(_EVENT.validate_json(_unpacked(entity)))
             if len(found) >= limit:
@@ -246,6 +253,11 @@ def _translated() -> Iterator[None]:
 def _request_id(error: HttpResponseError) -> str:
     headers = getattr(error.response, "headers", {})
     return str(headers.get("x-ms-request-id", ""))
+
+
+def _newest_first(moment: datetime) -> str:
+    """Return the beginning of a key that sorts later moments first, to the millisecond."""
+    return f"{_LAST - int(moment.timestamp() * 1000):013d}"
 
 
 def _etag(entity: Any) -> str:

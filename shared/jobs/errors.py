@@ -9,6 +9,7 @@
     │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   ├── Dependency           something this step needs is not there yet
+    │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
     │   ├── Unexpected           an error that nobody foresaw; a few tries
     │   ├── Unauthenticated      we have no valid credential; a few tries, for an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few tries, for Azure takes minutes to spread one
@@ -16,7 +17,8 @@
         ├── QuotaExceeded        the subscription has no room
         ├── InvalidManifest      the service refused what the manifest asks for
         ├── Immutable            the field cannot be changed on what exists
-        └── NotOwned             it exists, but does not belong to this fleet
+        ├── NotOwned             it exists, but does not belong to this fleet
+        └── DeadLettered         the queue gave the job's message up; the next commit tries again
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """
@@ -76,6 +78,10 @@ class Dependency(Retryable):
     """Something that this step needs is not there yet."""
 
 
+class Blocked(Retryable):
+    """A PodDisruptionBudget does not allow it now."""
+
+
 class Unexpected(Retryable):
     """An error that nobody foresaw: a defect here, or in a library."""
 
@@ -102,6 +108,10 @@ class Immutable(Terminal):
 
 class NotOwned(Terminal):
     """It exists, but it is not this fleet's."""
+
+
+class DeadLettered(Terminal):
+    """The queue delivered the job's message too often without an end, or could not keep it."""
 
 
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")

@@ -1,10 +1,13 @@
-"""How often and how long apart each class of error is tried again."""
+"""How often and how long apart each class of error is tried again; ``RETRY_LIMITS`` may change it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from shared.jobs.errors import (
+    Blocked,
     Conflict,
     Dependency,
     ReconcileError,
@@ -12,6 +15,7 @@ from shared.jobs.errors import (
     Throttled,
     Unauthenticated,
     Unauthorized,
+    Unavailable,
     Unexpected,
 )
 
@@ -30,33 +34,62 @@ class RetryPolicy:
         return backoff * (0.5 + jitter / 2)
 
 
-_POLICIES: dict[type[ReconcileError], RetryPolicy] = {
+Policies = Mapping[type[ReconcileError], RetryPolicy]
+"""A policy per class; a class without one has that of the class it is derived from."""
+
+DEFAULTS: Policies = {
     Throttled: RetryPolicy(5, 120, None),
     Conflict: RetryPolicy(10, 60, None),
+    Unavailable: RetryPolicy(5, 300, 15),
     Dependency: RetryPolicy(5, 120, 30),
-    Unauthenticated: RetryPolicy(15, 300, 6),
+    Blocked: RetryPolicy(15, 120, None),
     Unexpected: RetryPolicy(15, 300, 6),
+    Unauthenticated: RetryPolicy(15, 300, 6),
     Unauthorized: RetryPolicy(15, 300, 6),
 }
-_DEFAULT = RetryPolicy(5, 300, 15)
+_ANY_OTHER = RetryPolicy(5, 300, 15)
+_LONGEST = 3600
+_LIMIT = re.compile(r"(?P<name>\w+)=(?P<attempts>\d{1,4}|forever)(/(?P<longest>\d{1,5}))?")
 
 
-def policy_for(error: ReconcileError) -> RetryPolicy:
-    """Return the policy of an error's class."""
-    for kind, policy in _POLICIES.items():
-        if isinstance(error, kind):
-            return policy
-    return _DEFAULT
+def policy_for(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> RetryPolicy:
+    """Return the policy of a class of errors."""
+    return next((policies[base] for base in kind.__mro__ if base in policies), _ANY_OTHER)
 
 
-def wait_before_retry(error: ReconcileError, attempt: int, jitter: float) -> float | None:
+def wait_before_retry(
+    error: ReconcileError, attempt: int, jitter: float, policies: Policies = DEFAULTS
+) -> float | None:
     """Return the seconds until the next try, None when the tries are used up.
 
     The service's own ``Retry-After`` wins over the backoff, up to an hour.
     """
-    policy = policy_for(error)
+    policy = policy_for(type(error), policies)
     if policy.attempts is not None and attempt >= policy.attempts:
         return None
     if isinstance(error, Retryable) and error.retry_after is not None:
-        return min(3600.0, max(1.0, error.retry_after))
+        return min(_LONGEST, max(1.0, error.retry_after))
     return policy.wait(attempt, jitter)
+
+
+def with_limits(text: str) -> Policies:
+    """Return the policies with limits as "Unexpected=3 Unavailable=forever/600": tries, longest wait.
+
+    Raise ValueError in words when the text is not of that form.
+    """
+    classes = {kind.__name__: kind for kind in DEFAULTS}
+    changed = dict(DEFAULTS)
+    for word in text.replace(",", " ").split():
+        match = _LIMIT.fullmatch(word)
+        if match is None:
+            raise ValueError(f"{word[:60]!r} must be as Unexpected=3 or Unavailable=forever/600")
+        kind = classes.get(match["name"])
+        if kind is None:
+            raise ValueError(f"{match['name'][:60]!r} is not tried again; these are: {', '.join(classes)}")
+        attempts = None if match["attempts"] == "forever" else int(match["attempts"])
+        longest = float(match["longest"] or DEFAULTS[kind].longest)
+        if attempts == 0 or not 1 <= longest <= _LONGEST:
+            raise ValueError(f"{word!r}: at least 1 try, and a longest wait of 1 to {_LONGEST} seconds")
+        first = min(DEFAULTS[kind].first, longest)
+        changed[kind] = replace(DEFAULTS[kind], first=first, longest=longest, attempts=attempts)
+    return changed

@@ -16,10 +16,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.fleet.desired import Desired
-from shared.jobs.errors import Retryable
+from shared.jobs.errors import DeadLettered, Retryable
 from shared.jobs.recipes import STEPS, Recipe, Step
 
-_PASSING = frozenset(kind.__name__ for kind in Retryable.__subclasses__())
+_PASSING = frozenset(kind.__name__ for kind in (*Retryable.__subclasses__(), DeadLettered))
 
 
 class Phase(StrEnum):

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from shared.jobs.errors import ReconcileError
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
-from shared.jobs.retry import policy_for, wait_before_retry
+from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase, working_phase
 
 STALLED_WAIT = 300.0
@@ -18,7 +18,9 @@ RESTART_WAIT = 15.0
 """Seconds before a recipe begins again, so that what keeps vanishing does not keep us busy."""
 
 
-def settle(row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float) -> ClusterRow:
+def settle(
+    row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
+) -> ClusterRow:
     """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
     job = replace(row.job, sequence=row.job.sequence + 1, claim=None)
     match outcome:
@@ -27,7 +29,7 @@ def settle(row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float) -
         case Wait():
             return _wait(row, job, outcome, now)
         case Retry(error):
-            return _retry(row, job, error, now, jitter)
+            return _retry(row, job, error, now, jitter=jitter, retries=retries)
         case Fail(error):
             return _fail(row, job, error, now)
         case Restart(reason):
@@ -113,9 +115,11 @@ def _back(row: ClusterRow, job: Job, step: Step, reason: str, now: datetime) -> 
     return replace(row, job=job, phase=working_phase(row), conditions=conditions, updated=now)
 
 
-def _retry(row: ClusterRow, job: Job, error: ReconcileError, now: datetime, jitter: float) -> ClusterRow:
+def _retry(
+    row: ClusterRow, job: Job, error: ReconcileError, now: datetime, *, jitter: float, retries: Policies
+) -> ClusterRow:
     attempts = job.attempts + 1
-    seconds = wait_before_retry(error, attempts, jitter)
+    seconds = wait_before_retry(error, attempts, jitter, retries)
     if seconds is None:
         return _fail(row, replace(job, attempts=attempts), error, now)
     job = replace(
@@ -126,7 +130,7 @@ def _retry(row: ClusterRow, job: Job, error: ReconcileError, now: datetime, jitt
         failure=_failure(job, error, now),
     )
     conditions = _with(row, CONDITIONS[job.step], False, error.kind, str(error), now)
-    stalled = policy_for(error).attempts is None and (
+    stalled = policy_for(type(error), retries).attempts is None and (
         (now - job.step_since).total_seconds() > deadline(job.step)
     )
     phase = Phase.STALLED if stalled else working_phase(row)
@@ -184,6 +188,11 @@ def accepted_event(row: ClusterRow) -> Event:
     """Return the event of a spec, or a removal, that was just accepted."""
     what = "removal" if row.deleting else f"generation {row.generation}"
     return _event(row, "Accepted", f"{what} of commit {row.commit[:8]}", warning=False)
+
+
+def replayed_event(row: ClusterRow, by: str) -> Event:
+    """Return the event of a job that somebody let begin anew."""
+    return _event(row, "Replayed", f"replayed by {by}", step=row.job.step.value)
 
 
 def events_between(before: ClusterRow, after: ClusterRow, outcome: Outcome) -> Iterator[Event]:

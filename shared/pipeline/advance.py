@@ -65,7 +65,7 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
     if isinstance(outcome, Done) and row.deleting and next_step(row.job.recipe, row.job.step) is None:
         _forget(row, outcome, ports)
         return
-    after = settle(row, outcome, now=ports.clock(), jitter=ports.random())
+    after = settle(row, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries)
     try:
         saved = ports.state.save(after)
     except Stale:

@@ -15,7 +15,7 @@ MAX_ACTOR = 100
 
 @dataclass(frozen=True)
 class Answer:
-    """The HTTP status and JSON object for the person who approves."""
+    """The HTTP status and JSON object for the person who approves, or replays."""
 
     status: int
     body: Mapping[str, Any]

@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.jobs.row import ClusterRow, Condition
 from shared.jobs.settle import Event
+from shared.jobs.why import why
 from shared.pipeline.report import progress_of
 from shared.ports import PlanRecord, Ports
 
@@ -62,6 +63,50 @@ def cluster_view(row: ClusterRow) -> dict[str, Any]:
         "conditions": [_condition(condition) for condition in row.conditions],
         "createdAt": _time(row.created),
         "updatedAt": _time(row.updated),
+    }
+
+
+def events_view(name: str, limit: int, before: datetime | None, ports: Ports) -> dict[str, Any] | None:
+    """Return a page of a cluster's events, newest first; ``next`` is the ``before`` of the next page.
+
+    None when there is no trace of the cluster.
+    """
+    events = ports.state.events(name, limit, before)
+    if not events and before is None and ports.state.cluster(name) is None:
+        return None
+    more = events[-1].at.isoformat() if len(events) == limit else None
+    return {"name": name, "events": [_event(event) for event in events], "next": more}
+
+
+def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
+    """Return why a cluster is as it is, in sentences; None when there is no trace of it."""
+    row = ports.state.cluster(name)
+    if row is not None:
+        found = why(row, now=ports.clock(), retries=ports.config.retries)
+        return {
+            "name": name,
+            "phase": row.phase.value,
+            "doing": found.doing,
+            "since": _time(found.since),
+            "attempts": found.attempts,
+            "lastError": _failure(row),
+            "next": found.next,
+            "nextAt": _time(found.next_at),
+            "youCan": found.person,
+        }
+    events = ports.state.events(name, 1)
+    if not events:
+        return None
+    return {
+        "name": name,
+        "phase": "Deleted",
+        "doing": f"nothing: the cluster is gone ({events[0].reason}: {events[0].message})",
+        "since": _time(events[0].at),
+        "attempts": 0,
+        "lastError": None,
+        "next": "a commit that adds it again",
+        "nextAt": None,
+        "youCan": "",
     }
 
 

@@ -1,0 +1,33 @@
+"""Writes docs/errors.md: ``python -m cli.errorpage > docs/errors.md``."""
+
+from __future__ import annotations
+
+import sys
+
+from shared.jobs.advice import ADVICE, does
+
+HEAD = """# Errors
+
+<!-- Made by python -m cli.errorpage from shared/jobs/advice.py; do not edit. -->
+
+Every error of a job has a class, and the class says what happens next. `roadstead why NAME` tells the class,
+the service's own words and its request id, and how often it was tried. How often is a setting, `RETRY_LIMITS`
+([settings](settings.md)); a service's `Retry-After` always wins. A failed job is begun anew by
+`roadstead replay`, and by the next commit that changes the cluster.
+
+| class | what it means | what Roadstead does | what a person does |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    rows = (
+        f"| {kind.__name__} | {advice.meaning} | {does(kind)} | {advice.person} |\n"
+        for kind, advice in ADVICE.items()
+    )
+    return HEAD + "".join(rows)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

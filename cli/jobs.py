@@ -1,0 +1,90 @@
+"""``roadstead why``, ``events`` and ``replay``: what a cluster's job does, did, and beginning it anew."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from cli import render
+from cli.client import Api, Refused
+from cli.errors import UsageError
+from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url
+from cli.output import console, line, print_json
+from shared.jobs.advice import classes
+
+Name = Annotated[str, typer.Argument(help="A cluster.")]
+MOST = 1000
+
+
+def why(name: Name, *, output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, key: Key = "") -> None:
+    """Say what a cluster does or waits for, what was tried, what happens next, and what you can do."""
+    with Api(url, key) as api:
+        view = api.get(f"clusters/{name}/why")
+    if output is Output.JSON:
+        print_json(view)
+        return
+    console().print(render.why(view, datetime.now(UTC)))
+
+
+def events(
+    name: Name,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many, the newest first.")] = 50,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key: Key = "",
+) -> None:
+    """List what happened to a cluster, newest first; also after it is gone."""
+    with Api(url, key) as api:
+        view = api.get(f"clusters/{name}/events?limit={limit}")
+    if output is Output.JSON:
+        print_json(view)
+        return
+    console().print(render.events(view["events"], datetime.now(UTC)))
+    if view["next"]:
+        console().print(Text("older ones: --limit", style="dim"))
+
+
+def replay(
+    name: Annotated[str, typer.Argument(help="A cluster whose job failed.")] = "",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Every cluster whose job failed.")] = False,
+    kind: Annotated[
+        str, typer.Option("--class", help="Those that failed with this class, as Unavailable.")
+    ] = "",
+    url: Url = DEFAULT_URL,
+    key: Key = "",
+) -> None:
+    """Begin failed jobs anew, without a commit."""
+    if sum(map(bool, (name, everything, kind))) != 1:
+        raise UsageError("give a cluster, or --all, or --class CLASS")
+    known = [found.__name__ for found in classes()]
+    if kind and kind not in known:
+        raise UsageError(f"there is no class {kind!r}; these are: {', '.join(known)}")
+    with Api(url, key) as api:
+        if name:
+            _replay(api, name)
+            return
+        names = _failed(api.get("clusters")["clusters"], kind)
+        if not names:
+            console().print(Text("No cluster has failed" + (f" with {kind}." if kind else ".")))
+        for each in names:
+            try:
+                _replay(api, each)
+            except Refused as error:  # it began by itself since we asked
+                console().print(Text(line(str(error)), style="dim"))
+
+
+def _failed(clusters: Sequence[dict[str, Any]], kind: str) -> list[str]:
+    found = [cluster for cluster in clusters if cluster["phase"] == "Failed"]
+    return [c["name"] for c in found if not kind or (c["failure"] or {}).get("class") == kind]
+
+
+def _replay(api: Api, name: str) -> None:
+    api.post(f"clusters/{name}/replay", {}, actor=getpass.getuser())
+    console().print(Text(f"{name}: begun anew"))

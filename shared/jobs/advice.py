@@ -1,0 +1,119 @@
+"""What each class of error means, what Roadstead does about it, and what a person does.
+
+The one table behind ``roadstead why`` and docs/errors.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from shared.jobs import errors
+from shared.jobs.errors import ReconcileError, Retryable, Terminal
+from shared.jobs.retry import DEFAULTS, Policies, RetryPolicy, policy_for
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Sentences for a person; ``does`` is "" where the retry policy says it all."""
+
+    meaning: str
+    person: str
+    does: str = ""
+
+
+ADVICE: Mapping[type[ReconcileError], Advice] = {
+    errors.Throttled: Advice(
+        "A service asked for fewer requests (429).",
+        "Nothing. If it lasts, see what else uses the same subscription or token.",
+        "Waits for the service's `Retry-After`, and hands out no calls of that kind before it.",
+    ),
+    errors.Conflict: Advice(
+        "Another operation is in progress on the resource, or somebody changed it a moment ago.",
+        "Nothing. If it lasts, see in the activity log of Azure who else changes the resource.",
+    ),
+    errors.Stale: Advice(
+        "Roadstead's own row changed between its read and its write: two workers met.",
+        "Nothing.",
+        "Reads the row again and goes on with what it says.",
+    ),
+    errors.Unavailable: Advice(
+        "A service did not answer, or answered that it cannot (5xx).",
+        "See the service's health page; when it is well again: `roadstead replay NAME`.",
+    ),
+    errors.Dependency: Advice(
+        "Something that this step needs is not there yet (404, a kind that the cluster does not know).",
+        "See that what the message names exists, then `roadstead replay NAME`.",
+    ),
+    errors.Blocked: Advice(
+        "A PodDisruptionBudget does not allow that a pod is evicted from a node that is drained.",
+        "Let the workload have more replicas, or its budget allow one less; then `roadstead replay NAME`.",
+        "Evicts what it may and asks again until the time for draining is over; then fails.",
+    ),
+    errors.Unexpected: Advice(
+        "An error that nobody foresaw: a defect in Roadstead or in a library.",
+        "Find the error in the logs by the cluster's name and report it, then `roadstead replay NAME`.",
+    ),
+    errors.Unauthenticated: Advice(
+        "There is no valid credential: an identity, token or key is missing, wrong or has expired.",
+        "Renew the credential that the message names (docs/settings.md), then `roadstead replay NAME`.",
+    ),
+    errors.Unauthorized: Advice(
+        "The identity lacks a role or a permission (403); Azure takes minutes to spread a new one.",
+        "Give the app's identity the role (infra/access.bicep), then `roadstead replay NAME`.",
+    ),
+    errors.QuotaExceeded: Advice(
+        "The subscription or the region has no room: quota, size or capacity.",
+        "Raise the quota or free some, then `roadstead replay NAME`; or commit another size or region.",
+    ),
+    errors.InvalidManifest: Advice(
+        "The service refused what the manifest asks for, or takes it and does not keep it.",
+        "Commit a manifest that the service takes; if a policy is the cause, change that and replay.",
+    ),
+    errors.Immutable: Advice(
+        "The manifest changes a field that cannot be changed on what exists.",
+        "Commit the old value again; or remove the cluster and create it anew.",
+    ),
+    errors.NotOwned: Advice(
+        "A resource of that name exists, and its tags say that it is not this fleet's.",
+        "Give the cluster another name, or allow to take the resource over (docs/fleet.md).",
+        "Touches nothing, and stops the job until a commit changes the cluster, or somebody replays it.",
+    ),
+    errors.DeadLettered: Advice(
+        "The queue gave up the message of this job: it was delivered ten times without an end, or expired.",
+        "Find the error in the logs by the cluster's name, then `roadstead replay NAME`.",
+        "Stops the job and keeps its row. The next commit tries again, whatever it changes.",
+    ),
+}
+
+
+def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
+    """Yield every class of errors that a job can meet, as the tree of ``shared.jobs.errors`` has them."""
+    for found in kind.__subclasses__():
+        if found not in (Retryable, Terminal):
+            yield found
+        yield from classes(found)
+
+
+def advice_for(kind: str) -> Advice | None:
+    """Return what is known of a class by its stored name; None for one that is not known any more."""
+    return next((advice for found, advice in ADVICE.items() if found.__name__ == kind), None)
+
+
+def does(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
+    """Say what Roadstead does about a class of errors."""
+    words = ADVICE[kind].does
+    if issubclass(kind, Terminal):
+        return words or "Stops the job until a commit changes the cluster, or somebody replays it."
+    return f"{words} {_told(policy_for(kind, policies))}".strip()
+
+
+def _told(policy: RetryPolicy) -> str:
+    between = f"{_span(policy.first)} to {_span(policy.longest)} apart"
+    if policy.attempts is None:
+        return f"Tries again for ever, {between}."
+    return f"Tries {policy.attempts} times, {between}, then fails; the next commit tries again."
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"

@@ -1,0 +1,55 @@
+"""How often errors are tried again, and how an operator changes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.jobs.errors import Conflict, Stale, Unavailable, Unexpected
+from shared.jobs.outcomes import Retry
+from shared.jobs.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
+from shared.jobs.settle import settle
+from tests.jobs.rows import NOW, row
+
+
+def test_no_limits_are_the_defaults() -> None:
+    assert with_limits("") == DEFAULTS
+
+
+def test_a_limit_changes_the_tries_and_the_longest_wait_of_its_class_only() -> None:
+    changed = with_limits("Unexpected=3, Unavailable=forever/600")
+    assert wait_before_retry(Unexpected("x"), 2, 1, changed) is not None
+    assert wait_before_retry(Unexpected("x"), 3, 1, changed) is None
+    assert wait_before_retry(Unavailable("x"), 10_000, 1, changed) == 600
+    assert changed[Conflict] == DEFAULTS[Conflict]
+
+
+def test_a_longest_wait_below_the_first_shortens_the_first() -> None:
+    assert with_limits("Unexpected=2/3")[Unexpected].wait(1, 1) == 3
+
+
+def test_a_derived_class_has_the_policy_of_the_one_it_is_derived_from() -> None:
+    assert policy_for(Stale) == DEFAULTS[Conflict]
+
+
+def test_a_job_gives_up_after_the_limit_that_was_set() -> None:
+    tried = row(attempts=1)
+    assert settle(tried, Retry(Unexpected("x")), now=NOW, jitter=0).job.active
+    limits = with_limits("Unexpected=2")
+    assert settle(tried, Retry(Unexpected("x")), now=NOW, jitter=0, retries=limits).failed
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Unexpected", "must be as Unexpected=3"),
+        ("Unexpected=-1", "must be as Unexpected=3"),
+        ("Unexpected=0", "at least 1 try"),
+        ("Unavailable=3/0", "1 to 3600 seconds"),
+        ("Unavailable=3/99999", "1 to 3600 seconds"),
+        ("Quota=3", "'Quota' is not tried again; these are: Throttled"),
+        ("Immutable=3", "'Immutable' is not tried again"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused_in_words(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        with_limits(text)

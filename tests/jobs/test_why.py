@@ -1,0 +1,81 @@
+"""Why a cluster is as it is, told to a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.jobs.advice import ADVICE, classes
+from shared.jobs.errors import QuotaExceeded, Unavailable
+from shared.jobs.outcomes import Fail, Retry, Wait
+from shared.jobs.recipes import Step
+from shared.jobs.row import Claim, ClusterRow, Phase
+from shared.jobs.settle import settle
+from shared.jobs.why import Why, why
+from tests.jobs.rows import NOW, later, row
+
+
+def told(found: ClusterRow, seconds: float = 0) -> Why:
+    return why(found, now=later(seconds))
+
+
+def test_every_class_of_errors_has_advice_and_none_that_is_gone() -> None:
+    assert set(classes()) == set(ADVICE)
+    assert all(advice.meaning and advice.person for advice in ADVICE.values())
+
+
+def test_a_new_job_is_about_to_run() -> None:
+    found = told(row())
+    assert found.doing == "is about to run the step resource-group (1 of 7 of provision)"
+    assert found.next_at == NOW
+
+
+def test_a_claim_means_that_a_worker_runs_the_step_now() -> None:
+    found = told(row(claim=Claim("w", later(30))))
+    assert (found.doing[:13], found.next_at) == ("runs the step", later(30))
+
+
+def test_a_wait_tells_its_reason_and_the_next_look() -> None:
+    waiting = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0)
+    found = told(waiting)
+    assert found.doing == "waits in the step cluster (2 of 7 of provision): Azure is creating the cluster"
+    assert (found.next, found.next_at) == ("looks again", later(20))
+    assert found.person == "Nothing; it goes on by itself."
+
+
+def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
+    error = Unavailable("no answer", code="ServiceUnavailable", request_id="r-1")
+    found = told(settle(row(attempts=2), Retry(error), now=NOW, jitter=0))
+    assert "again after Unavailable: no answer" in found.doing
+    assert found.next == "attempt 4 of 15"
+    assert found.failure is not None
+    assert (found.attempts, found.failure.code, found.failure.request_id) == (3, "ServiceUnavailable", "r-1")
+    assert "roadstead replay one" in found.person
+
+
+def test_what_is_overdue_is_left_to_the_timer() -> None:
+    assert "the timer sends it again" in told(row(), seconds=300).next
+
+
+def test_a_failed_job_tells_what_mends_it() -> None:
+    found = told(settle(row(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0), seconds=60)
+    assert found.doing.endswith("QuotaExceeded: no vCPUs")
+    assert (found.since, found.next_at) == (NOW, None)
+    assert "a commit that changes the cluster, or a replay" in found.next
+    assert "Raise the quota" in found.person
+
+
+def test_what_may_have_passed_is_tried_by_any_commit() -> None:
+    failed = settle(row(attempts=14), Retry(Unavailable("gone")), now=NOW, jitter=0)
+    assert "the next commit, whatever it changes" in told(failed).next
+
+
+def test_a_stalled_job_tells_its_deadline() -> None:
+    long_ago = row(step=Step.CLUSTER, step_since=NOW - timedelta(hours=2))
+    found = told(settle(long_ago, Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0))
+    assert "more than its 60 minutes" in found.person
+
+
+def test_a_ready_cluster_does_nothing() -> None:
+    ready = replace(row(active=False), phase=Phase.READY, observed_generation=1)
+    assert told(ready).doing == "nothing: generation 1 was verified Ready"
