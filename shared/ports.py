@@ -180,12 +180,12 @@ class ResourceGroups(Protocol):
         """Return the group (``location``, ``tags``, ``properties.provisioningState``), or None."""
         ...
 
-    def put(self, subscription: str, name: str, body: Json) -> None:
-        """Create or update the group; ``body`` has ``location`` and ``tags``."""
+    def put(self, subscription: str, name: str, body: Json) -> str:
+        """Create or update the group; ``body`` has ``location`` and ``tags``. Return the request's id."""
         ...
 
-    def delete(self, subscription: str, name: str) -> None:
-        """Start to delete the group; a group that is gone is success."""
+    def delete(self, subscription: str, name: str) -> str:
+        """Start to delete the group; a group that is gone is success. Return the request's id."""
         ...
 
     def resources(self, subscription: str, name: str) -> Sequence[str]:
@@ -197,29 +197,66 @@ class ManagedClusters(Protocol):
     """AKS managed clusters and their agent pools, as ARM JSON (``properties``, ``eTag``, ``tags`` ...).
 
     Each profile in ``properties.agentPoolProfiles`` has its own ``eTag``; a pool operation changes only
-    that one, a cluster operation both. ``etag`` of a write: a value writes only over that version, None
-    only where nothing is yet (``If-None-Match: *``); both raise Conflict when that does not hold. Writes
-    start an operation and return; look at ``properties.provisioningState`` to see its end.
+    that one, a cluster operation both. ``etag`` of a put: a value writes only over that version, None
+    only where nothing is yet (``If-None-Match: *``); of a delete: only that version, None whatever is
+    there. All raise Conflict when that does not hold. Writes start an operation and return; look at
+    ``properties.provisioningState`` to see its end.
+
+    Every write returns the service's id of the request, for support: "" when it gave none, and when what
+    was to be written or deleted is gone.
     """
 
     def get(self, cluster: ClusterId) -> Json | None:
         """Return the cluster with its ``properties.agentPoolProfiles``, or None."""
         ...
 
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
         """Start to create or update the cluster."""
         ...
 
-    def delete(self, cluster: ClusterId) -> None:
+    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
         """Start to delete the cluster; one that is gone is success."""
         ...
 
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> None:
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
         """Start to create or update one agent pool; ``body`` has ``properties``."""
         ...
 
-    def delete_pool(self, cluster: ClusterId, pool: str) -> None:
+    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
         """Start to delete one agent pool; one that is gone is success."""
+        ...
+
+    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
+        """Start to bring one agent pool to the newest node image; nothing to do when it has it already."""
+        ...
+
+    def upgrade_profile(self, cluster: ClusterId) -> Json:
+        """Return what the cluster may be upgraded to; raise Dependency when it is gone.
+
+        ``properties.controlPlaneProfile`` and each of ``properties.agentPoolProfiles`` (by ``name``) have
+        ``kubernetesVersion`` ("1.33.4", as it is now) and ``upgrades`` ([{"kubernetesVersion": "1.33.5"}],
+        with "isPreview": true for previews); no ``upgrades`` when there are none.
+        """
+        ...
+
+    def versions(self, subscription: str, location: str) -> Json:
+        """Return the Kubernetes versions that a region offers.
+
+        Each of ``values`` has ``version`` ("1.33"), ``patchVersions`` ({"1.33.4": {"upgrades": ["1.33.5"]}})
+        and, where it is so, "isDefault": true or "isPreview": true.
+        """
+        ...
+
+    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
+        """Return the cluster's maintenance configurations by name; raise Dependency when it is gone."""
+        ...
+
+    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
+        """Create or replace a maintenance configuration; ``body`` has ``properties``. It holds at once."""
+        ...
+
+    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
+        """Delete a maintenance configuration; one that is gone is success."""
         ...
 
     def kubeconfig(self, cluster: ClusterId) -> str:
@@ -242,6 +279,28 @@ class KubernetesApi(Protocol):
         """Server-side apply as field manager "roadstead", taking over conflicting fields.
 
         Raise Dependency when the cluster does not know the kind (yet), or the namespace is missing.
+        """
+        ...
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        """Return all objects of a kind, of all namespaces when ``namespace`` is "".
+
+        ``labels`` ("app=web,!old") and ``fields`` ("spec.nodeName=aks-a-0") are selectors as kubectl takes
+        them. Raise Dependency when the cluster does not know the kind, Conflict when the list expired
+        while it was read.
+        """
+        ...
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        """Let no new pod be scheduled on a node, or (``on`` False) let them again; a gone node is success."""
+        ...
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Ask for a pod to end, with respect for disruption budgets; one that is gone is success.
+
+        Raise Blocked while a PodDisruptionBudget does not allow it.
         """
         ...
 

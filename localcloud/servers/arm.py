@@ -157,6 +157,35 @@ def _delete_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Resp
     return _accepted(request, at, world.delete_pool(_cluster(at), at["pool"], _condition(request)))
 
 
+def _upgrade_node_image(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, world.upgrade_node_image(_cluster(at), at["pool"]))
+
+
+def _upgrade_profile(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, world.upgrade_profile(_cluster(at)))
+
+
+def _versions(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, world.versions(at["subscription"], at["location"]))
+
+
+def _list_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_maintenance(_cluster(at))})
+
+
+def _get_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, world.get_maintenance(_cluster(at), at["configuration"]))
+
+
+def _put_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    accepted = world.put_maintenance(_cluster(at), at["configuration"], _body(request))
+    return _accepted(request, at, accepted)
+
+
+def _delete_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    return _accepted(request, at, world.delete_maintenance(_cluster(at), at["configuration"]))
+
+
 def _operation(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
     return json_response(200, world.operation(at["subscription"], at["operation"]))
 
@@ -227,8 +256,9 @@ def _is_uuid(text: str) -> bool:
 _GROUP = "/subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)"
 _CLUSTER = _GROUP + r"/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+)"
 _POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
+_MAINTENANCE = _CLUSTER + "/maintenanceconfigurations"
 _PROVIDER = r"/subscriptions/(?P<subscription>[^/]+)/providers/microsoft\.(containerservice|resources)"
-_WORK = _PROVIDER + "/locations/[^/]+"
+_WORK = _PROVIDER + "/locations/(?P<location>[^/]+)"
 _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _CLUSTER, _get_cluster),
     ("PUT", _CLUSTER, _put_cluster),
@@ -238,6 +268,13 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _POOL, _get_pool),
     ("PUT", _POOL, _put_pool),
     ("DELETE", _POOL, _delete_pool),
+    ("POST", _POOL + "/upgradenodeimageversion", _upgrade_node_image),
+    ("GET", _CLUSTER + "/upgradeprofiles/default", _upgrade_profile),
+    ("GET", _WORK + "/kubernetesversions", _versions),
+    ("GET", _MAINTENANCE, _list_maintenance),
+    ("GET", _MAINTENANCE + "/(?P<configuration>[^/]+)", _get_maintenance),
+    ("PUT", _MAINTENANCE + "/(?P<configuration>[^/]+)", _put_maintenance),
+    ("DELETE", _MAINTENANCE + "/(?P<configuration>[^/]+)", _delete_maintenance),
     ("GET", _GROUP, _get_group),
     ("HEAD", _GROUP, _group_exists),
     ("PUT", _GROUP, _put_group),

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.servers import kubernetes_discovery as discovery
 from localcloud.servers.http import json_response
 from localcloud.servers.kubernetes_access import Access
+from localcloud.servers.kubernetes_pages import page
 from localcloud.servers.kubernetes_routes import Route, route
 from localcloud.servers.kubernetes_table import table
 from localcloud.servers.kubernetes_watch import Watch, hung_up, stream
@@ -66,6 +67,8 @@ class ClusterApi:
             ("DELETE", False): self._delete_all,
         }
         rule = rules.get((request.method, bool(found.name)))
+        if found.subresource == "eviction":
+            rule = self._evict if request.method == "POST" else None
         if rule is None:
             message = "the server does not allow this method on the requested resource"
             raise ApiError(405, "MethodNotAllowed", message)
@@ -108,7 +111,8 @@ class ClusterApi:
         if request.args.get("watch") in ("true", "1"):
             return self._watch(request, found, labels, fields)
         objects, version = self._world.list(found.kind, found.namespace, labels=labels, fields=fields)
-        metadata = {"resourceVersion": str(version)}
+        objects, after = page(objects, request.args.get("limit", ""), request.args.get("continue", ""))
+        metadata = {"resourceVersion": str(version), **({"continue": after} if after else {})}
         if _wants_table(request):
             return json_response(200, {**self._table(request, found, objects), "metadata": metadata})
         return json_response(
@@ -117,7 +121,7 @@ class ClusterApi:
                 "kind": f"{found.kind.kind}List",
                 "apiVersion": found.kind.api_version,
                 "metadata": metadata,
-                "items": objects,
+                "items": objects if found.kind.custom else [_bare(value) for value in objects],
             },
         )
 
@@ -172,6 +176,14 @@ class ClusterApi:
         status = 200 if self._world.find(found.at) is not None else 201
         return json_response(status, self._world.apply(found.at, _body(request), write))
 
+    def _evict(self, request: Request, found: Route) -> Response:
+        body = _body(request)
+        if body.get("kind") != "Eviction":
+            raise bad_request("the object provided is unrecognized: it must be an Eviction")
+        dry_run = _write(request, found).dry_run or bool((body.get("deleteOptions") or {}).get("dryRun"))
+        self._world.evict(found.namespace, found.name, dry_run=dry_run)
+        return json_response(201, {**_success({}), "code": 201})
+
     def _delete(self, request: Request, found: Route) -> Response:
         options = _body(request) if request.get_data() else {}
         uid = (options.get("preconditions") or {}).get("uid", "")
@@ -193,6 +205,11 @@ class ClusterApi:
 
 def _success(details: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def _bare(value: Object) -> Object:
+    """Return an object as it stands in a list of its kind, which says what it is once for all."""
+    return {key: inner for key, inner in value.items() if key not in ("apiVersion", "kind")}
 
 
 def _unauthorized() -> Response:

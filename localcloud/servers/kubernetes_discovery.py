@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from localcloud.world.kubernetes_kinds import Kind
+from localcloud.world.kubernetes_kinds import POD, Kind
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]
+_EVICTION = {"group": "policy", "version": "v1", "kind": "Eviction"}
 
 
 def version_info(version: str) -> dict[str, str]:
@@ -63,6 +64,16 @@ def resource_list(group_version: str, kinds: Sequence[Kind]) -> dict[str, Any] |
         if kind.status:
             name = f"{kind.plural}/status"
             resources.append({"name": name, "singularName": "", **common, "verbs": _STATUS_VERBS})
+        if kind == POD:
+            resources.append(
+                {
+                    "name": "pods/eviction",
+                    "singularName": "",
+                    "namespaced": True,
+                    "verbs": ["create"],
+                    **_EVICTION,
+                }
+            )
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -96,6 +107,7 @@ def _discovered(version: str, group_name: str, kinds: Sequence[Kind]) -> dict[st
             continue
         response = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         status = {"subresource": "status", "responseKind": response, "verbs": _STATUS_VERBS}
+        evictions = {"subresource": "eviction", "responseKind": _EVICTION, "verbs": ["create"]}
         entry = {
             "resource": kind.plural,
             "responseKind": response,
@@ -104,7 +116,7 @@ def _discovered(version: str, group_name: str, kinds: Sequence[Kind]) -> dict[st
             "verbs": _VERBS,
             "shortNames": list(kind.short),
             "categories": list(kind.categories),
-            "subresources": [status] if kind.status else [],
+            "subresources": [*([status] if kind.status else []), *([evictions] if kind == POD else [])],
         }
         resources.append(entry)
     return {"version": version, "resources": resources, "freshness": "Current"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localcloud.world.kubernetes_kinds import Kind, Kinds
+from localcloud.world.kubernetes_kinds import POD, Kind, Kinds
 from localcloud.world.kubernetes_requests import At
 
 _OF_NAMESPACES = ("status", "finalize")
@@ -25,6 +25,10 @@ class Route:
         return At(self.kind, self.name, self.namespace)
 
 
+def _is_eviction(kind: Kind, subresource: str) -> bool:
+    return kind == POD and subresource == "eviction"
+
+
 def route(path: str, kinds: Kinds) -> Route | None:
     """Return what a path below ``/api/V`` or ``/apis/G/V`` means, or None when nothing is there."""
     parts = path.strip("/").split("/")
@@ -43,6 +47,6 @@ def route(path: str, kinds: Kinds) -> Route | None:
     name, subresource = (*rest[1:], "", "")[:2]
     if kind.namespaced and name and not namespace:
         return None
-    if subresource and not (subresource == "status" and kind.status):
+    if subresource and not (subresource == "status" and kind.status) and not _is_eviction(kind, subresource):
         return None
     return Route(kind, namespace, name, subresource)

@@ -15,9 +15,10 @@ from typing import Any
 from localcloud.world import azure_limits as limits
 from localcloud.world.azure_catalog import REGIONS, region
 from localcloud.world.azure_changes import pool_after, require_system_pool
-from localcloud.world.azure_engine import AzureEngine, group_key, key_of, mark
+from localcloud.world.azure_engine import group_key, key_of, mark
 from localcloud.world.azure_errors import ArmError, group_being_deleted, no_resource
 from localcloud.world.azure_state import Accepted, Condition, Group
+from localcloud.world.azure_upkeep import AzureUpkeep
 from shared.fleet.ids import ClusterId
 
 Json = Mapping[str, Any]
@@ -26,7 +27,7 @@ _ANY = Condition()
 _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 
 
-class AzureWorld(AzureEngine):
+class AzureWorld(AzureUpkeep):
     """What Azure Resource Manager offers: one method per request that it answers."""
 
     # Resource groups

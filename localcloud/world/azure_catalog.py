@@ -1,4 +1,4 @@
-"""What Azure offers: regions, Kubernetes versions and the ways from one version to the next.
+"""What Azure offers: regions, node images, Kubernetes versions and the ways from one to the next.
 
 ``1.33`` is an alias: at creation it means the newest patch, later it means "stay on this minor".
 """
@@ -19,8 +19,15 @@ westeurope westindia westus westus2 westus3
 """
 REGIONS = frozenset(_REGION_NAMES.split())
 
-OFFERED = ("1.32.8", "1.32.9", "1.33.4", "1.33.5", "1.34.0", "1.34.1")
+OFFERED = (
+    *("1.30.13", "1.30.14", "1.31.12", "1.31.13", "1.32.8", "1.32.9"),
+    *("1.33.4", "1.33.5", "1.34.0", "1.34.1"),
+)
 DEFAULT_VERSION = "1.33"
+POOL_LAG = 3
+"""How many minors a pool may be behind its control plane (kubernetes.io/releases/version-skew-policy)."""
+NODE_IMAGES = ("AKSUbuntu-2204gen2containerd-202510.19.1", "AKSUbuntu-2204gen2containerd-202511.01.0")
+"""Oldest first; new pools and upgraded ones get the last."""
 
 
 def region(name: str) -> str:
@@ -73,13 +80,7 @@ def pool_version(pool: str, requested: str, control_plane: str, current: str = "
     target = resolve(requested, current if same_minor else control_plane)
     if target is None:
         raise _unknown("AgentPoolK8sVersionNotSupported", f"Version {requested} of agent pool {pool}")
-    if parse(target) > parse(control_plane):
-        raise ArmError(
-            400,
-            "NodePoolMcVersionIncompatible",
-            f"Node pool version {target} and control plane version {control_plane} are incompatible. "
-            "A node pool cannot be newer than the control plane.",
-        )
+    check_lag(target, control_plane)
     if current and target not in upgrades(current):
         raise ArmError(
             400,
@@ -88,6 +89,19 @@ def pool_version(pool: str, requested: str, control_plane: str, current: str = "
             "you can only upgrade one minor version at a time.",
         )
     return target
+
+
+def check_lag(pool: str, control_plane: str) -> None:
+    """Refuse a pool version that is newer than the control plane's, or too many minors behind it."""
+    newer = parse(pool) > parse(control_plane)
+    if newer or parse(control_plane)[1] - parse(pool)[1] > POOL_LAG:
+        rule = "cannot be newer than" if newer else f"cannot be more than {POOL_LAG} minor versions behind"
+        raise ArmError(
+            400,
+            "NodePoolMcVersionIncompatible",
+            f"Node pool version {pool} and control plane version {control_plane} are incompatible. "
+            f"A node pool {rule} the control plane.",
+        )
 
 
 def _unknown(code: str, subject: str) -> ArmError:

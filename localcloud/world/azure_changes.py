@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcloud.world.azure_catalog import parse, pool_version
+from localcloud.world.azure_catalog import NODE_IMAGES, check_lag, parse, pool_version
 from localcloud.world.azure_clusters import default_max_pods
 from localcloud.world.azure_errors import ArmError, invalid, missing
 from localcloud.world.azure_pools import changed_pool, vcpus
@@ -37,6 +37,8 @@ def pools_after_update(cluster: Cluster, document: Json, body: Json, version: st
     """Return the pools after a PUT of the cluster whose control plane goes to ``version``, or refuse."""
     profiles: Sequence[Json] | None = (body.get("properties") or {}).get("agentPoolProfiles")
     if profiles is None:
+        for pool in cluster.pools.values():
+            check_lag(pool["currentOrchestratorVersion"], version)
         return {name: dict(pool) for name, pool in cluster.pools.items()}
     given = {str(profile.get("name")): profile for profile in profiles}
     if given.keys() - cluster.pools.keys():
@@ -59,7 +61,7 @@ def pool_after(
     if existing is None:
         pool["currentOrchestratorVersion"] = pool_version(name, pool["orchestratorVersion"], control_plane)
         pool["powerState"] = {"code": "Running"}
-        pool["nodeImageVersion"] = "AKSUbuntu-2204gen2containerd-202511.01.0"
+        pool["nodeImageVersion"] = NODE_IMAGES[-1]
     return pool
 
 

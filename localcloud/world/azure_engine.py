@@ -10,20 +10,22 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from localcloud.world import azure_limits as limits
-from localcloud.world.azure_catalog import cluster_version, pool_version
+from localcloud.world.azure_catalog import NODE_IMAGES, cluster_version, pool_version
 from localcloud.world.azure_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.world.azure_clusters import created_cluster, updated_cluster
 from localcloud.world.azure_errors import ArmError, group_being_deleted, no_group, no_resource, not_allowed
 from localcloud.world.azure_nodes import nodes_of
-from localcloud.world.azure_state import Accepted, Cluster, Group, Operation, Schedule, Timings
+from localcloud.world.azure_state import Accepted, Cluster, Doom, Group, Operation, Schedule, Timings
 from localcloud.world.plane import ControlPlane
 from shared.fleet.ids import ClusterId
 
 Json = Mapping[str, Any]
+
+NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class AzureEngine:
@@ -47,11 +49,9 @@ class AzureEngine:
         self._groups: dict[tuple[str, str], Group] = {}
         self._clusters: dict[ClusterId, Cluster] = {}
         self._schedule = Schedule()
-        self._dooms: dict[str, tuple[str, str]] = {}
+        self._dooms: dict[str, Doom] = {}
         self._quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
-
-    # What a test, or whoever plays with the local cloud, does behind Azure's back
 
     def settle(self) -> None:
         """Let everything happen that is due by now."""
@@ -59,38 +59,10 @@ class AzureEngine:
             for operation in self._schedule.due(self._clock()):
                 self._complete(operation)
 
-    def fail_next(self, name: str, code: str, message: str) -> None:
-        """Let the next operation (but a delete) of the cluster of that name end as Failed."""
+    def request_id(self) -> str:
+        """Return an id for a request that somebody may ask about."""
         with self._lock:
-            self._dooms[name.lower()] = (code, message)
-
-    def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
-        """Give the subscription so many vCPUs in a region; without a limit there is no end to them."""
-        with self._lock:
-            self._quotas[subscription.lower(), location] = vcpus
-
-    def stop(self, cluster: ClusterId) -> None:
-        """Stop a cluster, as ``az aks stop`` does: only a start or a delete is allowed then."""
-        self._set_power(cluster, "Stopped")
-
-    def start(self, cluster: ClusterId) -> None:
-        """Start a stopped cluster again."""
-        self._set_power(cluster, "Running")
-
-    def scale(self, cluster: ClusterId, pool: str, count: int) -> None:
-        """Set a pool's node count, as the cluster autoscaler does."""
-        with self._lock:
-            found = self._cluster(cluster)
-            found.pools[pool] |= {"count": count, "eTag": self._schedule.unique()}
-            self._tell_plane(found)
-
-    def _set_power(self, cluster: ClusterId, code: str) -> None:
-        with self._lock:
-            self.settle()
-            found = self._cluster(cluster)
-            for holder in (found.properties, *found.pools.values()):
-                holder["powerState"] = {"code": code}
-            self._tell_plane(found)
+            return self._schedule.unique()
 
     # Requests
 
@@ -198,11 +170,12 @@ class AzureEngine:
 
     def _begin(self, cluster: Cluster, kind: str, now: datetime, pool: str = "") -> Operation:
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
-        due = now + timedelta(seconds=self.timings.of(kind))
-        operation = self._schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
-        operation.cluster = key_of(cluster.id)
+        doom = Doom()
         if not kind.startswith("delete"):
-            operation.error = self._dooms.pop(cluster.id.name.lower(), None)
+            doom = self._dooms.pop(cluster.id.name.lower(), doom)
+        due = NEVER if doom.sticks else now + timedelta(seconds=self.timings.of(kind))
+        operation = self._schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
+        operation.cluster, operation.doom = key_of(cluster.id), doom
         cluster.operation = operation
         return operation
 
@@ -221,7 +194,8 @@ class AzureEngine:
             return
         cluster = self._clusters[operation.cluster]
         cluster.operation = None
-        if operation.kind == "delete":
+        gone = operation.kind == "delete" or operation.doom.vanishes
+        if gone and not operation.pool:
             del self._clusters[operation.cluster]
             self._plane.stop(cluster.id)
         elif operation.pool:
@@ -240,7 +214,7 @@ class AzureEngine:
         )
         properties["currentKubernetesVersion"] = version
         for name in cluster.pools:
-            self._move_version(cluster, name)
+            self._move_version(cluster, name, operation.doom)
         cluster.up = set(cluster.pools)
         if cluster.kubeconfig:
             self._tell_plane(cluster)
@@ -250,22 +224,31 @@ class AzureEngine:
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]
         mark(pool, operation.status, self._schedule.unique())
-        if operation.kind == "delete-pool":
+        if operation.kind == "delete-pool" or operation.doom.vanishes:
             del cluster.pools[operation.pool]
             cluster.up.discard(operation.pool)
+            cluster.lagging.pop(operation.pool, None)
         elif operation.error:
             pool["status"] = _failure(operation)
             return
         else:
-            self._move_version(cluster, operation.pool)
+            self._move_version(cluster, operation.pool, operation.doom)
+            if operation.kind == "upgrade-pool":
+                pool["nodeImageVersion"] = NODE_IMAGES[-1]
             cluster.up.add(operation.pool)
         self._tell_plane(cluster)
 
-    def _move_version(self, cluster: Cluster, name: str) -> None:
+    def _move_version(self, cluster: Cluster, name: str, doom: Doom) -> None:
+        """Bring a pool to its version, and its nodes with it unless they are doomed to stay behind."""
         pool, control_plane = cluster.pools[name], cluster.properties["currentKubernetesVersion"]
         current = pool["currentOrchestratorVersion"]
         moved = pool_version(name, pool["orchestratorVersion"], control_plane, current)
-        pool["currentOrchestratorVersion"] = moved
+        if doom.lags == name and moved != current:
+            cluster.lagging[name] = current
+        else:
+            cluster.lagging.pop(name, None)
+        if moved != current:
+            pool |= {"currentOrchestratorVersion": moved, "nodeImageVersion": NODE_IMAGES[-1]}
 
     def _tell_plane(self, cluster: Cluster) -> None:
         if cluster.kubeconfig:

@@ -17,10 +17,14 @@ def nodes_of(cluster: Cluster) -> list[Node]:
     if cluster.properties["powerState"]["code"] == "Stopped":
         return []
     pools = [pool for name, pool in cluster.pools.items() if name in cluster.up]
-    return [_node(cluster.document, pool, index) for pool in pools for index in range(pool["count"])]
+    return [
+        _node(cluster.document, pool, index, cluster.lagging.get(pool["name"], ""))
+        for pool in pools
+        for index in range(pool["count"])
+    ]
 
 
-def _node(document: Json, pool: Json, index: int) -> Node:
+def _node(document: Json, pool: Json, index: int, kubelet: str) -> Node:
     unique = uuid5(NAMESPACE_URL, document["id"]).int % 10**8
     name = f"aks-{pool['name']}-{unique:08d}-vmss{index:06d}"
     taints = []
@@ -31,7 +35,7 @@ def _node(document: Json, pool: Json, index: int) -> Node:
     return Node(
         name=name,
         pool=pool["name"],
-        version=pool["currentOrchestratorVersion"],
+        version=kubelet or pool["currentOrchestratorVersion"],
         labels=_labels(document, pool, index) | {"kubernetes.io/hostname": name},
         taints=tuple(taints),
     )
@@ -46,6 +50,7 @@ def _labels(document: Json, pool: Json, index: int) -> dict[str, str]:
         "kubernetes.azure.com/agentpool": pool["name"],
         "kubernetes.azure.com/cluster": document["properties"]["nodeResourceGroup"],
         "kubernetes.azure.com/mode": pool["mode"].lower(),
+        "kubernetes.azure.com/node-image-version": pool["nodeImageVersion"],
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": pool["osType"].lower(),
         "node.kubernetes.io/instance-type": pool["vmSize"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from localcloud.world.azure import AzureWorld
@@ -25,15 +25,18 @@ class WorldResourceGroups:
             return self._world.get_group(subscription, name)
         return None
 
-    def put(self, subscription: str, name: str, body: Json) -> None:
+    def put(self, subscription: str, name: str, body: Json) -> str:
         """Create or update the group."""
         with _refusals():
             self._world.put_group(subscription, name, body)
+            return self._world.request_id()
 
-    def delete(self, subscription: str, name: str) -> None:
+    def delete(self, subscription: str, name: str) -> str:
         """Start to delete the group; a group that is gone is success."""
         with _refusals(missing_is_fine=True):
             self._world.delete_group(subscription, name)
+            return self._world.request_id()
+        return ""
 
     def resources(self, subscription: str, name: str) -> Sequence[str]:
         """Return the resource ids inside the group; empty when the group is gone."""
@@ -54,25 +57,65 @@ class WorldManagedClusters:
             return self._world.get_cluster(cluster)
         return None
 
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
         """Start to create or update the cluster."""
         with _refusals():
             self._world.put_cluster(cluster, body, Condition.of(etag))
+            return self._world.request_id()
 
-    def delete(self, cluster: ClusterId) -> None:
+    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
         """Start to delete the cluster; one that is gone is success."""
         with _refusals(missing_is_fine=True):
-            self._world.delete_cluster(cluster)
+            self._world.delete_cluster(cluster, Condition(if_match=etag or ""))
+            return self._world.request_id()
+        return ""
 
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> None:
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
         """Start to create or update one agent pool."""
         with _refusals():
             self._world.put_pool(cluster, pool, body, Condition.of(etag))
+            return self._world.request_id()
 
-    def delete_pool(self, cluster: ClusterId, pool: str) -> None:
+    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
         """Start to delete one agent pool; one that is gone is success."""
         with _refusals(missing_is_fine=True):
-            self._world.delete_pool(cluster, pool)
+            self._world.delete_pool(cluster, pool, Condition(if_match=etag or ""))
+            return self._world.request_id()
+        return ""
+
+    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
+        """Start to bring one agent pool to the newest node image; nothing to do when it has it already."""
+        with _refusals():
+            accepted = self._world.upgrade_node_image(cluster, pool)
+            return self._world.request_id() if accepted.kind else ""
+
+    def upgrade_profile(self, cluster: ClusterId) -> Json:
+        """Return what the cluster may be upgraded to."""
+        with _refusals():
+            return self._world.upgrade_profile(cluster)
+
+    def versions(self, subscription: str, location: str) -> Json:
+        """Return the Kubernetes versions that a region offers."""
+        with _refusals():
+            return self._world.versions(subscription, location)
+
+    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
+        """Return the cluster's maintenance configurations by name."""
+        with _refusals():
+            return {str(found["name"]): found for found in self._world.list_maintenance(cluster)}
+
+    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
+        """Create or replace a maintenance configuration."""
+        with _refusals():
+            self._world.put_maintenance(cluster, name, body)
+            return self._world.request_id()
+
+    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
+        """Delete a maintenance configuration; one that is gone is success."""
+        with _refusals(missing_is_fine=True):
+            self._world.delete_maintenance(cluster, name)
+            return self._world.request_id()
+        return ""
 
     def kubeconfig(self, cluster: ClusterId) -> str:
         """Return a kubeconfig for the cluster."""

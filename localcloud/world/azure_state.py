@@ -25,6 +25,7 @@ class Timings:
     create_pool: float = 2.0
     update_pool: float = 1.0
     delete_pool: float = 1.0
+    upgrade_pool: float = 1.0
     delete_group: float = 1.0
 
     def of(self, kind: str) -> float:
@@ -54,9 +55,24 @@ class Condition:
         return cls(if_none_match="*") if etag is None else cls(if_match=etag)
 
 
+@dataclass(frozen=True)
+class Doom:
+    """How an operation goes wrong: it fails with code and message, never ends, takes its resource with it
+    as if that had never been, or leaves a pool's nodes at their old kubelet version.
+    """
+
+    error: tuple[str, str] | None = None
+    sticks: bool = False
+    vanishes: bool = False
+    lags: str = ""
+
+
 @dataclass
 class Operation:
-    """A long-running operation; ``kind`` is create, update, delete, create-pool ... or delete-group."""
+    """A long-running operation; ``kind`` is create, update, delete, create-pool ... or delete-group.
+
+    ``doom`` is what a test has in store for it.
+    """
 
     id: str
     kind: str
@@ -66,7 +82,12 @@ class Operation:
     due: datetime
     cluster: ClusterId | None = None
     status: str = "InProgress"
-    error: tuple[str, str] | None = None
+    doom: Doom = Doom()
+
+    @property
+    def error(self) -> tuple[str, str] | None:
+        """The code and message with which it ends as Failed."""
+        return self.doom.error
 
     @property
     def pool(self) -> str:
@@ -100,7 +121,9 @@ class Group:
 class Cluster:
     """A managed cluster: its ARM JSON without pools, its pools by name, and the operation that runs.
 
-    ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes.
+    ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes;
+    ``lagging`` has the kubelet version of pools whose nodes are not what Azure says; ``maintenance`` the
+    maintenance configurations by name.
     """
 
     id: ClusterId
@@ -109,6 +132,8 @@ class Cluster:
     operation: Operation | None = None
     kubeconfig: str = ""
     up: set[str] = field(default_factory=set)
+    lagging: dict[str, str] = field(default_factory=dict)
+    maintenance: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def properties(self) -> dict[str, Any]:

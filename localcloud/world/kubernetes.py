@@ -1,8 +1,9 @@
 """The Kubernetes API of one cluster as a state machine over JSON objects.
 
 It keeps the rules that clients rely on: versions and conflicts, generations, finalizers, namespaces,
-status as its own subresource, server-side apply with field managers, and CRDs whose kinds are unknown
-until they are established. There are no pods behind the objects: a Deployment is simply available.
+status as its own subresource, server-side apply with field managers, CRDs whose kinds are unknown until
+they are established, and evictions with disruption budgets. Nothing runs behind the objects: a Deployment
+is simply available, and a pod that is bound to a node is simply Ready.
 All methods are safe to call from several threads. Refusals are raised as ``ApiError``.
 """
 
@@ -24,7 +25,8 @@ from localcloud.world.kubernetes_errors import (
     stale,
     terminating,
 )
-from localcloud.world.kubernetes_kinds import NAMESPACE, Kind, Kinds
+from localcloud.world.kubernetes_eviction import check_eviction, matching
+from localcloud.world.kubernetes_kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
 from localcloud.world.kubernetes_patch import patched
 from localcloud.world.kubernetes_requests import At, Write
 from localcloud.world.kubernetes_rules import check_fixed, checked, finished, with_status
@@ -164,6 +166,15 @@ class KubernetesWorld:
             mark = {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
             marked = {**live, "metadata": {**metadata, **mark}}
             return self._after(self._store.put(at.kind, (at.namespace, at.name), marked))
+
+    def evict(self, namespace: str, name: str, *, dry_run: bool = False) -> None:
+        """Delete a pod if the disruption budgets allow it."""
+        with self._lock:
+            at = At(POD, name, namespace)
+            pod = self.get(at)
+            budgets = [b for b in self._store.list(BUDGET, namespace) if matching(b, [pod])]
+            check_eviction(pod, budgets)
+            self.delete(at, dry_run=dry_run)
 
     def drop(self, at: At) -> None:
         """Remove an object whatever its finalizers: for the controllers."""

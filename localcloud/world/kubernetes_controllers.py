@@ -1,4 +1,4 @@
-"""What a cluster's own controllers do: establish CRDs, finish deletes, roll out Deployments.
+"""What a cluster's own controllers do: CRDs, deletes, Deployments, pods on nodes, disruption budgets.
 
 Level-triggered: ``run`` looks at the objects after every write and when something is due by the clock.
 """
@@ -10,7 +10,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from localcloud.world.kubernetes_kinds import CRD, DEPLOYMENT, NAMESPACE, SERVICE_ACCOUNT, Kind, kinds_of
+from localcloud.world.kubernetes_eviction import budget_status
+from localcloud.world.kubernetes_kinds import (
+    BUDGET,
+    CRD,
+    DEPLOYMENT,
+    NAMESPACE,
+    NODE,
+    POD,
+    REPLICA_SET,
+    SERVICE_ACCOUNT,
+    STATEFUL_SET,
+    Kind,
+    kinds_of,
+)
 from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
 from localcloud.world.kubernetes_store import Object
@@ -53,6 +66,8 @@ class Controllers:
                 self._crds()
                 self._namespaces()
                 self._deployments()
+                self._pods()
+                self._budgets()
         finally:
             self._busy = False
 
@@ -154,6 +169,35 @@ class Controllers:
                 self._condition("Progressing", "NewReplicaSetAvailable", "the new replicas are available"),
             ],
         }
+
+    def _pods(self) -> None:
+        """Run what is bound to a node; remove what is bound to a node that is gone."""
+        pods = [pod for pod in self._all(POD) if (pod.get("spec") or {}).get("nodeName")]
+        nodes = {node["metadata"]["name"] for node in self._all(NODE)} if pods else set()
+        for pod in pods:
+            at = At(POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
+            if pod["spec"]["nodeName"] not in nodes:
+                self._world.delete(at)
+            elif not pod.get("status"):
+                ready = self._condition("Ready", "PodReady", "the pod is ready")
+                self._world.set_status(at, {"phase": "Running", "conditions": [ready]}, manager="kubelet")
+
+    def _budgets(self) -> None:
+        for budget in self._all(BUDGET):
+            name, namespace = budget["metadata"]["name"], budget["metadata"]["namespace"]
+            status = budget_status(budget, self._all(POD, namespace), self._scale_of)
+            self._world.set_status(At(BUDGET, name, namespace), status, manager=_MANAGER)
+
+    def _scale_of(self, owner: Mapping[str, Any], namespace: str) -> int | None:
+        """Return the replicas of a pod's controller, or of the Deployment above it."""
+        kind = {kind.kind: kind for kind in (REPLICA_SET, STATEFUL_SET, DEPLOYMENT)}.get(owner["kind"])
+        found = None if kind is None else self._world.find(At(kind, owner["name"], namespace))
+        if found is None:
+            return None
+        for above in found["metadata"].get("ownerReferences") or ():
+            if above.get("controller"):
+                return self._scale_of(above, namespace)
+        return int((found.get("spec") or {}).get("replicas", 1))
 
     def _condition(self, sort: str, reason: str, message: str) -> dict[str, str]:
         now = self._world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -123,9 +123,12 @@ BUILT_IN: tuple[Kind, ...] = (
     Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False, short=("pc",)),
 )
 
-NAMESPACE, NODE, SERVICE_ACCOUNT, DEPLOYMENT, CRD = (
+NAMESPACE, NODE, POD, BUDGET, SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, CRD = (
     next(kind for kind in BUILT_IN if kind.kind == name)
-    for name in ("Namespace", "Node", "ServiceAccount", "Deployment", "CustomResourceDefinition")
+    for name in (
+        *("Namespace", "Node", "Pod", "PodDisruptionBudget", "ServiceAccount", "Deployment"),
+        *("ReplicaSet", "StatefulSet", "CustomResourceDefinition"),
+    )
 )
 
 

@@ -1,4 +1,8 @@
-"""Node objects of a cluster, kept equal to the nodes that Azure says it has."""
+"""Node objects of a cluster, kept equal to the nodes that Azure says it has.
+
+A node that was cordoned stays so until Azure gives it another Kubernetes version or image: it is a new
+machine then, under the old name.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ from typing import Any
 from localcloud.world.kubernetes import KubernetesWorld
 from localcloud.world.kubernetes_kinds import NODE
 from localcloud.world.kubernetes_requests import At, Write
+from localcloud.world.kubernetes_store import Object
 from localcloud.world.plane import Node
 
+IMAGE_LABEL = "kubernetes.azure.com/node-image-version"
 _WRITE = Write(manager="kubelet")
 
 
@@ -26,13 +32,23 @@ def mirror_nodes(world: KubernetesWorld, nodes: Sequence[Node]) -> None:
         if live_node is None:
             world.create(NODE, "", _body(node), _WRITE)
         else:
-            world.replace(at, _body(node), _WRITE)
+            body = _body(node)
+            if live_node["spec"].get("unschedulable") and not _is_new(live_node, node):
+                body["spec"]["unschedulable"] = True
+            world.replace(at, body, _WRITE)
         status = (world.find(at) or {}).get("status") or {}
         if (status.get("nodeInfo") or {}).get("kubeletVersion") != f"v{node.version}":
             world.set_status(at, _status(world, node), manager="kubelet")
 
 
-def _body(node: Node) -> Mapping[str, Any]:
+def _is_new(live: Object, node: Node) -> bool:
+    labels = live["metadata"].get("labels") or {}
+    info = (live.get("status") or {}).get("nodeInfo") or {}
+    image = labels.get(IMAGE_LABEL) != node.labels.get(IMAGE_LABEL)
+    return image or info.get("kubeletVersion") != f"v{node.version}"
+
+
+def _body(node: Node) -> dict[str, Any]:
     own = {
         "kubernetes.io/hostname": node.name,
         "kubernetes.io/os": "linux",

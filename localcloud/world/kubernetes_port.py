@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from localcloud.world.kubernetes import KubernetesWorld
 from localcloud.world.kubernetes_errors import ApiError
+from localcloud.world.kubernetes_kinds import NODE
+from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
 from shared.fleet.ids import ObjectRef
-from shared.jobs.errors import Conflict, Dependency, ReconcileError, from_http
+from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http
 from shared.ports import Json
 
 _WRITE = Write(manager="roadstead", force=True)
@@ -41,6 +45,38 @@ class WorldKubernetes:
             return self._world.apply(at, manifest, _WRITE)
         except ApiError as error:
             raise _translated(ref, error) from error
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        """Return all objects of a kind."""
+        known = self._world.kind(api_version, kind)
+        if known is None:
+            raise Dependency(f"the cluster does not know {api_version} {kind}", code="NotFound")
+        try:
+            where = namespace if known.namespaced else ""
+            return self._world.list(known, where, labels=labels, fields=fields)[0]
+        except ApiError as error:
+            raise from_http(error.code, error.reason, error.message) from error
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        """Let no new pod be scheduled on a node, or let them again; a gone node is success."""
+        at = At(NODE, node)
+        if self._world.find(at) is not None:
+            self._world.patch(at, {"spec": {"unschedulable": on}}, MERGE, _WRITE)
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Ask for a pod to end; one that is gone is success."""
+        try:
+            self._world.evict(namespace, pod)
+        except ApiError as error:
+            if error.code == 404:
+                return
+            told = [str(cause["message"]) for cause in error.details.get("causes") or ()]
+            if told or "more than one PodDisruptionBudget" in error.message:
+                message = " ".join([f"pod {pod} in {namespace}: {error.message}", *told])
+                raise Blocked(message, code=error.reason) from error
+            raise from_http(error.code, error.reason, error.message) from error
 
     def _at(self, ref: ObjectRef) -> At | None:
         kind = self._world.kind(ref.api_version, ref.kind)

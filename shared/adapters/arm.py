@@ -7,13 +7,19 @@ and nothing else, so no call retries, sleeps, registers a provider or writes a l
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.credentials import TokenCredential
-from azure.core.exceptions import AzureError, ClientAuthenticationError, DecodeError, HttpResponseError
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    DecodeError,
+    HttpResponseError,
+    ResourceNotModifiedError,
+)
 from azure.core.pipeline.policies import (
     ContentDecodePolicy,
     HeadersPolicy,
@@ -94,15 +100,18 @@ class ArmResourceGroups:
             return _plain(self._clients.of(subscription).resource_groups.get(name))
         return None
 
-    def put(self, subscription: str, name: str, body: Json) -> None:
+    def put(self, subscription: str, name: str, body: Json) -> str:
         """Create or update the group."""
+        groups: Any = self._clients.of(subscription).resource_groups
         with _translated():
-            self._clients.of(subscription).resource_groups.create_or_update(name, dict(body))
+            return str(groups.create_or_update(name, dict(body), cls=_request_id))
 
-    def delete(self, subscription: str, name: str) -> None:
+    def delete(self, subscription: str, name: str) -> str:
         """Start to delete the group; a group that is gone is success."""
         with _translated(missing_is_fine=True):
-            self._clients.of(subscription).resource_groups.begin_delete(name, polling=False)
+            groups = self._clients.of(subscription).resource_groups
+            return _begun(groups.begin_delete(name, **_BEGIN))
+        return ""
 
     def resources(self, subscription: str, name: str) -> Sequence[str]:
         """Return the resource ids inside the group; empty when the group is gone."""
@@ -129,35 +138,89 @@ class ArmManagedClusters:
             return _plain(clusters.get(cluster.resource_group, cluster.name))
         return None
 
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
         """Start to create or update the cluster."""
         sent: Any = dict(body)
         with _translated():
-            self._clients.of(cluster.subscription).managed_clusters.begin_create_or_update(
-                cluster.resource_group, cluster.name, sent, polling=False, **_only_over(etag)
+            clusters = self._clients.of(cluster.subscription).managed_clusters
+            return _begun(
+                clusters.begin_create_or_update(
+                    cluster.resource_group, cluster.name, sent, **_only_over(etag), **_BEGIN
+                )
             )
 
-    def delete(self, cluster: ClusterId) -> None:
+    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
         """Start to delete the cluster; one that is gone is success."""
         with _translated(missing_is_fine=True):
-            self._clients.of(cluster.subscription).managed_clusters.begin_delete(
-                cluster.resource_group, cluster.name, polling=False
+            clusters = self._clients.of(cluster.subscription).managed_clusters
+            return _begun(
+                clusters.begin_delete(cluster.resource_group, cluster.name, **_only_this(etag), **_BEGIN)
             )
+        return ""
 
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> None:
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
         """Start to create or update one agent pool."""
         sent: Any = dict(body)
         with _translated():
-            self._clients.of(cluster.subscription).agent_pools.begin_create_or_update(
-                cluster.resource_group, cluster.name, pool, sent, polling=False, **_only_over(etag)
+            pools = self._clients.of(cluster.subscription).agent_pools
+            return _begun(
+                pools.begin_create_or_update(
+                    cluster.resource_group, cluster.name, pool, sent, **_only_over(etag), **_BEGIN
+                )
             )
 
-    def delete_pool(self, cluster: ClusterId, pool: str) -> None:
+    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
         """Start to delete one agent pool; one that is gone is success."""
         with _translated(missing_is_fine=True):
-            self._clients.of(cluster.subscription).agent_pools.begin_delete(
-                cluster.resource_group, cluster.name, pool, polling=False
+            pools = self._clients.of(cluster.subscription).agent_pools
+            return _begun(
+                pools.begin_delete(cluster.resource_group, cluster.name, pool, **_only_this(etag), **_BEGIN)
             )
+        return ""
+
+    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
+        """Start to bring one agent pool to the newest node image; nothing to do when it has it already."""
+        with _translated(), suppress(ResourceNotModifiedError):
+            pools = self._clients.of(cluster.subscription).agent_pools
+            return _begun(
+                pools.begin_upgrade_node_image_version(cluster.resource_group, cluster.name, pool, **_BEGIN)
+            )
+        return ""
+
+    def upgrade_profile(self, cluster: ClusterId) -> Json:
+        """Return what the cluster may be upgraded to."""
+        with _translated():
+            clusters = self._clients.of(cluster.subscription).managed_clusters
+            return _plain(clusters.get_upgrade_profile(cluster.resource_group, cluster.name))
+
+    def versions(self, subscription: str, location: str) -> Json:
+        """Return the Kubernetes versions that a region offers."""
+        with _translated():
+            return _plain(self._clients.of(subscription).managed_clusters.list_kubernetes_versions(location))
+
+    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
+        """Return the cluster's maintenance configurations by name."""
+        with _translated():
+            configurations = self._clients.of(cluster.subscription).maintenance_configurations
+            found = configurations.list_by_managed_cluster(cluster.resource_group, cluster.name)
+            return {str(one.name): _plain(one) for one in found}
+
+    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
+        """Create or replace a maintenance configuration."""
+        configurations: Any = self._clients.of(cluster.subscription).maintenance_configurations
+        with _translated():
+            return str(
+                configurations.create_or_update(
+                    cluster.resource_group, cluster.name, name, dict(body), cls=_request_id
+                )
+            )
+
+    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
+        """Delete a maintenance configuration; one that is gone is success."""
+        configurations: Any = self._clients.of(cluster.subscription).maintenance_configurations
+        with _translated(missing_is_fine=True):
+            return str(configurations.delete(cluster.resource_group, cluster.name, name, cls=_request_id))
+        return ""
 
     def kubeconfig(self, cluster: ClusterId) -> str:
         """Return a kubeconfig for the cluster. A secret."""
@@ -182,9 +245,26 @@ def _plain(model: Any) -> Json:
 
 def _only_over(etag: str | None) -> dict[str, Any]:
     """Return the options of a conditional write: over that version, or (None) only where nothing is."""
-    if etag is None:
-        return {"match_condition": MatchConditions.IfMissing}
-    return {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+    return {"match_condition": MatchConditions.IfMissing} if etag is None else _only_this(etag)
+
+
+def _only_this(etag: str | None) -> dict[str, Any]:
+    """Return the options of a conditional delete: that version, or (None) whatever is there."""
+    return {} if etag is None else {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+
+
+def _request_id(reply: Any, *_: object) -> str:
+    """Return Azure's id of the request: what the libraries let a ``cls`` make of an answer."""
+    headers = reply.http_response.headers
+    return str(headers.get("x-ms-correlation-request-id") or headers.get("x-ms-request-id") or "")
+
+
+_BEGIN: dict[str, Any] = {"polling": False, "cls": _request_id}
+
+
+def _begun(poller: Any) -> str:
+    """Return the id of the request that began an operation."""
+    return str(poller.result())
 
 
 @contextmanager

@@ -14,12 +14,12 @@ import json
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import urllib3
 import yaml
@@ -29,6 +29,7 @@ from kubernetes.client.exceptions import ApiException
 
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.jobs.errors import (
+    Blocked,
     Conflict,
     Dependency,
     ReconcileError,
@@ -45,6 +46,9 @@ _CONNECT_READ_SECONDS = (5.0, 20.0)
 _LIFETIME = timedelta(minutes=5)
 _MANAGER = "roadstead"
 _APPLY = "application/apply-patch+yaml"
+_MERGE = "application/merge-patch+json"
+_JSON = "application/json"
+_PAGE = 500
 
 
 class KubernetesConnections:
@@ -135,12 +139,52 @@ class _Connection:
         if path is None:
             message = f"{ref}: the cluster does not know {ref.api_version} {ref.kind}"
             raise Dependency(message, code="NotFound")
-        answer = self._call("PATCH", f"{path}?fieldManager={_MANAGER}&force=true", json.dumps(manifest))
+        answer = self._call("PATCH", f"{path}?fieldManager={_MANAGER}&force=true", manifest, _APPLY)
         if answer.status >= 300:
             if answer.status == 404:
                 self._resources.clear()
             raise self._error(answer, str(ref), secret=ref.kind == "Secret")
         return answer.body
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        """Return all objects of a kind, page by page."""
+        path = self._collection(api_version, kind, namespace)
+        if path is None:
+            raise Dependency(f"the cluster does not know {api_version} {kind}", code="NotFound")
+        query = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
+        found: list[Json] = []
+        while True:
+            asked = urlencode({name: value for name, value in query.items() if value})
+            answer = self._call("GET", f"{path}?{asked}")
+            if answer.status >= 300:
+                raise self._error(answer, f"the list of {api_version} {kind}", secret=kind == "Secret")
+            for item in answer.body.get("items") or ():
+                found.append({"apiVersion": api_version, "kind": kind, **item})
+            query["continue"] = (answer.body.get("metadata") or {}).get("continue") or ""
+            if not query["continue"]:
+                return found
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        """Let no new pod be scheduled on a node, or let them again; a gone node is success."""
+        path = f"/api/v1/nodes/{quote(node, safe='')}?fieldManager={_MANAGER}"
+        answer = self._call("PATCH", path, {"spec": {"unschedulable": on}}, _MERGE)
+        if answer.status >= 300 and answer.status != 404:
+            raise self._error(answer, f"node {node}")
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Ask for a pod to end, with respect for disruption budgets; one that is gone is success."""
+        metadata = {"name": pod, "namespace": namespace}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/eviction"
+        answer = self._call("POST", path, eviction, _JSON)
+        if answer.status < 300 or answer.status == 404:
+            return
+        budget = _budget(answer.body)
+        if budget:
+            raise Blocked(f"pod {pod} in {namespace}: {budget}", code=str(answer.body.get("reason") or ""))
+        raise self._error(answer, f"pod {pod} in {namespace}")
 
     def close(self) -> None:
         """Close the connection's sockets."""
@@ -148,15 +192,20 @@ class _Connection:
 
     def _path(self, ref: ObjectRef) -> str | None:
         """Return the URL path of an object, or None when the cluster does not know its kind."""
-        base = f"/apis/{ref.api_version}" if "/" in ref.api_version else f"/api/{ref.api_version}"
-        if (ref.api_version, ref.kind) not in self._resources:
-            self._discover(ref.api_version, base)
-        found = self._resources.get((ref.api_version, ref.kind))
+        collection = self._collection(ref.api_version, ref.kind, ref.namespace or "default")
+        return None if collection is None else f"{collection}/{quote(ref.name, safe='')}"
+
+    def _collection(self, api_version: str, kind: str, namespace: str) -> str | None:
+        """Return the URL path of a kind's objects ("": in all namespaces), or None when it is not known."""
+        base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        if (api_version, kind) not in self._resources:
+            self._discover(api_version, base)
+        found = self._resources.get((api_version, kind))
         if found is None:
             return None
         plural, namespaced = found
-        where = f"/namespaces/{quote(ref.namespace or 'default', safe='')}" if namespaced else ""
-        return f"{base}{where}/{plural}/{quote(ref.name, safe='')}"
+        where = f"/namespaces/{quote(namespace, safe='')}" if namespaced and namespace else ""
+        return f"{base}{where}/{plural}"
 
     def _discover(self, api_version: str, base: str) -> None:
         answer = self._call("GET", base)
@@ -169,16 +218,16 @@ class _Connection:
                 key = (api_version, resource["kind"])
                 self._resources[key] = (resource["name"], bool(resource["namespaced"]))
 
-    def _call(self, method: str, path: str, body: str | None = None) -> _Answer:
+    def _call(self, method: str, path: str, body: Json | None = None, media_type: str = "") -> _Answer:
         headers = {**self._client.default_headers, "Accept": "application/json"}
         if body is not None:
-            headers["Content-Type"] = _APPLY
+            headers["Content-Type"] = media_type
         try:
             reply = self._client.call_api(
                 method,
                 f"{self._client.configuration.host}{path}",
                 header_params=headers,
-                body=body,
+                body=None if body is None else json.dumps(body),
                 _request_timeout=_CONNECT_READ_SECONDS,
             )
             content = bytes(reply.read())
@@ -201,7 +250,7 @@ class _Connection:
             if self._accepted:  # they were good a moment ago: the next connection fetches new ones
                 return Dependency(f"{subject}: the credentials are no longer accepted", code=reason)
         causes = (answer.body.get("details") or {}).get("causes") or ()
-        if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        if answer.status == 410 or any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
             return Conflict(message, code=reason)
         return from_http(
             answer.status,
@@ -210,6 +259,19 @@ class _Connection:
             retry_after=_seconds(headers.get("retry-after")),
             request_id=headers.get("audit-id", ""),
         )
+
+
+def _budget(status: Mapping[str, Any]) -> str:
+    """Return what a refused eviction says of the disruption budget that refuses it; "" if none does.
+
+    A pod with two budgets is refused as a server error, with nothing but words to tell it by.
+    """
+    causes = (status.get("details") or {}).get("causes") or ()
+    told = [str(cause.get("message") or "") for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    message = str(status.get("message") or "")
+    if told or "more than one PodDisruptionBudget" in message:
+        return " ".join([message, *told]).strip()
+    return ""
 
 
 def _parsed(content: bytes) -> Mapping[str, Any]:

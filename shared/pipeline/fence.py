@@ -7,7 +7,7 @@ everybody. So each write asks the row once more, and is not made in the last par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -46,13 +46,13 @@ class _Groups:
     def get(self, subscription: str, name: str) -> Json | None:
         return self.inner.get(subscription, name)
 
-    def put(self, subscription: str, name: str, body: Json) -> None:
+    def put(self, subscription: str, name: str, body: Json) -> str:
         self.check()
-        self.inner.put(subscription, name, body)
+        return self.inner.put(subscription, name, body)
 
-    def delete(self, subscription: str, name: str) -> None:
+    def delete(self, subscription: str, name: str) -> str:
         self.check()
-        self.inner.delete(subscription, name)
+        return self.inner.delete(subscription, name)
 
     def resources(self, subscription: str, name: str) -> Sequence[str]:
         return self.inner.resources(subscription, name)
@@ -66,21 +66,42 @@ class _Clusters:
     def get(self, cluster: ClusterId) -> Json | None:
         return self.inner.get(cluster)
 
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
         self.check()
-        self.inner.put(cluster, body, etag=etag)
+        return self.inner.put(cluster, body, etag=etag)
 
-    def delete(self, cluster: ClusterId) -> None:
+    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
         self.check()
-        self.inner.delete(cluster)
+        return self.inner.delete(cluster, etag=etag)
 
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> None:
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
         self.check()
-        self.inner.put_pool(cluster, pool, body, etag=etag)
+        return self.inner.put_pool(cluster, pool, body, etag=etag)
 
-    def delete_pool(self, cluster: ClusterId, pool: str) -> None:
+    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
         self.check()
-        self.inner.delete_pool(cluster, pool)
+        return self.inner.delete_pool(cluster, pool, etag=etag)
+
+    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
+        self.check()
+        return self.inner.upgrade_node_image(cluster, pool)
+
+    def upgrade_profile(self, cluster: ClusterId) -> Json:
+        return self.inner.upgrade_profile(cluster)
+
+    def versions(self, subscription: str, location: str) -> Json:
+        return self.inner.versions(subscription, location)
+
+    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
+        return self.inner.maintenance(cluster)
+
+    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
+        self.check()
+        return self.inner.put_maintenance(cluster, name, body)
+
+    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
+        self.check()
+        return self.inner.delete_maintenance(cluster, name)
 
     def kubeconfig(self, cluster: ClusterId) -> str:
         return self.inner.kubeconfig(cluster)

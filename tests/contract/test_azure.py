@@ -232,14 +232,14 @@ def test_pools_are_added_changed_and_removed_without_touching_the_clusters_etag(
     with pytest.raises(Conflict):
         azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
 
-    azure.clusters.delete_pool(CLUSTER, "web")
+    azure.clusters.delete_pool(CLUSTER, "web", etag=None)
     assert azure.pool("web")["provisioningState"] == "Deleting"
     azure.clock.advance(1)
-    azure.clusters.delete_pool(CLUSTER, "web")
+    azure.clusters.delete_pool(CLUSTER, "web", etag=None)
     assert [p["name"] for p in azure.seen()["properties"]["agentPoolProfiles"]] == ["system"]
     assert azure.seen()["eTag"] == etag
     with pytest.raises(InvalidManifest, match="system"):
-        azure.clusters.delete_pool(CLUSTER, "system")
+        azure.clusters.delete_pool(CLUSTER, "system", etag=None)
 
 
 def test_what_is_fixed_at_creation_cannot_be_changed(azure: Azure) -> None:
@@ -354,14 +354,14 @@ def test_tags_tier_and_identity_can_be_changed(azure: Azure) -> None:
 def test_a_delete_goes_through_at_any_time_and_twice(azure: Azure) -> None:
     azure.with_cluster()
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
-    azure.clusters.delete(CLUSTER)
+    azure.clusters.delete(CLUSTER, etag=None)
     assert azure.state() == "Deleting"
-    azure.clusters.delete(CLUSTER)
+    azure.clusters.delete(CLUSTER, etag=None)
     with pytest.raises(Conflict):
         azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
     azure.clock.advance(3)
     assert azure.clusters.get(CLUSTER) is None
-    azure.clusters.delete(CLUSTER)
+    azure.clusters.delete(CLUSTER, etag=None)
     with pytest.raises(Dependency):
         azure.clusters.kubeconfig(CLUSTER)
     deletes = [note for note in azure.world.accepted if note["accepted"] == "delete"]

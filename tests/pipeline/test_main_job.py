@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections.abc import Sequence
 from dataclasses import replace
 
 from localcloud.world.cloud import MemoryCloud
@@ -99,6 +100,17 @@ class WatchedApi:
     def apply(self, manifest: Json) -> Json:
         self.applied.append(f"{manifest['kind']}/{manifest['metadata']['name']}")
         return self.inner.apply(manifest)
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        self.inner.cordon(node, on=on)
+
+    def evict(self, namespace: str, pod: str) -> None:
+        self.inner.evict(namespace, pod)
 
 
 def test_node_counts_and_pools_follow_git() -> None:

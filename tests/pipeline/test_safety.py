@@ -158,7 +158,7 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
 
     def vanished(cluster: ClusterId) -> KubernetesApi:
         around(cloud, "kubernetes", connect=connect)
-        cloud.ports.aks.delete(cluster)
+        cloud.ports.aks.delete(cluster, etag=None)
         cloud.clock.advance(10)
         cloud.azure.settle()
         return connect(cluster)

@@ -76,7 +76,7 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
     wanted = {pool.name for pool in desired.spec.node_pools}
     for name, profile in pools.items():
         if name not in wanted and owner.owns(profile):
-            ports.aks.delete_pool(desired.id, name)
+            ports.aks.delete_pool(desired.id, name, etag=_etag(profile))
             return Wait(poll(ports), f"Azure is deleting the node pool {name}")
     left = sorted(set(pools) - wanted)
     notes = [f"left alone, not made by us: node pool {', '.join(left)}"] if left else []

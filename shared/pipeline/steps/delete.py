@@ -31,7 +31,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
             )
         return Done(f"the cluster {row.name} was never this fleet's; it is left alone")
     if state_of(existing) != "Deleting":
-        ports.aks.delete(cluster)
+        ports.aks.delete(cluster, etag=existing.get("eTag"))
     return Wait(poll(ports), "Azure is deleting the cluster")
 
 

@@ -1,0 +1,88 @@
+"""What a test, or whoever plays with the local cloud, does behind Azure's back."""
+
+from __future__ import annotations
+
+from localcloud.world.azure_engine import AzureEngine
+from localcloud.world.azure_state import Doom
+from shared.fleet.ids import ClusterId
+
+
+class AzureBehind(AzureEngine):
+    """Trouble for the next operation of a cluster, and what people and autoscalers do without Roadstead.
+
+    ``*_next`` take the cluster's name, wherever it is, and spare deletes; the last one counts.
+    """
+
+    def fail_next(self, name: str, code: str, message: str) -> None:
+        """Let the next operation end as Failed; a create leaves the cluster behind, with pools."""
+        self._doom(name, Doom(error=(code, message)))
+
+    def stick_next(self, name: str) -> None:
+        """Let the next operation never end: only ``abort`` or a delete of the cluster ends it."""
+        self._doom(name, Doom(sticks=True))
+
+    def vanish_next(self, name: str) -> None:
+        """Let what the next operation works on be gone at its end, as if it had never been."""
+        self._doom(name, Doom(vanishes=True))
+
+    def lag_next(self, name: str, pool: str) -> None:
+        """Let the next upgrade of a pool succeed while its nodes keep their kubelet version.
+
+        It is the next operation of the cluster that counts; the next one after it brings the nodes along.
+        """
+        self._doom(name, Doom(lags=pool))
+
+    def abort(self, cluster: ClusterId) -> None:
+        """End the operation that runs as Canceled, as ``az aks operation-abort`` does."""
+        with self._lock:
+            self.settle()
+            found = self._cluster(cluster)
+            if found.operation is None:
+                return
+            found.operation.status = "Canceled"
+            pool = found.operation.pool
+            found.operation = None
+            if pool:
+                found.pools[pool] |= {"provisioningState": "Canceled", "eTag": self._schedule.unique()}
+            else:
+                self._mark_all(found, "Canceled")
+
+    def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
+        """Give the subscription so many vCPUs in a region; without a limit there is no end to them."""
+        with self._lock:
+            self._quotas[subscription.lower(), location] = vcpus
+
+    def stop(self, cluster: ClusterId) -> None:
+        """Stop a cluster, as ``az aks stop`` does: only a start or a delete is allowed then."""
+        self._set_power(cluster, "Stopped")
+
+    def start(self, cluster: ClusterId) -> None:
+        """Start a stopped cluster again."""
+        self._set_power(cluster, "Running")
+
+    def scale(self, cluster: ClusterId, pool: str, count: int) -> None:
+        """Set a pool's node count, as the cluster autoscaler does."""
+        self._change_pool(cluster, pool, count=count)
+
+    def set_node_image(self, cluster: ClusterId, pool: str, image: str) -> None:
+        """Let a pool have an older node image, as after a new one came out."""
+        self._change_pool(cluster, pool, nodeImageVersion=image)
+
+    def _change_pool(self, cluster: ClusterId, pool: str, **change: object) -> None:
+        with self._lock:
+            self.settle()
+            found = self._cluster(cluster)
+            found.pools[pool] |= {**change, "eTag": self._schedule.unique()}
+            self._tell_plane(found)
+
+    def _set_power(self, cluster: ClusterId, code: str) -> None:
+        with self._lock:
+            self.settle()
+            found = self._cluster(cluster)
+            for holder in (found.properties, *found.pools.values()):
+                holder["powerState"] = {"code": code}
+            self._tell_plane(found)
+
+    def _doom(self, name: str, doom: Doom) -> None:
+        with self._lock:
+            self._dooms[name.lower()] = doom
