@@ -13,7 +13,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.output import line
-from shared.fleet.effects import Effect
 from shared.fleet.plan import Action, Change, Item, Plan
 
 _ORDER = (
@@ -46,12 +45,7 @@ class Format(StrEnum):
 
 def destructive(item: Item) -> bool:
     """Tell whether something that runs would be gone: a cluster or a node pool, now or once approved."""
-    return item.action is Action.DELETE or item.held_delete or any(map(_destroys, item.changes))
-
-
-def _destroys(change: Change) -> bool:
-    removed = change.path.startswith("spec.nodePools[") and change.path.endswith("]") and not change.new
-    return removed or change.effect in (Effect.ROTATION, Effect.RECREATION)
+    return item.action is Action.DELETE or item.held_delete or any(change.destroys for change in item.changes)
 
 
 def table(made: Plan, items: Sequence[Item], against: str) -> RenderableType:
@@ -99,7 +93,7 @@ def _item(item: Item) -> Iterator[RenderableType]:
 def _change(change: Change) -> Text:
     """Return a change: the field, both values, and on the next line what it does and where it is from."""
     old, new = line(change.old) or "nothing", line(change.new) or "nothing"
-    style = "red" if _destroys(change) else "dim"
+    style = "red" if change.destroys else "dim"
     effect = ", ".join(filter(None, (change.effect, change.source)))
     return Text.assemble(
         (change.path.removeprefix("spec."), "cyan"), f": {old} -> {new}\n", (f"  {effect}", style)

@@ -7,6 +7,7 @@ difference. A path is the tuple of keys below ``properties``; in a pattern ``*``
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,25 @@ def _laid(existing: Any, wanted: Mapping[str, Any], path: Path, found: list[Leaf
             found.append(Leaf(below, old, value))
             merged[name] = value
     return merged
+
+
+def alike(one: Any, other: Any, path: Path = ()) -> bool:
+    """Tell whether two JSON values are equal but for the order of lists whose order means nothing.
+
+    ``path`` may begin with more keys than ARM's, such as a manifest's ``spec``.
+    """
+    return _in_order(one, path) == _in_order(other, path)
+
+
+def _in_order(value: Any, path: Path) -> str:
+    """Return canonical JSON; there 1 and true differ, which are equal in Python."""
+    if isinstance(value, Mapping):
+        inner = {str(key): _in_order(below, (*path, str(key))) for key, below in value.items()}
+        return json.dumps(inner, sort_keys=True)
+    if isinstance(value, list | tuple):
+        items = [_in_order(item, path) for item in value]
+        return json.dumps(items if ".".join(path[-2:]) in ORDERED else sorted(items))
+    return json.dumps(value)
 
 
 def same(wanted: Any, old: Any, path: Path = ()) -> bool:

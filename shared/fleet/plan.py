@@ -11,8 +11,10 @@ from typing import Any, Protocol
 
 from shared.fleet.desired import DesiredFleet, digest_of
 from shared.fleet.effects import Effect, planned_effect
+from shared.fleet.overlay import alike
 
 BEING_DELETED = "it is still being deleted; it will be created again once that has finished"
+POOL_DELETED = "the node pool is deleted"
 
 
 class Action(StrEnum):
@@ -68,6 +70,11 @@ class Change:
     new: str
     effect: str = ""
     source: str = ""
+
+    @property
+    def destroys(self) -> bool:
+        """Whether nodes that run, or the cluster, would be gone."""
+        return self.effect in (POOL_DELETED, Effect.ROTATION, Effect.RECREATION)
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,7 @@ def _kept(name: str, desired: DesiredFleet, row: Recorded | None) -> Item:
     if row.deleting:
         return _still(row, name, Action.RETRY if row.given_up else Action.HELD, BEING_DELETED)
     document = cluster.document()
-    if digest_of(document) == row.digest:
+    if digest_of(document) == row.digest or alike(row.document, document):
         return _still(row, name, Action.RETRY if row.given_up else Action.UNCHANGED)
     moved = _moved(row.document, document)
     if moved:
@@ -192,7 +199,7 @@ def _told(change: Change, name: str, desired: DesiredFleet) -> Change:
 def _effect(change: Change) -> str:
     path = change.path.removeprefix("spec.")
     if re.fullmatch(r"nodePools\[[^\]]*\]", path):
-        return "a new node pool" if change.new else "the node pool is deleted"
+        return "a new node pool" if change.new else POOL_DELETED
     return (
         planned_effect(path, change.old, change.new).value if path != change.path else Effect.IN_PLACE.value
     )
@@ -268,19 +275,23 @@ def _guard(row: Recorded, removed: int, budget: int) -> str:
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:
-    """Yield every leaf that differs between two JSON values; lists of named things are paired by name."""
+    """Yield every leaf that differs between two JSON values; lists of named things are paired by name.
+
+    Another order is no difference where it means nothing, as in a list of taints.
+    """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}):
             yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
-    elif _named(old) and _named(new):
+    elif named(old) and named(new):
         before, after = ({item["name"]: item for item in side} for side in (old, new))
         for name in dict.fromkeys([*before, *after]):
             yield from differences(before.get(name), after.get(name), f"{path}[{name}]")
-    elif old != new:
+    elif not alike(old, new, tuple(path.split("."))):
         yield Change(path, _short(old), _short(new))
 
 
-def _named(value: Any) -> bool:
+def named(value: Any) -> bool:
+    """Tell whether a value is a list of things with names, which are paired by these."""
     return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
 
 

@@ -31,7 +31,6 @@ MERGE_ATTEMPTS = 3
 READ_ATTEMPTS = 5
 NEW_MANIFESTS = 500
 """How many manifests a pull request may bring that its base does not have: each is one call."""
-CLUSTERS_TRACED = 300
 PULLS_MARKED = 20
 
 CONFLICTS = (
@@ -112,17 +111,7 @@ def _planned(view: PullPlan, desired: DesiredFleet, ports: Ports) -> PullPlan:
     for item in plan.items:
         row, cluster = rows.get(item.cluster), desired.clusters.get(item.cluster)
         documents[item.cluster] = (row.document if row else None, cluster.document() if cluster else None)
-    return replace(view, plan=plan, documents=documents, sources=_sources(plan, desired))
-
-
-def _sources(plan: Plan, desired: DesiredFleet) -> dict[tuple[str, str], str]:
-    """Return where the changed values come from, of as many clusters as a comment has room for."""
-    changed = [item for item in plan.items if item.changes][:CLUSTERS_TRACED]
-    return {
-        (item.cluster, change.path): desired.source(item.cluster, change.path)
-        for item in changed
-        for change in item.changes
-    }
+    return replace(view, plan=plan, documents=documents)
 
 
 def _desired(commit: str, base: str, ports: Ports) -> DesiredFleet:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import io
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,10 +15,10 @@ from typing import Any
 
 import yaml
 
-from shared.fleet.effects import planned_effect
 from shared.fleet.estimate import AzureCalls, azure_calls
 from shared.fleet.markdown import code, details, fence, fit, line, prose, table
-from shared.fleet.plan import Action, Change, Item, Plan
+from shared.fleet.overlay import alike
+from shared.fleet.plan import Action, Item, Plan, named
 from shared.fleet.problems import Problem
 from shared.ports import Annotation, Check, CommitStatus
 
@@ -40,9 +39,6 @@ _ORDER = (*_STOPPED, "delete", "update", "adopt", "create", "retry")
 Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
 """Each cluster's stored form as recorded and as the pull request asks for it."""
 
-Sources = Mapping[tuple[str, str], str]
-"""(cluster, path of a change) -> "file:line" that the new value comes from."""
-
 
 @dataclass(frozen=True)
 class PullPlan:
@@ -58,7 +54,6 @@ class PullPlan:
     plan: Plan | None = None
     problems: tuple[Problem, ...] = ()
     documents: Documents = field(default_factory=dict)
-    sources: Sources = field(default_factory=dict)
     note: str = ""
     refusal: str = ""
 
@@ -192,7 +187,7 @@ def _item(view: PullPlan, item: Item) -> Iterator[str]:
     told = item.action is Action.INVALID and view.problems
     yield f"{head}\n\n{prose(item.reason)}" if item.reason and not told else head
     if item.changes:
-        yield _changes(item, view.sources)
+        yield _changes(item)
     if new is not None and old != new:
         yield details("Resolved YAML", fence(_diff(old, new), "diff"))
 
@@ -208,38 +203,41 @@ def _action(item: Item, old: object, new: object) -> str:
     return f"**{item.action.value}**" if item.action.value in _STOPPED else item.action.value
 
 
-def _changes(item: Item, sources: Sources) -> str:
+def _changes(item: Item) -> str:
     rows = [
         (
-            code(_path(change)),
+            code(change.path.removeprefix("spec.")),
             code(change.old),
             code(change.new),
-            _effect(change),
-            code(sources.get((item.cluster, change.path), "")),
+            f"**{change.effect}**" if change.destroys else change.effect,
+            code(change.source),
         )
         for change in item.changes
     ]
     return table(("field", "old", "new", "effect", "from"), rows)
 
 
-def _path(change: Change) -> str:
-    return change.path.removeprefix("spec.")
-
-
-def _effect(change: Change) -> str:
-    path = _path(change)
-    if re.fullmatch(r"nodePools\[[^\]]*\]", path):
-        return "**the node pool is deleted**" if not change.new else "a new node pool"
-    return planned_effect(path, change.old, change.new).value
-
-
 def _diff(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
     """Return a unified diff of two clusters' resolved specs, bounded in lines."""
-    before, after = _yaml(old), _yaml(new)
+    before, after = _yaml(_as_written(old, new, ())), _yaml(new)
     lines = list(islice(difflib.unified_diff(before, after, "recorded", "this", lineterm=""), DIFF_LINES + 1))
     if len(lines) > DIFF_LINES:
         lines[DIFF_LINES:] = ["(the rest of the difference is not shown)"]
     return "\n".join(lines)
+
+
+def _as_written(old: Any, new: Any, path: tuple[str, ...]) -> Any:
+    """Return ``old``, with what differs from ``new`` in order alone as ``new`` has it."""
+    if alike(old, new, path):
+        return new
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {key: _as_written(value, new.get(key), (*path, str(key))) for key, value in old.items()}
+    if named(old) and named(new):
+        places = {item["name"]: place for place, item in enumerate(new)}
+        beside = {item["name"]: item for item in new}
+        in_place = sorted(old, key=lambda item: places.get(item["name"], len(places)))
+        return [_as_written(item, beside.get(item["name"]), path) for item in in_place]
+    return old
 
 
 def _yaml(document: Mapping[str, Any] | None) -> list[str]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.fleet.effects import Effect
 from shared.fleet.markdown import code, fence, fit, prose, table
-from shared.fleet.plan import Action, Change, Item, Plan
+from shared.fleet.plan import POOL_DELETED, Action, Change, Item, Plan
 from shared.fleet.problems import Problem
 from shared.pipeline.pullview import (
     COMMENT_LIMIT,
@@ -36,7 +37,8 @@ def view(*items: Item, **changes: Any) -> PullPlan:
 
 
 MISTAKE = Problem("clusters/red/cluster.yaml", 7, 3, "spec.loaction", "there is no such field | @ops")
-UPDATE = Item("blue", Action.UPDATE, 2, changes=(Change("spec.nodePools[system].count", "1", "3"),))
+COUNT = Change("spec.nodePools[system].count", "1", "3", "in place", "classes/small.yaml:9")
+UPDATE = Item("blue", Action.UPDATE, 2, changes=(COUNT,))
 MIXED = view(
     Item("amber", Action.CREATE, 1),
     UPDATE,
@@ -45,7 +47,6 @@ MIXED = view(
     Item("red", Action.INVALID, 1, reason=str(MISTAKE)),
     Item("white", Action.HELD, 1, reason="deletionProtection is on"),
     problems=(MISTAKE,),
-    sources={("blue", "spec.nodePools[system].count"): "classes/small.yaml:9"},
     documents={
         "amber": (None, document("amber")),
         "blue": (document("blue"), document("blue", 3)),
@@ -186,6 +187,26 @@ def test_a_long_difference_is_cut_and_says_so() -> None:
     body = comment_of(view(Item("a", Action.CREATE, 1), documents={"a": (None, new)}))
     assert "(the rest of the difference is not shown)\n```\n\n</details>" in body
     assert "key0999" not in body
+
+
+def test_what_destroys_nodes_is_marked() -> None:
+    gone = Change("spec.nodePools[batch]", "batch", "", POOL_DELETED)
+    rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.ROTATION, "fleet.yaml:3")
+    body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(gone, rotated))))
+    assert "| `nodePools[batch]` | `batch` |  | **the node pool is deleted** |  |" in body
+    assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool rotation** | `fleet.yaml:3` |" in body
+
+
+def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_difference() -> None:
+    def made(*pools: tuple[str, int, list[str]]) -> dict[str, Any]:
+        found = [{"name": name, "count": count, "nodeTaints": taints} for name, count, taints in pools]
+        return {"name": "a", "spec": {"nodePools": found}, "components": ""}
+
+    old = made(("one", 1, ["a=b:NoSchedule", "c=d:NoSchedule"]), ("two", 1, []))
+    new = made(("two", 1, []), ("one", 2, ["c=d:NoSchedule", "a=b:NoSchedule"]))
+    body = comment_of(view(Item("a", Action.UPDATE, 2), documents={"a": (old, new)}))
+    lines = body.split("```diff\n")[1].split("```")[0].splitlines()[2:]
+    assert [line for line in lines if line[0] in "+-"] == ["-- count: 1", "+- count: 2"]
 
 
 @pytest.mark.parametrize(

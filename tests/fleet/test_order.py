@@ -1,0 +1,65 @@
+"""Another order of a list is no change where Azure knows none, and one where it does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.fleet.overlay import alike
+from shared.fleet.plan import Change, differences
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from("ab"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xy"), inner),
+    max_leaves=8,
+)
+POOL: dict[str, Any] = {"name": "a", "count": 1, "nodeTaints": ["x=1:NoSchedule", "y=2:NoSchedule"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("apiServerAccessProfile.authorizedIPRanges", ["10.0.0.0/8", "192.0.2.0/24"], None),
+        ("aadProfile.adminGroupObjectIDs", ["one", "two", "three"], None),
+        ("maintenanceWindows", [{"name": "a"}, {"name": "b"}], None),
+        ("azure.properties.someProfile.rules", [{"port": 1}, {"port": 2}], None),
+        (
+            "nodePools",
+            [POOL, {"name": "b"}],
+            [{"name": "b"}, {**POOL, "nodeTaints": POOL["nodeTaints"][::-1]}],
+        ),
+    ],
+)
+def test_another_order_alone_is_no_change(path: str, old: list[Any], new: list[Any] | None) -> None:
+    assert list(differences(old, new or old[::-1], f"spec.{path}")) == []
+
+
+@pytest.mark.parametrize("path", ["networkProfile.ipFamilies", "networkProfile.podCidrs"])
+def test_the_first_address_family_is_the_primary_one(path: str) -> None:
+    old, new = ({"spec": {"networkProfile": {path.split(".")[1]: list(order)}}} for order in ("46", "64"))
+    assert not alike(old, new)
+    assert list(differences(old, new)) == [Change(f"spec.{path}", "['4', '6']", "['6', '4']")]
+
+
+@pytest.mark.parametrize(("old", "new"), [([1], [True]), (["a", "a"], ["a"]), ([], None), (0, False)])
+def test_what_python_takes_for_equal_and_json_does_not_is_a_change(old: Any, new: Any) -> None:
+    assert not alike(old, new)
+    assert list(differences({"x": old}, {"x": new}))
+
+
+@given(JSON, JSON)
+def test_alike_means_equal_but_for_order(one: Any, other: Any) -> None:
+    assert alike(one, one)
+    if json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True):
+        assert alike(one, other)
+    if not isinstance(one, list) and alike(one, other):
+        assert type(one) is type(other)
+
+
+@given(st.lists(JSON, max_size=5).flatmap(lambda items: st.tuples(st.just(items), st.permutations(items))))
+def test_any_order_of_a_list_is_alike(lists: tuple[list[Any], list[Any]]) -> None:
+    assert alike(*lists)
