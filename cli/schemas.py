@@ -31,8 +31,8 @@ KINDS: Mapping[str, type[BaseModel]] = {
 }
 Schema = dict[str, Any]
 _NAME: Schema = {"type": "string"}
-_NULL: Schema = {"type": "null"}
-_OWN: Mapping[str, Schema] = {
+NULL: Schema = {"type": "null"}
+OWN: Mapping[str, Schema] = {
     "class": {**_NAME, "description": "The class to begin with: the name of a file in classes/."},
     "environment": {**_NAME, "description": "The environment: the name of a file in environments/."},
 }
@@ -84,7 +84,7 @@ def _spec() -> Schema:
         ("ClassSpec", ("class",), {}),
         ("ClusterSpec", ("class", "environment"), suspend),
     ):
-        fields = {key: _nullable(_OWN[key]) for key in own} | spec["properties"] | more
+        fields = {key: _nullable(OWN[key]) for key in own} | spec["properties"] | more
         parts[name] = {**spec, "properties": fields}
     return {"$schema": DRAFT, "title": "Layers of a cluster's spec", "$defs": dict(sorted(parts.items()))}
 
@@ -151,7 +151,7 @@ def _partial(schema: Schema) -> Schema:
 def _nullable(field: Schema) -> Schema:
     """Return the schema of a field that null takes away, and whose list or map may be partial."""
     loose = _loose(field)
-    options = [option for option in loose.pop("anyOf", ()) if option != _NULL]
+    options = [option for option in loose.pop("anyOf", ()) if option != NULL]
     if len(options) == 1:
         loose, options = {**options[0], **loose}, []
     if not options and isinstance(loose.get("type"), str) and "const" not in loose:
@@ -159,7 +159,7 @@ def _nullable(field: Schema) -> Schema:
         return {**loose, "type": [loose["type"], "null"], **more}
     words: Schema = {key: loose.pop(key) for key in ("description", "rule", "default") if key in loose}
     told = options or ([loose] if loose else [])
-    return {**words, "anyOf": [*told, _NULL]} if told else words
+    return {**words, "anyOf": [*told, NULL]} if told else words
 
 
 def _loose(field: Schema) -> Schema:

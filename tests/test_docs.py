@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 from cli import errorpage
-from shared.fleet.manifests import ClusterSpec, NodePool
 from shared.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -26,16 +23,6 @@ def text(name: str) -> str:
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
-
-
-def fields(model: type[BaseModel]) -> Iterator[str]:
-    for name, info in model.model_fields.items():
-        yield info.alias or name
-
-
-def test_the_reference_names_every_field_of_a_cluster_and_a_node_pool() -> None:
-    page = text("docs/fleet.md") + text("docs/azure-fields.md")
-    assert [name for name in (*fields(ClusterSpec), *fields(NodePool)) if name not in page] == []
 
 
 def test_every_setting_is_explained() -> None:

@@ -170,7 +170,7 @@ def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
     if near:
         return f"there is no such field; did you mean {near}?"
     if len(fields) > MANY_FIELDS:
-        return "there is no such field; docs/fleet.md and docs/azure-fields.md list those that there are"
+        return "there is no such field; docs/reference.md lists those that there are"
     return f"there is no such field; the fields here are {', '.join(sorted(fields))}"
 
 

@@ -1,10 +1,8 @@
-"""What a change does: the data names real fields, the local cloud agrees, and the page tells it."""
+"""What a change does: the data names real fields, and the local cloud agrees."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +10,10 @@ from pydantic import BaseModel
 
 from localcloud.world import azure_clusters, azure_pools
 from shared.fleet.effects import ROWS, Effect, effect_of, owned_by_azure, planned_effect
-from shared.fleet.manifests.cluster import ClusterProperties, ClusterSpec
-from shared.fleet.manifests.maintenance import MaintenanceConfiguration
-from shared.fleet.manifests.pools import NodePool, PoolProperties
+from shared.fleet.manifests.cluster import ClusterSpec
+from shared.fleet.manifests.pools import NodePool
 from shared.fleet.manifests.untyped import models_in
 
-PAGE = (Path(__file__).parents[2] / "docs" / "azure-fields.md").read_text()
 NOT_TYPED = {"fqdnSubdomain", "enableRBAC", "nodePools[].type", "nodePools[].virtualMachinesProfile"}
 FIXED = (Effect.RECREATION, Effect.ROTATION)
 
@@ -93,10 +89,3 @@ def test_the_local_cloud_refuses_what_is_fixed_and_takes_the_ways_that_lead_on()
     fixed = [*azure_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in azure_pools.IMMUTABLE)]
     assert [path for path in fixed if effect_of(path, "one", "other") not in FIXED] == []
     assert [way for way in azure_clusters.WAYS if effect_of(*way) is not Effect.IN_PLACE] == []
-
-
-def test_the_page_names_every_typed_field_and_every_row() -> None:
-    models = (ClusterProperties, PoolProperties, MaintenanceConfiguration)
-    fields = {path.rpartition(".")[2] for model in models for path in paths(model)}
-    assert [name for name in sorted(fields) if not re.search(f"[`.]{name}[`.]", PAGE)] == []
-    assert [row.pattern for row in ROWS if f"| `{row.pattern}` | {row.effect.value} |" not in PAGE] == []

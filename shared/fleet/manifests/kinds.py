@@ -15,9 +15,7 @@ from shared.fleet.manifests.tenants import SystemSpec
 API_VERSION = "roadstead.dev/v1alpha1"
 ApiVersion = Literal["roadstead.dev/v1alpha1"]
 
-Defaults = Annotated[
-    dict[StrictStr, Any], Field(description="Any part of a cluster's spec, laid under what is more special.")
-]
+Defaults = dict[StrictStr, Any]
 
 
 ADOPT = "roadstead.dev/adopt"
@@ -39,7 +37,7 @@ class Annotations(Manifest):
 
 
 class ClusterAnnotations(Annotations):
-    """Annotations of a cluster."""
+    """Annotations as in Kubernetes; the one that begins with ``roadstead.dev/`` is Roadstead's own."""
 
     adopt: Annotated[Literal["when-equal", "with-differences"] | None, Field(alias=ADOPT)] = None
     """Take over a cluster that exists in Azure and is nobody's: only when it is as the manifest says, or also

@@ -30,4 +30,4 @@ class Route(Manifest):
     events: Annotated[
         tuple[Literal["held", "refused", "invalid", "failed", "ready", "deleted"], ...], Field(min_length=1)
     ] = ("held", "refused", "failed")
-    """Of what it tells."""
+    """Of what it tells; of held, refused and failed where nothing is said."""

@@ -1,0 +1,156 @@
+"""The fields of a manifest in words, from the JSON Schemas of its models and the table of effects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cli.schemas import NULL, Schema
+from shared.fleet import effects
+from shared.fleet.effects import Effect
+
+_CHANGES = {
+    "class": "what follows from it",
+    "environment": "what follows from it",
+    "nodePools[].name": "none: another name is another pool",
+    "maintenanceWindows[].name": "none: another name is another window",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One field: its path, what it may hold, "required" or its default, and what it means."""
+
+    path: str
+    value: str
+    meaning: str
+    default: str = ""
+
+
+def fields(schema: Schema, parts: Mapping[str, Schema], path: str) -> Iterator[Row]:
+    """Yield a row for each field of a model, and for those below it."""
+    for name, field in schema.get("properties", {}).items():
+        default = "required" if name in schema.get("required", ()) else ""
+        yield from _field(path + name, field, parts, default)
+
+
+def _field(path: str, field: Schema, parts: Mapping[str, Schema], default: str) -> Iterator[Row]:
+    options = [option for option in field.get("anyOf", ()) if option != NULL]
+    whole = {**options[0], **field} if len(options) == 1 else field
+    name, below = _below(path, whole)
+    part = parts.get(name, {})
+    meaning = str(field.get("description") or part.get("description", ""))
+    if name == "Switch":
+        yield Row(f"{below}.enabled", "true or false", meaning, default)
+        return
+    if "default" in whole:
+        default = f"`{_plain(whole['default'])}`"
+    yield Row(path, _value(whole), meaning, default)
+    yield from fields(part, parts, f"{below}.")
+
+
+def _below(path: str, field: Schema) -> tuple[str, str]:
+    """Return the model that a field holds, "" for none, and the path of one such thing."""
+    if "$ref" in field:
+        return _model(field), path
+    for key, more in (("items", "[]"), ("additionalProperties", ".<name>")):
+        inner = field.get(key)
+        if isinstance(inner, dict) and "$ref" in inner and _model(inner) != "JsonValue":
+            return _model(inner), path + more
+    return "", path
+
+
+def _model(schema: Schema) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def _value(field: Schema) -> str:
+    """Tell in words what a field may hold."""
+    if "$ref" in field:
+        return "section"
+    if "const" in field:
+        return f"`{_plain(field['const'])}`"
+    if "enum" in field:
+        return _either(f"`{_plain(value)}`" for value in field["enum"])
+    kind, rule = field.get("type", ""), str(field.get("rule", ""))
+    if kind == "array":
+        return f"list of {_items(field['items'])}{_many(field)}"
+    if kind == "object":
+        return f"map{': ' + rule if rule else _map(field)}"
+    if kind == "string":
+        return f"text: {rule}" if rule else f"text{_length(field)}"
+    words = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}.get(
+        kind, "anything"
+    )
+    return words + _range(field)
+
+
+def _items(items: Schema) -> str:
+    return "sections" if "$ref" in items else re.sub(r"^text\b", "texts", _value(items))
+
+
+def _map(field: Schema) -> str:
+    inner = field.get("additionalProperties")
+    if not isinstance(inner, dict) or "$ref" in inner:
+        return " of sections" if _below("", field)[0] else ""
+    return f" of {_items(inner)}"
+
+
+def _range(field: Schema) -> str:
+    low, high, step = (field.get(key) for key in ("minimum", "maximum", "multipleOf"))
+    words = f" from {low} to {high}" if high is not None else f", {low} or more" if low is not None else ""
+    return words + (f", a multiple of {step}" if step else "")
+
+
+def _length(field: Schema) -> str:
+    return f" of up to {field['maxLength']} characters" if field.get("maxLength", 4096) < 4096 else ""
+
+
+def _many(field: Schema) -> str:
+    low, high = field.get("minItems", 0), field.get("maxItems")
+    if high is None:
+        return f"; at least {low}" if low else ""
+    return f"; just {low}" if low == high else f"; {low} to {high}" if low else f"; up to {high}"
+
+
+def _either(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def change(row: Row) -> str:
+    """Tell what a change of a field of a cluster does; a section has one for each of its fields."""
+    if row.path in _CHANGES:
+        return _CHANGES[row.path]
+    if row.value.endswith("section"):
+        return ""
+    pool = row.path.startswith("nodePools[].")
+    plain = re.sub(r"\[\]|\.<name>", "", row.path)
+    fixed = effects.row_of(plain.replace("nodePools.", "nodePools[].", 1) if pool else plain)
+    if fixed is None:
+        return Effect.IN_PLACE.value
+    spelled = {value.lower(): value for value in re.findall(r"`([^`]+)`", row.value)}
+    return f"{fixed.effect.value}{_ways(fixed, spelled)}"
+
+
+def _ways(row: effects.Row, spelled: Mapping[str, str]) -> str:
+    """Tell the changes that are made in place all the same, those from the same values together."""
+    before: dict[str, list[str]] = {}
+    for old, new in row.ways:
+        before.setdefault(new, []).append(old)
+    after: dict[tuple[str, ...], list[str]] = {}
+    for new, olds in before.items():
+        after.setdefault(tuple(olds), []).append(new)
+    if not after:
+        return ""
+    names = {"": "nothing", "*": "any", **{value: f"`{text}`" for value, text in spelled.items()}}
+
+    def shown(values: Iterable[str]) -> str:
+        return _either(names.get(value, f"`{value}`") for value in values)
+
+    return "; in place: " + "; ".join(f"{shown(olds)} to {shown(news)}" for olds, news in after.items())

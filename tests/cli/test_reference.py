@@ -1,0 +1,64 @@
+"""The reference is made from the models, says something of every field, and finds a table for each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from cli import reference
+from cli.schemas import generated
+from shared.fleet.effects import ROWS, Effect, row_of
+from shared.fleet.manifests import Cluster, Environment, Fleet, System
+
+ROOT = Path(__file__).parent.parent.parent
+TEXT = reference.page()
+ROWS_TOLD = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
+
+
+def test_the_reference_in_the_repository_is_current() -> None:
+    assert (ROOT / reference.PAGE).read_text() == TEXT, "run python -m cli.reference"
+
+
+def test_every_field_has_a_meaning() -> None:
+    assert [cells[0] for cells in ROWS_TOLD if not re.search(r"\w", cells[-1].removesuffix("|"))] == []
+
+
+@pytest.mark.parametrize("model", [Fleet, Environment, Cluster, System])
+def test_every_field_of_every_model_is_there(model: type[BaseModel]) -> None:
+    for part in generated(model)["$defs"].values():
+        for name in part.get("properties", {}):
+            assert re.search(rf"[`.]{re.escape(name)}(\[\])?(\.enabled)?`", TEXT), name
+
+
+def test_every_field_of_a_cluster_has_its_table() -> None:
+    assert f"### {reference.OTHERS}" not in TEXT
+    titles = re.findall(r"^##+ (.+)$", TEXT, re.MULTILINE)
+    assert set(reference.GROUPS) <= set(titles)
+    assert len(set(titles)) == len(titles)
+
+
+def test_every_link_of_the_index_leads_to_a_heading() -> None:
+    anchors = {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^##+ (.+)$", TEXT, re.MULTILINE)
+    }
+    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= anchors
+
+
+def test_what_a_change_does_is_told_as_the_table_of_effects_has_it() -> None:
+    told = {cells[0].strip("| `"): cells[3] for cells in ROWS_TOLD if len(cells) == 5}
+    for row in ROWS:
+        if row.effect is Effect.AZURE:
+            assert f"`{row.pattern}`" in TEXT
+        elif told.get(row.pattern):
+            assert told[row.pattern].startswith(row.effect.value), row.pattern
+    assert row_of("nodePools[].vmSize") is not None
+    assert told["nodePools[].vmSize"] == "node pool rotation"
+    assert told["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool rotation"
+    assert told["networkProfile.networkDataplane"] == (
+        "needs recreation; in place: `azure` or nothing to `cilium`"
+    )
+    assert told["networkProfile.outboundType"] == "in place"

@@ -1,0 +1,64 @@
+"""The manifests in the documents are right: each page's examples, in the example fleet, have no problem."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import fleetfiles
+from tests.fleet.test_desired import resolved
+
+ROOT = Path(__file__).parent.parent
+PLACES = {
+    "Fleet": "fleet.yaml",
+    "Environment": "environments/{}.yaml",
+    "ClusterClass": "classes/{}.yaml",
+    "Cluster": "clusters/{}/cluster.yaml",
+    "System": "systems/{}.yaml",
+}
+PART = """\
+apiVersion: roadstead.dev/v1alpha1
+kind: Cluster
+metadata: {{name: part-{}}}
+{}  location: eastus
+  environment: development
+"""
+"""A piece that begins with spec is one of a cluster's."""
+
+
+def manifests(page: Path) -> dict[str, bytes]:
+    """Return the examples of a page by the path of their file."""
+    found: dict[str, bytes] = {}
+    for number, block in enumerate(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.M | re.S)):
+        text = PART.format(number, block) if block.startswith("spec:") else block
+        if "apiVersion: roadstead.dev/" in text:
+            manifest = yaml.safe_load(text)
+            path = PLACES[manifest["kind"]].format(manifest["metadata"]["name"])
+            assert path not in found, f"{page.name} has {path} twice"
+            found[path] = text.encode()
+    return found
+
+
+PAGES = {
+    path.relative_to(ROOT).as_posix(): examples
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if (examples := manifests(path))
+}
+
+
+def test_there_are_examples_of_every_kind() -> None:
+    assert {"README.md", "docs/fleet.md"} <= PAGES.keys()
+    heads = b"\n".join(text for examples in PAGES.values() for text in examples.values())
+    assert [kind for kind in PLACES if f"kind: {kind}\n".encode() not in heads] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_of_a_page_have_no_problem(page: str) -> None:
+    fleet = resolved(fleetfiles.example() | PAGES[page])
+    assert fleet.problems == ()
+    assert len(fleet.clusters) >= len(
+        PAGES[page].keys() & {f"clusters/{n}/cluster.yaml" for n in fleet.clusters}
+    )
