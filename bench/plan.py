@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from bench.fleet import blob_id, generate
 from shared.fleet.layout import Files
@@ -35,7 +36,7 @@ def planning(files: dict[str, bytes]) -> str:
     desired = resolve("bench", fleet, files.__getitem__)
     if desired.problems:
         raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
-    return make_plan(COMMIT, desired, {}).summary
+    return make_plan(COMMIT, desired, {}, now=datetime.now(UTC)).summary
 
 
 PARTS: dict[str, Callable[[dict[str, bytes]], str]] = {"parsing": parsing, "planning": planning}

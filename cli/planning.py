@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +86,7 @@ def plan(
     try:
         tree = open_worktree(path)
         against = Against("an empty fleet") if empty else _recorded(tree, url, key)
-        made = make_plan("", tree.resolve(), against.clusters or {})
+        made = make_plan("", tree.resolve(), against.clusters or {}, now=datetime.now(UTC))
         items = chosen(made, cluster or [])
     except UsageError as error:
         raise CommandFailed(str(error)) from error

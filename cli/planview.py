@@ -22,6 +22,7 @@ _ORDER = (
     Action.DELETE,
     Action.UPDATE,
     Action.CREATE,
+    Action.ADOPT,
     Action.RETRY,
     Action.UNCHANGED,
 )
@@ -32,6 +33,7 @@ _STYLE = {
     Action.DELETE: "bold magenta",
     Action.UPDATE: "cyan",
     Action.CREATE: "green",
+    Action.ADOPT: "green",
 }
 DESTROYS = "DESTROYS"
 

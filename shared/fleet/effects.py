@@ -29,6 +29,7 @@ class Effect(StrEnum):
     AZURE = "owned by Azure"
     LEFT = "left as it is"
     CHECKED = "fixed: must be as it is in Azure"
+    MAY_ROTATE = "node pool rotation, unless it is so in Azure"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ ROWS: tuple[Row, ...] = (
     ),
 )
 
-_FIXED = (Effect.RECREATION, Effect.ROTATION)
+_UNKNOWN_BEFORE = {Effect.RECREATION: Effect.CHECKED, Effect.ROTATION: Effect.MAY_ROTATE}
+"""The effects where the older manifest says nothing, and nobody knows here what Azure has."""
 
 
 def effect_of(path: str, old: Any, new: Any) -> Effect:
@@ -136,7 +138,7 @@ def planned_effect(path: str, old: Any, new: Any) -> Effect:
     if _text(old) == _text(new):
         return Effect.IN_PLACE  # ARM does not tell the letter case of sizes, ids and enums apart
     effect = effect_of(path, old, new)
-    return Effect.CHECKED if effect in _FIXED and _text(old) == "" else effect
+    return _UNKNOWN_BEFORE.get(effect, effect) if _text(old) == "" else effect
 
 
 _TAKEN_AWAY = ("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints")

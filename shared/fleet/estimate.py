@@ -39,6 +39,8 @@ class AzureCalls:
 
 def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     """Return the writes of one cluster's part; ``document`` is the stored form that it will have."""
+    if item.action is Action.ADOPT:
+        return AzureCalls(puts=1)  # our tags on the cluster; what differs comes on top
     if item.action is Action.CREATE:
         return AzureCalls(puts=2)  # resource group, cluster
     if item.action is Action.DELETE:

@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from shared.fleet.desired import DesiredFleet, digest_of
+from shared.fleet.desired import DesiredFleet, normalised
 from shared.fleet.effects import Effect, planned_effect
 from shared.fleet.overlay import alike
 
@@ -21,6 +22,7 @@ class Action(StrEnum):
     """What happens to a cluster."""
 
     CREATE = "create"
+    ADOPT = "adopt"
     UPDATE = "update"
     DELETE = "delete"
     RETRY = "retry"
@@ -100,7 +102,12 @@ class Item:
     @property
     def acts(self) -> bool:
         """Whether a job follows."""
-        return self.action in (Action.CREATE, Action.UPDATE, Action.DELETE, Action.RETRY)
+        return self.begins or self.action in (Action.UPDATE, Action.DELETE, Action.RETRY)
+
+    @property
+    def begins(self) -> bool:
+        """Whether a cluster's first job follows: it is made, or one that is there is taken over."""
+        return self.action in (Action.CREATE, Action.ADOPT)
 
 
 @dataclass(frozen=True)
@@ -149,17 +156,19 @@ def make_plan(
     desired: DesiredFleet,
     recorded: Mapping[str, Recorded],
     *,
+    now: datetime,
     approved: frozenset[str] = frozenset(),
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
-    ``approved`` are the clusters whose deletion a person has approved at this very commit.
+    ``approved`` are the clusters whose deletion a person has approved at this very commit; ``now`` tells
+    whether a suspension has ended.
     """
     items = [
         _kept(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
     ]
     gone = [name for name in sorted(recorded) if name not in desired.clusters and name not in desired.invalid]
-    items += _removed(gone, desired, recorded, approved)
+    items += _removed(gone, desired, recorded, approved, now)
     return Plan(
         commit,
         tuple(sorted(items, key=lambda item: item.cluster)),
@@ -175,16 +184,19 @@ def _kept(name: str, desired: DesiredFleet, row: Recorded | None) -> Item:
         return _still(row, name, Action.INVALID, f"{first} (the cluster stays at its last good spec)")
     cluster = desired.clusters[name]
     if row is None:
-        return Item(name, Action.CREATE, 1)
+        return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
     if row.deleting:
         return _still(row, name, Action.RETRY if row.given_up else Action.HELD, BEING_DELETED)
-    document = cluster.document()
-    if digest_of(document) == row.digest or alike(row.document, document):
-        return _still(row, name, Action.RETRY if row.given_up else Action.UNCHANGED)
-    moved = _moved(row.document, document)
+    same = _still(row, name, Action.RETRY if row.given_up else Action.UNCHANGED)
+    if cluster.digest == row.digest:
+        return same
+    before, document = normalised(row.document), cluster.document()
+    if alike(before, document):
+        return same
+    moved = _moved(before, document)
     if moved:
         return _still(row, name, Action.HELD, moved)
-    changes = tuple(_told(change, name, desired) for change in differences(row.document, document))
+    changes = tuple(_told(change, name, desired) for change in differences(before, document))
     refused = _refused(changes)
     if refused:
         return Item(name, Action.REFUSED, row.generation, row.uid, changes, refused)
@@ -208,14 +220,9 @@ def _effect(change: Change) -> str:
 def _refused(changes: tuple[Change, ...]) -> str:
     """Return why the changes cannot be made, and the way out; "" when they can."""
     for change in changes:
-        what = f"{change.path} cannot change from {change.old or 'nothing'} to {change.new or 'nothing'}"
         if change.effect == Effect.RECREATION:
+            what = f"{change.path} cannot change from {change.old or 'nothing'} to {change.new or 'nothing'}"
             return f"{what}: it is fixed once a cluster exists; put it back, or add a cluster of another name"
-        if change.effect == Effect.ROTATION:
-            return (
-                f"{what}: it is fixed once a node pool exists, and replacing a pool is not built yet; "
-                "put it back, or add a pool of another name and remove this one"
-            )
     return ""
 
 
@@ -240,7 +247,11 @@ def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def _removed(
-    gone: list[str], desired: DesiredFleet, recorded: Mapping[str, Recorded], approved: frozenset[str]
+    gone: list[str],
+    desired: DesiredFleet,
+    recorded: Mapping[str, Recorded],
+    approved: frozenset[str],
+    now: datetime,
 ) -> Iterator[Item]:
     fresh = [name for name in gone if not recorded[name].deleting and name not in approved]
     for name in gone:
@@ -252,15 +263,21 @@ def _removed(
         if desired.guards is None:
             yield _still(row, name, Action.HELD, "nothing is deleted while fleet.yaml cannot be used")
             continue
-        guard = _guard(row, len(fresh), desired.guards.delete_budget.of(len(recorded)))
+        guard = _guard(row, len(fresh), desired.guards.delete_budget.of(len(recorded)), now)
         if guard and name not in approved:
             yield replace(_still(row, name, Action.HELD, guard), held_delete=True)
         else:
             yield Item(name, Action.DELETE, row.generation + 1, row.uid)
 
 
-def _guard(row: Recorded, removed: int, budget: int) -> str:
+def _guard(row: Recorded, removed: int, budget: int, now: datetime) -> str:
     """Return why a delete is held, and the two ways out; "" when nothing holds it."""
+    suspended = row.document["spec"].get("suspend")
+    if suspended and datetime.fromisoformat(suspended["until"]) > now:
+        return (
+            f"the cluster is suspended by {suspended['owner']} until {suspended['until']}; "
+            "roadstead approve releases the delete, or a commit after that time"
+        )
     if row.document["spec"].get("deletionProtection"):
         return (
             "deletionProtection is on; roadstead approve releases the delete, "

@@ -18,6 +18,7 @@ class Step(StrEnum):
     RESOURCE_GROUP = "resource-group"
     CLUSTER = "cluster"
     NODE_POOLS = "node-pools"
+    MAINTENANCE = "maintenance-windows"
     ACCESS = "access"
     FLUX_COMPONENTS = "flux-components"
     FLUX_SYNC = "flux-sync"
@@ -33,6 +34,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.RESOURCE_GROUP,
         Step.CLUSTER,
         Step.NODE_POOLS,
+        Step.MAINTENANCE,
         Step.ACCESS,
         Step.FLUX_COMPONENTS,
         Step.FLUX_SYNC,
@@ -50,6 +52,7 @@ CONDITIONS: dict[Step, str] = {
     Step.RESOURCE_GROUP: "ResourceGroupReady",
     Step.CLUSTER: "ClusterReady",
     Step.NODE_POOLS: "NodePoolsReady",
+    Step.MAINTENANCE: "MaintenanceWindowsSet",
     Step.ACCESS: "AccessReady",
     Step.FLUX_COMPONENTS: "FluxInstalled",
     Step.FLUX_SYNC: "FluxSynced",
@@ -67,7 +70,8 @@ DEADLINES: dict[Step, float] = {
     Step.DELETE_RESOURCE_GROUP: 3600,
 }
 DEADLINE = 900.0
-"""Seconds a step may wait before the job is called stalled: told as a failure, yet still looked after.
+"""Seconds a step may wait, since it began or last wrote something, before the job is called stalled: told
+as a failure, yet still looked after.
 AKS documents creations of minutes; 20 have been seen, an hour means that something is wrong."""
 
 

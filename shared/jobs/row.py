@@ -68,8 +68,8 @@ class Claim:
 class Job:
     """The work under way, or the last one. ``active`` False: nothing more will happen by itself.
 
-    ``wrote`` is the write of this step that Azure accepted last, "" for none; ``part`` the part of the step
-    that is waited for, and since when, "" where no part has a time of its own.
+    ``wrote`` is the write of this step that Azure accepted last, "" for none, and ``moved`` when the step
+    last came on; ``part`` is the part of it that is waited for, "" where no part has a time of its own.
     """
 
     recipe: Recipe
@@ -82,6 +82,7 @@ class Job:
     attempts: int = 0
     reason: str = ""
     wrote: str = ""
+    moved: datetime | None = None
     part: str = ""
     part_since: datetime | None = None
     failure: Failure | None = None

@@ -71,12 +71,21 @@ def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow
 def _at(job: Job, step: Step, now: datetime) -> Job:
     """Return the job at the beginning of a step."""
     return replace(
-        job, step=step, step_since=now, attempts=0, wrote="", part="", part_since=None, failure=None
+        job,
+        step=step,
+        step_since=now,
+        attempts=0,
+        wrote="",
+        moved=None,
+        part="",
+        part_since=None,
+        failure=None,
     )
 
 
 def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
-    stalled = not outcome.suspended and (now - job.step_since).total_seconds() > deadline(job.step)
+    moved = now if outcome.wrote or outcome.suspended else job.moved
+    stalled = (now - (moved or job.step_since)).total_seconds() > deadline(job.step)
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     job = replace(
         job,
@@ -85,7 +94,7 @@ def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow
         wrote=outcome.wrote or job.wrote,
         part=outcome.part,
         part_since=_part_since(job, outcome.part, now),
-        step_since=now if outcome.suspended else job.step_since,
+        moved=moved,
         attempts=0,
         failure=None,
     )
@@ -131,7 +140,7 @@ def _retry(
     )
     conditions = _with(row, CONDITIONS[job.step], False, error.kind, str(error), now)
     stalled = policy_for(type(error), retries).attempts is None and (
-        (now - job.step_since).total_seconds() > deadline(job.step)
+        (now - (job.moved or job.step_since)).total_seconds() > deadline(job.step)
     )
     phase = Phase.STALLED if stalled else working_phase(row)
     return replace(row, job=job, phase=phase, conditions=conditions, updated=now)

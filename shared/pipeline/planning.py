@@ -7,6 +7,7 @@ commit as planned. Every part is an ensure: a crash between any two lines is men
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 
 from shared.fleet.desired import Desired, DesiredFleet
@@ -18,7 +19,7 @@ from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new
 from shared.jobs.settle import accepted_event
 from shared.pipeline import pulls, report
 from shared.pipeline.intake import request_plan
-from shared.pipeline.reading import read_desired
+from shared.pipeline.reading import read_desired, read_known, save_marks
 from shared.pipeline.send import send_continuation
 from shared.ports import FleetRow, PlanRecord, Ports
 
@@ -53,13 +54,22 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             if fleet.problem:
                 ports.state.save_fleet(replace(fleet, problem=""))
             return
-        desired = read_desired(head, ports)
     except ReconcileError as error:
-        # Nothing was changed: a read that did not complete decides nothing.
         _could_not_read(request, error, fleet, ports)
         return
     try:
-        _carry_out(head, desired, _approval(request, head, earlier), fleet, ports)
+        begun = ports.state.save_fleet(replace(fleet, planning=head))
+        # Only now: rows that were read before it could be those from before another planner's work.
+        rows = {row.name: row for row in ports.state.clusters()}
+        known = read_known(rows, ports)
+        try:
+            desired = read_desired(head, known, ports)
+        except ReconcileError as error:
+            # Nothing was changed: a read that did not complete decides nothing.
+            fleet = ports.state.save_fleet(replace(begun, planning=fleet.planning))
+            _could_not_read(request, error, fleet, ports)
+            return
+        _carry_out(head, desired, rows, _approval(request, head, earlier), begun, ports)
         if head != fleet.commit:
             pulls.mark_outdated(head, ports)
     except Stale:
@@ -80,14 +90,22 @@ def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRec
 
 
 def _carry_out(
-    head: str, desired: DesiredFleet, approval: Approval | None, fleet: FleetRow, ports: Ports
+    head: str,
+    desired: DesiredFleet,
+    rows: Mapping[str, ClusterRow],
+    approval: Approval | None,
+    fleet: FleetRow,
+    ports: Ports,
 ) -> None:
-    """Save the plan, hand each job over, note the commit as planned; raise Stale when another planner did."""
-    fleet = ports.state.save_fleet(replace(fleet, planning=head, problem=""))
-    rows = {row.name: row for row in ports.state.clusters()}
+    """Save the plan, hand each job over, note the commit as planned; raise Stale when another planner did.
+
+    ``rows`` were read after ``fleet`` was saved.
+    """
     earlier = ports.state.plan(head)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
-    made = make_plan(head, desired, rows, approved=approved).resume(earlier.plan if earlier else None)
+    made = make_plan(head, desired, rows, now=ports.clock(), approved=approved).resume(
+        earlier.plan if earlier else None
+    )
     plan = replace(made, items=tuple(_with_uid(item, ports) for item in made.items))
     record = PlanRecord(plan, ports.clock(), approval=approval)
     ports.state.save_plan(record)
@@ -98,8 +116,10 @@ def _carry_out(
                 raise Stale("another planner has begun")
             _hand_over(item, desired.clusters.get(item.cluster), head, ports)
     ports.state.save_plan(replace(record, plan=replace(plan, applied=True)))
+    save_marks(plan, desired, rows, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
-    ports.state.save_fleet(replace(fleet, commit=head, at=ports.clock(), planning="", awaiting=awaiting))
+    planned = replace(fleet, commit=head, at=ports.clock(), planning="", awaiting=awaiting, problem="")
+    ports.state.save_fleet(planned)
 
 
 def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
@@ -112,9 +132,8 @@ def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Ap
 
 
 def _with_uid(item: Item, ports: Ports) -> Item:
-    """Give a cluster that is to be created its uid now, so that a second attempt gives the same."""
-    new = item.action is Action.CREATE and not item.uid
-    return replace(item, uid=ports.unique()) if new else item
+    """Give a cluster that begins its uid now, so that a second attempt gives the same."""
+    return replace(item, uid=ports.unique()) if item.begins and not item.uid else item
 
 
 def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRow, ports: Ports) -> None:
@@ -169,7 +188,7 @@ def _accepted(
     now = ports.clock()
     if row is None:
         # Only a plan that saw no row may make one: an update whose row is gone met a finished delete.
-        if item.action is not Action.CREATE or desired is None:
+        if not item.begins or desired is None:
             return None
         return accept_new(desired, uid=item.uid, commit=commit, now=now)
     if item.action is Action.RETRY:

@@ -9,6 +9,7 @@ language alone: nothing that is recorded of the fleet is shown on it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 
 from shared.fleet.desired import DesiredFleet
@@ -17,10 +18,11 @@ from shared.fleet.plan import Plan, make_plan
 from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.retry import wait_before_retry
+from shared.jobs.row import ClusterRow
 from shared.pipeline import pullview
 from shared.pipeline.intake import request_plan
 from shared.pipeline.pullview import PullPlan
-from shared.pipeline.reading import desired_of, read_files
+from shared.pipeline.reading import desired_of, read_files, read_known
 from shared.ports import Ports, Pull
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,7 @@ MERGE_ATTEMPTS = 3
 """How long GitHub is given to make its test merge, and to show the head that the event told of."""
 READ_ATTEMPTS = 5
 NEW_MANIFESTS = 500
-"""How many manifests a pull request may bring that its base does not have: each is one call."""
+"""How many manifests a pull request may bring that its base does not have."""
 PULLS_MARKED = 20
 
 CONFLICTS = (
@@ -97,16 +99,18 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
     if not pull.merge:
         view = replace(view, note=NO_MERGE if pull.merge is None else CONFLICTS)
     try:
-        desired = _desired(pull.merge or pull.head, base, ports)
+        rows = {row.name: row for row in ports.state.clusters()}
+        desired = _desired(pull.merge or pull.head, base, rows, ports)
     except TooMuch as error:
         return replace(view, refusal=str(error))
     view = replace(view, problems=desired.problems)
-    return view if pull.fork else _planned(view, desired, ports)
+    return view if pull.fork else _planned(view, desired, rows, ports)
 
 
-def _planned(view: PullPlan, desired: DesiredFleet, ports: Ports) -> PullPlan:
-    rows = {row.name: row for row in ports.state.clusters()}
-    plan: Plan = make_plan(view.head, desired, rows)
+def _planned(
+    view: PullPlan, desired: DesiredFleet, rows: Mapping[str, ClusterRow], ports: Ports
+) -> PullPlan:
+    plan: Plan = make_plan(view.head, desired, rows, now=ports.clock())
     documents = {}
     for item in plan.items:
         row, cluster = rows.get(item.cluster), desired.clusters.get(item.cluster)
@@ -114,8 +118,8 @@ def _planned(view: PullPlan, desired: DesiredFleet, ports: Ports) -> PullPlan:
     return replace(view, plan=plan, documents=documents)
 
 
-def _desired(commit: str, base: str, ports: Ports) -> DesiredFleet:
-    """Return what a commit asks for; raise TooMuch before thousands of calls are made."""
+def _desired(commit: str, base: str, rows: Mapping[str, ClusterRow], ports: Ports) -> DesiredFleet:
+    """Return what a commit asks for; raise TooMuch before thousands of manifests are read."""
     files = read_files(commit, ports)
     known = {entry.sha for entry in ports.repository.tree(base)}
     new = sum(files.blobs[path] not in known for path in manifest_paths(files))
@@ -124,7 +128,7 @@ def _desired(commit: str, base: str, ports: Ports) -> DesiredFleet:
             f"{new} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a pull request; "
             "split it"
         )
-    return desired_of(files, ports)
+    return desired_of(commit, files, read_known(rows, ports), ports)
 
 
 def _tell(pull: Pull, view: PullPlan, ports: Ports) -> None:

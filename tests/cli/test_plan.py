@@ -19,6 +19,7 @@ from shared.fleet.plan import make_plan
 from shared.pipeline import views
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
+from tests.fleet.test_plan import NOW
 from tests.pipeline.test_main_job import push
 
 PUSHED = fleetfiles.fleet("one", "two", "three")
@@ -160,7 +161,7 @@ def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: M
     tags = "  tags:\n    note: " + "long words " * 20 + "\n"
     files = changed(one=fleetfiles.cluster("one", extra=tags), two=b"x")
     rows = {row.name: row for row in cloud.state.clusters()}
-    made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), rows)
+    made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), rows, now=NOW)
     out = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
     out.print(planview.table(made, made.items, "a fleet"))
     assert max(map(len, out.export_text().splitlines())) <= 60

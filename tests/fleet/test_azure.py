@@ -10,19 +10,13 @@ from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
 from localcloud.world.clock import ManualClock
 from localcloud.world.plane import NullPlane
-from shared.fleet.azure import (
-    ImmutableChange,
-    Owner,
-    cluster_write,
-    difference,
-    group_body,
-    newer_than_asked,
-    pool_difference,
-    settled,
-)
+from shared.fleet.azure import cluster_write, difference, group_body, newer_than_asked
+from shared.fleet.azurepools import pool_difference
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import ClusterSpec
+from shared.fleet.ownership import Owner
 from shared.fleet.versions import must_rise, runs_newer
+from shared.fleet.writes import ImmutableChange, settled
 from tests.fleet.bodies import cluster_body, pool_body
 
 OWNER = Owner("example", "Example/fleet", "one")
@@ -192,7 +186,7 @@ def test_what_runs_newer_is_never_taken_back_and_is_told(current: str) -> None:
     profile |= {"orchestratorVersion": current, "currentOrchestratorVersion": current}
     assert cluster_body(cluster, OWNER, live) is None
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
-    told = newer_than_asked(cluster, live)
+    told = newer_than_asked(cluster, OWNER, live)
     assert [sentence.partition(",")[0] for sentence in told] == [
         f"the control plane runs {current}",
         f"node pool system runs {current}",

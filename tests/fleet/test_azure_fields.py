@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.fleet.azure import ImmutableChange, cluster_write
+from shared.fleet.azure import cluster_write
+from shared.fleet.writes import ImmutableChange
 from tests.fleet.bodies import cluster_body, pool_body
 from tests.fleet.test_azure import OWNER, created, desired, pool
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import given
@@ -15,6 +16,7 @@ from shared.fleet.plan import Action, Change, Plan, differences, make_plan
 from shared.fleet.problems import Problem
 
 COMMIT = "a" * 40
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -64,26 +66,48 @@ def actions(plan: Plan) -> dict[str, Action]:
 
 
 def test_a_new_folder_is_a_create_and_a_changed_one_an_update_with_its_fields() -> None:
-    plan = make_plan(COMMIT, fleet(desired("a", count=3), desired("b")), record(desired("a")))
+    plan = make_plan(COMMIT, fleet(desired("a", count=3), desired("b")), record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.UPDATE, "b": Action.CREATE}
     assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3", "in place"),)
     assert (plan.items[0].generation, plan.items[1].generation) == (2, 1)
 
 
 def test_a_change_that_azure_cannot_make_is_refused_with_the_way_out() -> None:
+    before, after = (with_field(desired("a"), "dnsPrefix", value) for value in ("one", "two"))
+    plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
+    assert actions(plan) == {"a": Action.REFUSED}
+    assert "add a cluster of another name" in plan.items[0].reason
+    assert plan.items[0].generation == 1
+
+
+def test_a_fixed_field_of_a_pool_replaces_the_pool() -> None:
     small, large = (
         [{"name": "system", "mode": "System", "vmSize": size, "count": 1}]
         for size in ("Standard_D4s_v5", "Standard_D8s_v5")
     )
-    for field, old, new, words in (
-        ("dnsPrefix", "one", "two", "add a cluster of another name"),
-        ("nodePools", small, large, "add a pool of another name and remove this one"),
-    ):
-        before, after = (with_field(desired("a"), field, value) for value in (old, new))
-        plan = make_plan(COMMIT, fleet(after), record(before))
-        assert actions(plan) == {"a": Action.REFUSED}
-        assert words in plan.items[0].reason
-        assert plan.items[0].generation == 1
+    before, after = (with_field(desired("a"), "nodePools", value) for value in (small, large))
+    plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
+    assert actions(plan) == {"a": Action.UPDATE}
+    assert [change.effect for change in plan.items[0].changes] == ["node pool rotation"]
+
+
+def test_a_cluster_with_the_annotation_is_adopted_instead_of_created() -> None:
+    plan = make_plan(COMMIT, fleet(replace(desired("a"), adopt="when-equal")), {}, now=NOW)
+    assert actions(plan) == {"a": Action.ADOPT}
+    assert plan.items[0].acts
+
+
+def test_a_suspended_cluster_is_not_deleted_unasked() -> None:
+    suspend = {"owner": "team-a", "reason": "an audit", "until": "2026-01-02T00:00:00Z"}
+    row = record(with_field(desired("a"), "suspend", suspend))
+    held = make_plan(COMMIT, fleet(budget=9), row, now=NOW)
+    assert actions(held) == {"a": Action.HELD}
+    assert "suspended by team-a until 2026-01-02" in held.items[0].reason
+    assert held.held_deletes == {"a"}
+    approved = make_plan(COMMIT, fleet(budget=9), row, now=NOW, approved=frozenset({"a"}))
+    assert actions(approved) == {"a": Action.DELETE}
+    ended = make_plan(COMMIT, fleet(budget=9), row, now=NOW + timedelta(days=2))
+    assert actions(ended) == {"a": Action.DELETE}
 
 
 def with_field(cluster: Desired, field: str, value: Any) -> Desired:
@@ -91,19 +115,19 @@ def with_field(cluster: Desired, field: str, value: Any) -> Desired:
 
 
 def test_a_cluster_does_not_move() -> None:
-    plan = make_plan(COMMIT, fleet(desired("a", location="westus2")), record(desired("a")))
+    plan = make_plan(COMMIT, fleet(desired("a", location="westus2")), record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.HELD}
     assert "spec.location cannot change from eastus to westus2" in plan.items[0].reason
 
 
 def test_protection_holds_a_delete_until_a_commit_switches_it_off() -> None:
-    plan = make_plan(COMMIT, fleet(), record(desired("a", protect=True)))
+    plan = make_plan(COMMIT, fleet(), record(desired("a", protect=True)), now=NOW)
     assert actions(plan) == {"a": Action.HELD}
 
 
 def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
     unknown = replace(fleet(budget=100), guards=None)
-    plan = make_plan(COMMIT, unknown, record(desired("a")))
+    plan = make_plan(COMMIT, unknown, record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.HELD}
     assert plan.items[0].reason == "nothing is deleted while fleet.yaml cannot be used"
 
@@ -111,28 +135,28 @@ def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
 def test_what_is_wanted_again_waits_for_its_deletion_and_a_failed_deletion_is_tried_again() -> None:
     row = Row(desired("a").document(), deleting=True)
     for given_up, action in ((False, Action.HELD), (True, Action.RETRY)):
-        plan = make_plan(COMMIT, fleet(desired("a")), {"a": replace(row, given_up=given_up)})
+        plan = make_plan(COMMIT, fleet(desired("a")), {"a": replace(row, given_up=given_up)}, now=NOW)
         assert actions(plan) == {"a": action}
         assert plan.items[0].awaits_deletion
-    gone = make_plan(COMMIT, fleet(), {"a": replace(row, given_up=True)})
+    gone = make_plan(COMMIT, fleet(), {"a": replace(row, given_up=True)}, now=NOW)
     assert actions(gone) == {"a": Action.RETRY}
     assert not gone.items[0].awaits_deletion
 
 
 def test_a_job_that_gave_up_over_something_passing_is_tried_again_without_a_new_generation() -> None:
     failed = replace(record(desired("a"))["a"], given_up=True)
-    plan = make_plan(COMMIT, fleet(desired("a")), {"a": failed})
+    plan = make_plan(COMMIT, fleet(desired("a")), {"a": failed}, now=NOW)
     assert (plan.items[0].action, plan.items[0].generation) == (Action.RETRY, 1)
 
 
 def test_an_invalid_manifest_never_deletes() -> None:
-    plan = make_plan(COMMIT, fleet(invalid=("a",), budget=100), record(desired("a")))
+    plan = make_plan(COMMIT, fleet(invalid=("a",), budget=100), record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.INVALID}
 
 
 def test_what_was_begun_by_an_interrupted_attempt_is_reported_and_sent_again() -> None:
-    first = make_plan(COMMIT, fleet(desired("a"), desired("b")), {})
-    second = make_plan(COMMIT, fleet(desired("a"), desired("b")), record(desired("a")))
+    first = make_plan(COMMIT, fleet(desired("a"), desired("b")), {}, now=NOW)
+    second = make_plan(COMMIT, fleet(desired("a"), desired("b")), record(desired("a")), now=NOW)
     assert actions(second.resume(first)) == {"a": Action.CREATE, "b": Action.CREATE}
     assert actions(second.resume(None)) == {"a": Action.UNCHANGED, "b": Action.CREATE}
 
@@ -169,8 +193,8 @@ def test_a_plan_after_the_plan_was_applied_does_nothing(
     before: list[Desired], after: list[Desired], budget: int
 ) -> None:
     wanted, rows = fleet(*after, budget=budget), record(*before)
-    plan = make_plan(COMMIT, wanted, rows)
-    again = make_plan(COMMIT, wanted, applied(plan, wanted, rows))
+    plan = make_plan(COMMIT, wanted, rows, now=NOW)
+    again = make_plan(COMMIT, wanted, applied(plan, wanted, rows), now=NOW)
     assert not [item for item in again.items if item.acts]
 
 
@@ -180,7 +204,7 @@ def test_a_plan_never_deletes_what_the_guards_forbid(
 ) -> None:
     good = [cluster for cluster in after if cluster.name not in broken]
     rows = record(*before)
-    plan = make_plan(COMMIT, fleet(*good, budget=budget, invalid=tuple(broken)), rows)
+    plan = make_plan(COMMIT, fleet(*good, budget=budget, invalid=tuple(broken)), rows, now=NOW)
     deleted = {item.cluster for item in plan.items if item.action is Action.DELETE}
     assert len(deleted) <= budget
     assert deleted <= set(rows) - broken - {cluster.name for cluster in good}

@@ -99,17 +99,16 @@ def test_an_approval_twice_is_one() -> None:
 
 def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
-    cloud.run()
     files = fleetfiles.fleet("one", "two")
-    files["clusters/one/cluster.yaml"] += b"      vmSize: Standard_D16s_v5\n"
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", extra="  dnsPrefix: first\n")
+    push(cloud, files)
+    cloud.run()
+    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", extra="  dnsPrefix: second\n")
     files["clusters/two/cluster.yaml"] = fleetfiles.cluster("two", count=2)
     commit = push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     state, words = status(cloud, commit)
     assert state == "failure"
-    assert words.startswith(
-        "one: spec.nodePools[system].vmSize cannot change from Standard_D4s_v5 to Standard_D16s"
-    )
+    assert words.startswith("one: spec.dnsPrefix cannot change from first to second")
     assert {row.name: row.generation for row in cloud.state.clusters()} == {"one": 1, "two": 2}

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from shared.jobs.outcomes import Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps import azure, delete, flux
+from shared.pipeline.steps import azure, delete, flux, maintenance, pools
+from shared.pipeline.steps.suspension import suspended
 from shared.ports import Ports
 
 _STEPS: dict[Step, Callable[[ClusterRow, Ports], Outcome]] = {
     Step.RESOURCE_GROUP: azure.ensure_resource_group,
     Step.CLUSTER: azure.ensure_cluster,
-    Step.NODE_POOLS: azure.ensure_node_pools,
+    Step.NODE_POOLS: pools.ensure_node_pools,
+    Step.MAINTENANCE: maintenance.ensure_maintenance_windows,
     Step.ACCESS: flux.ensure_access,
     Step.FLUX_COMPONENTS: flux.ensure_components,
     Step.FLUX_SYNC: flux.ensure_sync,
@@ -26,5 +28,5 @@ _STEPS: dict[Step, Callable[[ClusterRow, Ports], Outcome]] = {
 
 
 def run_step(row: ClusterRow, ports: Ports) -> Outcome:
-    """Run the step that the row is at; raise what the ports raise."""
-    return _STEPS[row.job.step](row, ports)
+    """Run the step that the row is at, unless the cluster is suspended; raise what the ports raise."""
+    return suspended(row, ports) or _STEPS[row.job.step](row, ports)

@@ -6,9 +6,10 @@ from shared.jobs.errors import NotOwned
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.azure import poll
-from shared.pipeline.steps.looks import owner_of, state_of
+from shared.pipeline.steps.looks import etag_of, owner_of, poll, state_of
 from shared.ports import Ports
+
+LEFT = "left"
 
 
 def tombstone(row: ClusterRow, ports: Ports) -> Outcome:
@@ -29,9 +30,9 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
             return Fail(
                 NotOwned(f"the cluster {row.name} is not deleted: {owner_of(row, ports).told(existing)}")
             )
-        return Done(f"the cluster {row.name} was never this fleet's; it is left alone")
+        return Done(f"{LEFT} the cluster {row.name}: it was never this fleet's")
     if state_of(existing) != "Deleting":
-        ports.aks.delete(cluster, etag=existing.get("eTag"))
+        ports.aks.delete(cluster, etag=etag_of(existing))
     return Wait(poll(ports), "Azure is deleting the cluster")
 
 
@@ -44,16 +45,16 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if group is None:
         return Done()
     if (group.get("tags") or {}).get("roadstead-fleet") != ports.config.fleet:
-        return Done(f"left the resource group {spec.resource_group}: this fleet did not make it")
+        return Done(f"{LEFT} the resource group {spec.resource_group}: this fleet did not make it")
     if state_of(group) == "Deleting":
         return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
     inside = ports.groups.resources(spec.subscription_id, spec.resource_group)
     if inside:
         names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
-        return Done(f"left the resource group {spec.resource_group}: it still holds {names}")
+        return Done(f"{LEFT} the resource group {spec.resource_group}: it still holds {names}")
     others = [other.name for other in ports.state.clusters() if _shares_group(other, row)]
     if others:
-        return Done(f"left the resource group {spec.resource_group}: {', '.join(others[:5])} belong in it")
+        return Done(f"{LEFT} the resource group {spec.resource_group}: {', '.join(others[:5])} belong in it")
     ports.groups.delete(spec.subscription_id, spec.resource_group)
     return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
 
@@ -67,11 +68,15 @@ def _shares_group(other: ClusterRow, row: ClusterRow) -> bool:
 
 
 def forget(row: ClusterRow, ports: Ports) -> Outcome:
-    """Let the engine remove the row; the events stay."""
-    return Done("deleted")
+    """Let the engine remove the row, and say what stays behind; the events stay too."""
+    told = (row.condition(CONDITIONS[step]) for step in (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP))
+    left = [condition.message for condition in told if condition and condition.message.startswith(LEFT)]
+    return Done("; ".join(["deleted", *left]))
 
 
 def _was_ours(row: ClusterRow) -> bool:
     """Tell whether the cluster step ever got past the question of whose the cluster is."""
     seen = row.condition(CONDITIONS[Step.CLUSTER])
-    return seen is not None and seen.reason != NotOwned.__name__
+    if seen is None or seen.reason == NotOwned.__name__:
+        return False
+    return seen.status or not row.desired.adopt  # one that is only observed is not ours yet

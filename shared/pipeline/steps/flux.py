@@ -9,6 +9,7 @@ from shared.fleet.ids import ObjectRef
 from shared.jobs.errors import InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.jobs.row import ClusterRow
+from shared.pipeline.steps import nodes
 from shared.pipeline.steps.looks import Json
 from shared.ports import KubernetesApi, Ports
 
@@ -46,7 +47,7 @@ def ensure_sync(row: ClusterRow, ports: Ports) -> Outcome:
 
 
 def verify(row: ClusterRow, ports: Ports) -> Outcome:
-    """Wait until Flux says that source and Kustomization are Ready for what was applied."""
+    """Wait until Flux says Ready for what was applied, and every node runs the version of its pool."""
     api = ports.kubernetes.connect(row.desired.id)
     live: Json | None = None
     for ref in (flux.SOURCE, flux.KUSTOMIZATION):
@@ -56,7 +57,10 @@ def verify(row: ClusterRow, ports: Ports) -> Outcome:
         ready, why = flux.readiness(live)
         if not ready:
             return Wait(ports.config.poll_seconds, f"Flux: {ref.kind} {ref.name}: {why}")
-    return Done(f"Flux applied {_revision(live)}")
+    existing = ports.aks.get(row.desired.id)
+    if existing is None:
+        return Restart(f"the cluster {row.name} is gone from Azure")
+    return nodes.behind(existing, row, ports) or Done(f"Flux applied {_revision(live)}")
 
 
 def _apply_missing(manifests: Sequence[Json], api: KubernetesApi) -> int:

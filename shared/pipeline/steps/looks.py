@@ -1,15 +1,21 @@
-"""How often to look at Azure and at Flux again, and whose a resource is."""
+"""What the steps see in Azure, in words: whose a resource is, what is going on there, and what failed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from shared.fleet.azure import Owner
+from shared.fleet.ownership import Owner
+from shared.fleet.writes import Write, settled
+from shared.jobs.errors import InvalidManifest, NotOwned, from_http
+from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.jobs.row import ClusterRow
 from shared.ports import Ports
 
 Json = Mapping[str, Any]
+
+BAD = ("Failed", "Canceled")
+_DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 
 def owner_of(row: ClusterRow, ports: Ports) -> Owner:
@@ -17,15 +23,76 @@ def owner_of(row: ClusterRow, ports: Ports) -> Owner:
     return Owner(ports.config.fleet, ports.config.repository, row.name)
 
 
+def poll(ports: Ports) -> float:
+    """Return the seconds until the next look at Azure, spread so that clusters do not march in step."""
+    return ports.config.poll_seconds * (0.9 + 0.2 * ports.random())
+
+
 def state_of(resource: Json) -> str:
     """Return ARM's provisioningState, "" where there is none."""
     return str((resource.get("properties") or {}).get("provisioningState") or "")
 
 
-def provisioning_error(properties: Json, what: str) -> tuple[str, str]:
-    """Return (code, message) of the failure that Azure keeps in ``properties.status``."""
+def etag_of(existing: Json | None) -> str | None:
+    """Return the version that was looked at, None where there is nothing yet."""
+    return str(existing["eTag"]) if existing is not None and existing.get("eTag") else None
+
+
+def profiles_of(existing: Json) -> list[Json]:
+    """Return the node pools of a cluster."""
+    return list(existing["properties"].get("agentPoolProfiles") or ())
+
+
+def not_ours(existing: Json, row: ClusterRow, ports: Ports) -> Fail | None:
+    """Refuse a cluster that does not carry our tags."""
+    owner = owner_of(row, ports)
+    if owner.owns(existing):
+        return None
+    told = f"the cluster {row.name} is not touched: it is not this fleet's: {owner.told(existing)}"
+    way_out = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
+    return Fail(NotOwned(f"{told}{way_out}"))
+
+
+def not_ready(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
+    """Return what keeps anybody from writing to the cluster now, None when nothing does."""
+    properties = existing["properties"]
+    if (properties.get("powerState") or {}).get("code") == "Stopped":
+        return Wait(poll(ports) * 4, "the cluster is stopped; start it, Azure allows nothing else")
+    doing = busy(properties)
+    if doing:
+        return Wait(poll(ports), doing)
+    if state_of(existing) in BAD and row.job.wrote:
+        return failure(properties, f"the cluster {row.name}")
+    return None
+
+
+def busy(properties: Json) -> str:
+    """Say what Azure is doing, "" for nothing; every state but the settled ones is an operation under way."""
+    state = str(properties.get("provisioningState") or "")
+    if not settled(state):
+        return f"Azure is {_DOING.get(state, 'updating')} the cluster"
+    for pool in properties.get("agentPoolProfiles") or ():
+        state = str(pool.get("provisioningState") or "")
+        if not settled(state):
+            return f"Azure is {_DOING.get(state, 'updating')} the node pool {pool['name']}"
+    return ""
+
+
+def failure(properties: Json, what: str) -> Fail:
+    """Return the failure that Azure keeps in ``properties.status``."""
     detail = (properties.get("status") or {}).get("provisioningError") or {}
     inner = detail.get("error") or detail
-    return str(inner.get("code") or "Failed"), str(
-        inner.get("message") or f"Azure could not provision {what}"
-    )
+    message = str(inner.get("message") or f"Azure could not provision {what}")
+    return Fail(from_http(400, str(inner.get("code") or "Failed"), f"{what}: {message}"))
+
+
+def fields(write: Write) -> str:
+    """Name what is written, as ": tags.cost, sku.tier"."""
+    shown = ", ".join(write.paths[:5]) + (", ..." if len(write.paths) > 5 else "")
+    return f": {shown}" if shown else ""
+
+
+def not_kept(what: str, write: Write) -> Fail:
+    """Stop writing what Azure takes and does not keep: a policy, or a value that it changes."""
+    told = f"Azure accepted the last write to {what}, but it still differs from the manifest{fields(write)}"
+    return Fail(InvalidManifest(f"{told}; something (a policy?) changes it back, so it is not written again"))

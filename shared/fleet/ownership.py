@@ -1,0 +1,61 @@
+"""Whose a resource is: tags on everything that Roadstead makes, none of which changes with a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Json = Mapping[str, Any]
+
+POOL_TAG = "roadstead-pool"
+"""On a node pool that has another name in Azure than in the manifest: the manifest's name."""
+FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster", "roadstead-repository"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The marks on everything we make. The repository is told for people: it may be renamed."""
+
+    fleet: str
+    repository: str
+    cluster: str
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags of a resource that belongs to this cluster of this fleet."""
+        return {**self._marks, REPOSITORY_TAG: self.repository.lower()}
+
+    @property
+    def _marks(self) -> dict[str, str]:
+        return {FLEET_TAG: self.fleet, CLUSTER_TAG: self.cluster}
+
+    def owns(self, resource: Json) -> bool:
+        """Tell whether a resource carries the tags of this fleet and cluster; Azure may change key case."""
+        return all(tag(resource, key) == value for key, value in self._marks.items())
+
+    def is_others(self, resource: Json) -> bool:
+        """Tell whether a resource carries the tags of another fleet, or of another cluster of ours."""
+        return not self.owns(resource) and any(tag(resource, key) is not None for key in self._marks)
+
+    def told(self, resource: Json) -> str:
+        """Return a sentence with the tags that a resource should carry to be ours, and those it has."""
+        expected = " and ".join(f"{key}={value}" for key, value in self._marks.items())
+        found = " and ".join(
+            f"no {key}" if (value := tag(resource, key)) is None else f"{key}={value}" for key in self._marks
+        )
+        return f"expected the tags {expected}, found {found}"
+
+    def pool_tags(self, pool: str, azure_name: str) -> dict[str, str]:
+        """Return the tags of a node pool of the manifest, under the name that it has in Azure."""
+        return self.tags if pool == azure_name else {**self.tags, POOL_TAG: pool}
+
+    def pool_of(self, profile: Json) -> str:
+        """Return the name in the manifest of the pool that a profile in Azure serves."""
+        return (self.owns(profile) and tag(profile, POOL_TAG)) or str(profile["name"])
+
+
+def tag(resource: Json, key: str) -> str | None:
+    """Return the value of a tag, None where there is none; Azure may change the case of its key."""
+    tags = resource.get("tags") or {}
+    return next((str(value) for name, value in tags.items() if name.lower() == key), None)

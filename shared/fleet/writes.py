@@ -1,0 +1,63 @@
+"""A PUT that is needed, and what no PUT can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shared.fleet.effects import Effect, effect_of
+from shared.fleet.overlay import Leaf
+
+Json = Mapping[str, Any]
+
+
+class ImmutableChange(ValueError):
+    """The manifest asks to change a field that is fixed on the existing resource."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """A PUT that is needed: its body, and what it changes (nothing: it repeats a write that failed)."""
+
+    body: dict[str, Any]
+    changes: tuple[Leaf, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields that are written, by ARM's names."""
+        return tuple(str(leaf) for leaf in self.changes)
+
+
+def settled(state: str) -> bool:
+    """Tell whether a provisioning state is an end; in any other one Azure is at work and refuses writes."""
+    return state in ("Succeeded", "Failed", "Canceled", "")
+
+
+def unfinished(properties: Json) -> bool:
+    """Tell whether the last write failed: Azure then tries again when the same is written once more."""
+    return properties.get("provisioningState") in ("Failed", "Canceled")
+
+
+def running_version(properties: Json, name: str) -> str:
+    """Return the version that runs; ``name`` is the property of the version that was asked for."""
+    current = properties.get("current" + name[0].upper() + name[1:])
+    return str(current or properties.get(name) or "")
+
+
+_WAYS_OUT = {
+    Effect.RECREATION: "put the old value back, or add a cluster under another name and remove this one",
+    Effect.ROTATION: "put the old value back, or add a pool under another name and remove this one",
+    Effect.AZURE: "Azure alone writes it; remove it from the manifest",
+}
+
+
+def refuse_fixed(found: Iterable[Leaf], what: str, prefix: str) -> None:
+    """Raise ImmutableChange for the first difference that no PUT can mend; ``prefix`` begins its path."""
+    for leaf in found:
+        way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
+        if way_out:
+            old = "nothing" if leaf.old in (None, "", [], {}) else leaf.old
+            raise ImmutableChange(
+                f"{what}: {leaf} cannot be changed from {old} to {leaf.new} once it exists; {way_out}"
+            )

@@ -1,0 +1,40 @@
+"""A cluster that somebody has suspended: nothing is done to it until then, and what differs is told."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shared.fleet.azure import all_differences
+from shared.jobs.errors import ReconcileError
+from shared.jobs.outcomes import Wait
+from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.looks import owner_of
+from shared.ports import Ports
+
+LOOK_SECONDS = 900.0
+SHOWN = 5
+
+
+def suspended(row: ClusterRow, ports: Ports) -> Wait | None:
+    """Return the wait of a suspended cluster, with what differs in Azure; None when it is not suspended."""
+    suspension = row.desired.spec.suspend
+    if suspension is None or row.deleting:
+        return None
+    left = (datetime.fromisoformat(suspension.until) - ports.clock()).total_seconds()
+    if left <= 0:
+        return None
+    words = f"suspended by {suspension.owner} until {suspension.until}: {suspension.reason}"
+    return Wait(min(left, LOOK_SECONDS), f"{words}; {_drift(row, ports)}", suspended=True)
+
+
+def _drift(row: ClusterRow, ports: Ports) -> str:
+    """Say how the cluster in Azure differs from the manifest; a look that fails is told, not tried again."""
+    try:
+        existing = ports.aks.get(row.desired.id)
+    except ReconcileError as error:
+        return f"what differs could not be read: {error.kind}: {error}"
+    if existing is None:
+        return "the cluster is not there"
+    found = all_differences(row.desired, owner_of(row, ports), existing)
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"it differs in {', '.join(found[:SHOWN])}{more}" if found else "nothing differs"
