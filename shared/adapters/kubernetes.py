@@ -227,7 +227,7 @@ class _Connection:
                 method,
                 f"{self._client.configuration.host}{path}",
                 header_params=headers,
-                body=None if body is None else json.dumps(body),
+                body=body,
                 _request_timeout=_CONNECT_READ_SECONDS,
             )
             content = bytes(reply.read())
