@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import azure.functions as func
 from azure.identity import DefaultAzureCredential
 
-from handlers import api, github, queues, timers
+from handlers import api, deadletters, github, queues, timers
 from shared import logs
 from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
 from shared.adapters.github import GitHubRepository, github_auth
@@ -75,6 +75,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
     app = func.FunctionApp()
     app.register_functions(github.blueprint(ports, secrets=settings.webhook_secrets))
     app.register_functions(queues.blueprint(ports))
+    app.register_functions(deadletters.blueprint(ports, secrets=settings.secrets))
     app.register_functions(timers.blueprint(ports))
     app.register_functions(api.blueprint(ports))
     return app

@@ -50,6 +50,16 @@ def events(
         console().print(Text("older ones: --limit", style="dim"))
 
 
+def dead_letters(*, output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, key: Key = "") -> None:
+    """List the messages that the queues gave up and that nobody understood, newest first."""
+    with Api(url, key) as api:
+        view = api.get("dead-letters")
+    if output is Output.JSON:
+        print_json(view)
+        return
+    console().print(render.dead_letters(view["deadLetters"], datetime.now(UTC)))
+
+
 def replay(
     name: Annotated[str, typer.Argument(help="A cluster whose job failed.")] = "",
     *,

@@ -18,7 +18,7 @@ from cli import render
 from cli.client import Api, ApiError
 from cli.errors import CommandFailed, UsageError
 from cli.explain import explain
-from cli.jobs import events, replay, why
+from cli.jobs import dead_letters, events, replay, why
 from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url
 from cli.output import line
 from cli.planning import Command as PlanCommand
@@ -42,6 +42,7 @@ app.command()(schema)
 app.command()(why)
 app.command()(events)
 app.command()(replay)
+app.command()(dead_letters)
 
 
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until Ctrl-C.")]

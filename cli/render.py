@@ -11,6 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from shared.fleet.manifests.base import shown
+
 View = Mapping[str, Any]
 
 _COLOURS = {
@@ -30,6 +32,8 @@ def fleet(view: View, now: datetime) -> RenderableType:
     head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
     if view.get("problem"):
         head.append(f"\n{view['problem']}", style="red")
+    if view.get("deadLetters"):
+        head.append(f"\n{view['deadLetters']} dead letters, see roadstead dead-letters", style="red")
     if not clusters:
         return head
     return Group(head, *_lines_of(clusters, now))
@@ -158,6 +162,20 @@ def why(view: View, now: datetime) -> RenderableType:
     if view["youCan"]:
         table.add_row("you", Text(view["youCan"]))
     return table
+
+
+def dead_letters(found: Sequence[View], now: datetime) -> RenderableType:
+    """Return a head and the text of each dead letter."""
+    if not found:
+        return Text("there are no dead letters")
+    parts: list[RenderableType] = []
+    for letter in found:
+        words = f"{age(letter['at'], now):>4}  {letter['queue']}  {letter['id']}  {letter['size']} bytes"
+        parts.append(Text(words, style="bold"))
+        why = ": ".join(word for word in (letter["reason"], letter["description"]) if word)
+        body = shown(letter["body"], 2000)
+        parts.append(Padding(Group(Text(why, style="yellow"), Text(body, style="dim")), (0, 0, 0, 6)))
+    return Group(*parts)
 
 
 def phase(name: str) -> Text:

@@ -60,6 +60,11 @@ def blueprint(ports: Ports) -> func.Blueprint:
         answer = replay.replay(req.route_params["name"], actor, ports)
         return json_reply(answer.status, answer.body)
 
+    @bp.function_name("dead_letters")
+    @bp.route("dead-letters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def dead_letters(req: func.HttpRequest) -> func.HttpResponse:
+        return json_reply(200, views.dead_letters_view(ports))
+
     @bp.function_name("recorded")
     @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def recorded(req: func.HttpRequest) -> func.HttpResponse:

@@ -22,6 +22,7 @@ var tables = [
   'roadsteadplans'
   'roadsteaddeliveries'
   'roadsteadfleets'
+  'roadsteaddeadletters'
 ]
 
 resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {

@@ -1,7 +1,7 @@
 """The development host: runs the functions of function_app.py where the Functions host is not installed.
 
 ``python -m localcloud.host --app . --settings local.settings.json --port 7071`` does for our triggers (HTTP,
-timer, Service Bus queue with sessions) what ``func start`` does, with the real ``azure.functions`` library
+timer, Service Bus queue) what ``func start`` does, with the real ``azure.functions`` library
 and the real Service Bus client. Ctrl-C or SIGTERM: no more work is taken, running invocations get five
 seconds, sessions are given back, and the exit code is 0.
 """
@@ -22,9 +22,17 @@ import azure.functions as func
 
 from localcloud.functions.config import ConfigError, HostConfig, apply_settings, read_host_json, read_settings
 from localcloud.functions.http import HttpFunctions
-from localcloud.functions.index import Function, SessionTrigger, TimerTrigger, functions_of, import_app
+from localcloud.functions.index import (
+    Function,
+    QueueTrigger,
+    SessionTrigger,
+    TimerTrigger,
+    functions_of,
+    import_app,
+)
 from localcloud.functions.invoke import Invoker
 from localcloud.functions.logs import HOST, set_up_logging
+from localcloud.functions.queues import QueueListener
 from localcloud.functions.sessions import SessionListener
 from localcloud.functions.timers import Timer
 from localcloud.servers.http import HttpServer
@@ -45,12 +53,14 @@ class Host:
         self, functions: Sequence[Function], config: HostConfig, *, port: int = 0, threads: int = 8
     ) -> None:
         self._invoker = Invoker(threads=threads, timeout=config.timeout_seconds)
-        self._triggers: list[Timer | SessionListener] = []
+        self._triggers: list[Timer | SessionListener | QueueListener] = []
         for function in functions:
             if isinstance(function.trigger, TimerTrigger):
                 self._triggers.append(Timer(function, self._invoker))
             elif isinstance(function.trigger, SessionTrigger):
                 self._triggers.append(SessionListener(function, self._invoker, config.service_bus))
+            elif isinstance(function.trigger, QueueTrigger):
+                self._triggers.append(QueueListener(function, self._invoker, config.service_bus))
         web = HttpFunctions(functions, self._invoker, prefix=config.route_prefix)
         self._http = HttpServer(web, port=port, threads=_HTTP_THREADS)
         self.url = self._http.url
@@ -132,7 +142,7 @@ def _line(function: Function, url: str, prefix: str) -> str:
     match function.trigger:
         case TimerTrigger(schedule):
             return f"{function.name}: timer, {schedule}"
-        case SessionTrigger(queue):
+        case SessionTrigger(queue) | QueueTrigger(queue):
             return f"{function.name}: Service Bus queue {queue}"
         case trigger:
             methods = ",".join(trigger.methods) or "any method"

@@ -22,8 +22,13 @@ def configure(secrets: Iterable[str]) -> None:
     """
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
-    hidden = tuple(sorted((s for s in set(secrets) if len(s) >= 6), key=len, reverse=True))
+    hidden = maskable(secrets)
     logging.setLogRecordFactory(lambda *args, **kwargs: _masked(logging.LogRecord(*args, **kwargs), hidden))
+
+
+def maskable(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Return those secrets that are long enough to be told from ordinary text, the longest first."""
+    return tuple(sorted((s for s in set(secrets) if len(s) >= 6), key=len, reverse=True))
 
 
 def mask(text: str, hidden: Iterable[str]) -> str:

@@ -351,6 +351,22 @@ class FleetRow:
     etag: str = field(default="", compare=False)
 
 
+@dataclass(frozen=True)
+class DeadLetter:
+    """A message that a queue gave up and that could not be understood; ``body`` is its beginning as text.
+
+    ``size`` is the whole body's in bytes, ``at`` when it came to its queue.
+    """
+
+    queue: str
+    id: str
+    at: datetime
+    reason: str
+    description: str
+    body: str
+    size: int
+
+
 class State(Protocol):
     """What Roadstead remembers of one fleet. No secret is ever kept here."""
 
@@ -415,6 +431,18 @@ class State(Protocol):
 
     def keep_blob(self, sha: str, content: bytes) -> None:
         """Keep a blob of at most 60,000 bytes; twice is once."""
+        ...
+
+    def keep_dead_letter(self, letter: DeadLetter) -> None:
+        """Keep a dead letter; twice is once."""
+        ...
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        ...
+
+    def count_dead_letters(self) -> int:
+        """Return how many dead letters are kept."""
         ...
 
     def delivery_seen(self, delivery: str) -> bool:

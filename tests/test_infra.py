@@ -65,7 +65,8 @@ def test_the_queues_are_what_the_engine_relies_on() -> None:
 
 def test_the_tables_are_those_that_the_adapter_uses() -> None:
     declared = set(TEMPLATES["storage.bicep"].of("var")["tables"].value)
-    assert declared == {tables.CLUSTERS, tables.EVENTS, tables.PLANS, tables.DELIVERIES, tables.FLEETS}
+    ours = {tables.CLUSTERS, tables.EVENTS, tables.PLANS, tables.DELIVERIES, tables.FLEETS, tables.LETTERS}
+    assert declared == ours
 
 
 def test_the_function_app_runs_the_python_that_the_project_is_written_for() -> None:

@@ -56,6 +56,7 @@ class ServiceBusConfig:
     """
 
     max_concurrent_sessions: int = 8
+    max_concurrent_calls: int = 16
     session_idle_seconds: float = 60
     renew_seconds: float = 300
     accept_seconds: float = 20
@@ -88,6 +89,7 @@ def read_host_json(path: Path) -> HostConfig:
         log_levels=_log_levels(path, content.get("logging", {}).get("logLevel", {})),
         service_bus=ServiceBusConfig(
             max_concurrent_sessions=int(bus.get("maxConcurrentSessions", 8)),
+            max_concurrent_calls=int(bus.get("maxConcurrentCalls", 16)),
             session_idle_seconds=seconds(bus.get("sessionIdleTimeout", "00:01:00")),
             renew_seconds=seconds(bus.get("maxAutoLockRenewalDuration", "00:05:00")),
         ),

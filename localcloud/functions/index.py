@@ -40,13 +40,21 @@ class SessionTrigger:
 
 
 @dataclass(frozen=True)
+class QueueTrigger:
+    """A Service Bus queue without sessions, as a dead-letter queue; ``connection`` as above."""
+
+    queue: str
+    connection: str
+
+
+@dataclass(frozen=True)
 class Function:
     """One function: what to call, the name of the trigger's parameter, and the trigger."""
 
     name: str
     call: Callable[..., Any]
     parameter: str
-    trigger: HttpTrigger | TimerTrigger | SessionTrigger
+    trigger: HttpTrigger | TimerTrigger | SessionTrigger | QueueTrigger
 
     @property
     def wants_context(self) -> bool:
@@ -95,7 +103,7 @@ def _function(name: str, entry: Any, environ: Mapping[str, str]) -> Function:
 
 def _trigger(
     name: str, binding: Mapping[str, Any], environ: Mapping[str, str]
-) -> HttpTrigger | TimerTrigger | SessionTrigger:
+) -> HttpTrigger | TimerTrigger | SessionTrigger | QueueTrigger:
     match binding["type"]:
         case "httpTrigger":
             methods = tuple(getattr(m, "value", m).upper() for m in binding.get("methods") or ())
@@ -103,10 +111,11 @@ def _trigger(
         case "timerTrigger":
             schedule = substitute(binding["schedule"], environ)
             return TimerTrigger(schedule, bool(binding.get("runOnStartup")))
-        case "serviceBusTrigger" if binding.get("isSessionsEnabled"):
+        case "serviceBusTrigger" if binding.get("queueName"):
             connection = environ.get(binding["connection"])
             if not connection:
                 raise ConfigError(f"the connection setting {binding['connection']!r} is missing or empty")
-            return SessionTrigger(substitute(binding["queueName"], environ), connection)
+            trigger = SessionTrigger if binding.get("isSessionsEnabled") else QueueTrigger
+            return trigger(substitute(binding["queueName"], environ), connection)
         case other:
             raise ConfigError(f"the development host does not run this trigger: {other}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
-from localcloud.world.broker import Broker, BrokerQueue
+from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.world.broker_values import MessageLockLost, QueueConfig, SessionLock, SessionLockLost
 from localcloud.world.clock import ManualClock
 from localcloud.world.commits import Commits
@@ -24,7 +24,7 @@ from localcloud.world.state import MemoryState
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
-from shared.pipeline import advance, planning, sweep
+from shared.pipeline import advance, deadletters, planning, sweep
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
 
 LOCK_SECONDS = 30.0
@@ -47,6 +47,7 @@ class MemoryCloud:
         self.kubernetes = KubernetesFleet(self.clock, self.repository.source)
         self.azure = AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         self.state = MemoryState()
+        self.buried: list[deadletters.Buried] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
             config=config or FleetConfig("example", "example/fleet", claim_seconds=20, poll_seconds=5),
@@ -74,7 +75,7 @@ class MemoryCloud:
             if lock is not None:
                 self._deliver(queue, lock)
                 return True
-        return False
+        return any(self._bury(queue) for queue in QUEUES)
 
     def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
         """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
@@ -139,6 +140,31 @@ class MemoryCloud:
             self.broker.release_session(queue, lock)
         except (MessageLockLost, SessionLockLost):
             return
+
+
+    def _bury(self, queue: str) -> bool:
+        """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
+        grave = queue + DEAD_LETTER_SUFFIX
+        delivery = self.broker.receive(grave)
+        if delivery is None:
+            return False
+        draft = delivery.message.draft
+        buried = deadletters.Buried(
+            queue,
+            id=f"{delivery.message.sequence}:{draft.id}",
+            at=delivery.message.enqueued_at,
+            body=draft.body,
+            shown=draft.body.decode(errors="backslashreplace"),
+            reason=delivery.message.dead_letter_reason,
+            description=delivery.message.dead_letter_description,
+        )
+        self.buried.append(buried)
+        try:
+            deadletters.bury(buried, self.ports)
+            self.broker.complete(grave, delivery.lock_token)
+        except (Crash, ReconcileError, MessageLockLost):
+            return True
+        return True
 
 
 class Connections:

@@ -11,7 +11,7 @@ from datetime import datetime
 from shared.jobs.errors import Stale
 from shared.jobs.row import ClusterRow, from_json, to_json, with_etag
 from shared.jobs.settle import Event
-from shared.ports import FleetRow, PlanRecord
+from shared.ports import DeadLetter, FleetRow, PlanRecord
 
 
 class MemoryState:
@@ -26,6 +26,7 @@ class MemoryState:
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
+        self._letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
     def cluster(self, name: str) -> ClusterRow | None:
         """Return a cluster's row, or None."""
@@ -121,6 +122,21 @@ class MemoryState:
         """Keep a blob."""
         with self._lock:
             self._blobs[sha] = content
+
+    def keep_dead_letter(self, letter: DeadLetter) -> None:
+        """Keep a dead letter; twice is once."""
+        with self._lock:
+            self._letters[(letter.at, letter.queue, letter.id)] = letter
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        with self._lock:
+            return [self._letters[key] for key in sorted(self._letters, reverse=True)[:limit]]
+
+    def count_dead_letters(self) -> int:
+        """Return how many dead letters are kept."""
+        with self._lock:
+            return len(self._letters)
 
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""

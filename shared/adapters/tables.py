@@ -6,6 +6,7 @@ property holds 32 Ki characters, a binary one 64 KiB, an entity 1 MiB; keys may 
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,21 +31,23 @@ from shared.jobs import row as rows
 from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
-from shared.ports import FleetRow, PlanRecord
+from shared.ports import DeadLetter, FleetRow, PlanRecord
 
-CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS = TABLES = (
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS = TABLES = (
     "roadsteadclusters",
     "roadsteadevents",
     "roadsteadplans",
     "roadsteaddeliveries",
     "roadsteadfleets",
     "roadsteadblobs",
+    "roadsteaddeadletters",
 )
 _TEXT_LIMIT = 30_000
 _BYTES_LIMIT = 60_000
 _LAST = 10**13
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
+_LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
 _FLEET: TypeAdapter[FleetRow] = TypeAdapter(FleetRow)
 
 
@@ -179,6 +182,21 @@ class TablesState:
         """Keep a blob."""
         self._upsert(BLOBS, {"PartitionKey": self._fleet, "RowKey": sha, "content": content})
 
+    def keep_dead_letter(self, letter: DeadLetter) -> None:
+        """Keep a dead letter; twice is once."""
+        key = f"{_newest_first(letter.at)}-{letter.queue}-{_key(letter.id)}"
+        body = _packed(_LETTER.dump_json(letter).decode())
+        self._upsert(LETTERS, {"PartitionKey": self._fleet, "RowKey": key, "at": letter.at, **body})
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        pages = self._query(LETTERS, "PartitionKey eq @key", page=limit)
+        return [_LETTER.validate_json(_unpacked(entity)) for entity in itertools.islice(pages, limit)]
+
+    def count_dead_letters(self) -> int:
+        """Return how many dead letters are kept."""
+        return sum(1 for _ in self._query(LETTERS, "PartitionKey eq @key", select=["RowKey"]))
+
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""
         return self._get(DELIVERIES, self._fleet, _key(delivery)) is not None
@@ -195,13 +213,20 @@ class TablesState:
                 return None
 
     def _query(
-        self, table: str, query: str, *, key: str = "", page: int | None = None, **more: Any
+        self,
+        table: str,
+        query: str,
+        *,
+        key: str = "",
+        page: int | None = None,
+        select: list[str] | None = None,
+        **more: Any,
     ) -> Iterator[Mapping[str, Any]]:
         parameters = {"key": key or self._fleet, **more}
         with _translated():
             try:
                 yield from self._tables[table].query_entities(
-                    query, parameters=parameters, results_per_page=page
+                    query, parameters=parameters, results_per_page=page, select=select
                 )
             except ResourceNotFoundError:  # the table was never written to
                 return

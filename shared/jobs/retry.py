@@ -40,9 +40,9 @@ Policies = Mapping[type[ReconcileError], RetryPolicy]
 DEFAULTS: Policies = {
     Throttled: RetryPolicy(5, 120, None),
     Conflict: RetryPolicy(10, 60, None),
+    Blocked: RetryPolicy(10, 60, None),
     Unavailable: RetryPolicy(5, 300, 15),
     Dependency: RetryPolicy(5, 120, 30),
-    Blocked: RetryPolicy(15, 120, None),
     Unexpected: RetryPolicy(15, 300, 6),
     Unauthenticated: RetryPolicy(15, 300, 6),
     Unauthorized: RetryPolicy(15, 300, 6),

@@ -18,7 +18,7 @@ from shared.jobs.row import ClusterRow
 from shared.jobs.settle import events_between, release, settle
 from shared.pipeline import planning, report
 from shared.pipeline.fence import LostClaim, fenced
-from shared.pipeline.send import send_continuation, send_copy
+from shared.pipeline.send import put_off, send_continuation, send_copy
 from shared.pipeline.steps import run_step
 from shared.ports import Ports
 
@@ -28,8 +28,20 @@ _GONE = ("ResourceNotFound", "ResourceGroupNotFound")
 """ARM's codes for a cluster, or a group, that is not there."""
 
 
+AWAY_SECONDS = 15
+"""How long a message waits when the state does not answer; ten deliveries in a row would bury it."""
+
+
 def handle(message: JobMessage, ports: Ports) -> None:
-    """Let the row decide about the message, and do what it decides."""
+    """Let the row decide about the message, and do what it decides; later, if the state does not answer."""
+    try:
+        _handle(message, ports)
+    except Retryable as error:
+        log.warning("%s: put off: %s: %s", message.cluster, error.kind, error)
+        put_off(message, AWAY_SECONDS, ports)
+
+
+def _handle(message: JobMessage, ports: Ports) -> None:
     decision = claim(
         ports.state.cluster(message.cluster),
         message,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 
-from shared.jobs.messages import continuation_id, job_message
+from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.row import ClusterRow
 from shared.ports import Message, Ports
 
@@ -30,6 +30,14 @@ def send_copy(row: ClusterRow, ports: Ports) -> None:
 def send_overdue(row: ClusterRow, times: int, ports: Ports) -> None:
     """Send a copy for the ``times``-th time that the row was found overdue; each gets through once."""
     _send(row, f"overdue{times}", ports)
+
+
+def put_off(message: JobMessage, seconds: float, ports: Ports) -> None:
+    """Send a copy of a message for later, when its row cannot be asked."""
+    at = ports.clock() + timedelta(seconds=seconds)
+    moment = f"{message.cluster}:{message.uid}:{message.generation}:{message.sequence}"
+    copy = f"{moment}@away{int(at.timestamp())}"
+    ports.jobs.send(Message(message.cluster, copy, message.model_dump_json(), at))
 
 
 def _send(row: ClusterRow, copy: str, ports: Ports) -> None:

@@ -15,15 +15,16 @@ log = logging.getLogger(__name__)
 
 
 def plan_missed_head(ports: Ports) -> bool:
-    """Queue a plan when the branch's head is not what was planned last; tell whether it was missed.
+    """Queue a plan when the branch's head is not what was planned last, or a problem is noted.
 
     One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
     that was spent without effect can be made again.
     """
     head = ports.repository.head(ports.config.branch)
-    if head == ports.state.fleet().commit:
+    fleet = ports.state.fleet()
+    if head == fleet.commit and not fleet.problem:
         return False
-    log.warning("no webhook planned commit %s; planning it now", head[:8])
+    log.warning("commit %s was not planned, or with a problem; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
     request_plan(PlanRequest(commit=head, reason="sweep"), message_id=f"sweep:{head}:{minute}", ports=ports)
     return True

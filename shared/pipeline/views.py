@@ -12,6 +12,7 @@ from shared.pipeline.report import progress_of
 from shared.ports import PlanRecord, Ports
 
 EVENTS_SHOWN = 20
+LETTERS_SHOWN = 100
 PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
 
@@ -26,6 +27,7 @@ def fleet_view(ports: Ports) -> dict[str, Any]:
         "commit": fleet.commit,
         "plannedAt": _time(fleet.at),
         "problem": fleet.problem,
+        "deadLetters": ports.state.count_dead_letters(),
         "clusters": [cluster_view(row) for row in ports.state.clusters()],
     }
 
@@ -108,6 +110,12 @@ def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
         "nextAt": None,
         "youCan": "",
     }
+
+
+def dead_letters_view(ports: Ports) -> dict[str, Any]:
+    """Return the newest messages that nobody understood."""
+    letters = ports.state.dead_letters(LETTERS_SHOWN)
+    return {"deadLetters": [{**vars(letter), "at": _time(letter.at)} for letter in letters]}
 
 
 def recorded_view(ports: Ports) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.outcomes import Wait
 from shared.jobs.row import ClusterRow, accept_new
 from shared.jobs.settle import Event, settle
-from shared.ports import FleetRow, PlanRecord, State
+from shared.ports import DeadLetter, FleetRow, PlanRecord, State
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, row
 
@@ -212,6 +212,24 @@ def test_the_fleets_row_is_written_by_compare_and_swap(state: State) -> None:
     with pytest.raises(Stale):
         state.save_fleet(FleetRow("d" * 40, NOW))
     assert state.fleet() == FleetRow("b" * 40, NOW, "words")
+
+
+def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) -> None:
+    state.append([event(n) for n in range(1, 6)])
+    assert [found.sequence for found in state.events("one", 2, before=later(4))] == [3, 2]
+    assert list(state.events("one", 2, before=later(1))) == []
+
+
+def test_dead_letters_come_newest_first_and_once(state: State) -> None:
+    def letter(number: int) -> DeadLetter:
+        made = f"{number}:odd/?#\\id"
+        return DeadLetter("jobs", made, later(number), "reason", "description", "ünreadable" * 3000, 33_000)
+
+    assert list(state.dead_letters(5)) == []
+    for number in (1, 3, 2, 3):
+        state.keep_dead_letter(letter(number))
+    assert list(state.dead_letters(2)) == [letter(3), letter(2)]
+    assert state.count_dead_letters() == 3
 
 
 def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import azure.functions as func
 import pytest
 from azure.functions.decorators.core import Trigger
+from azure.functions.meta import Datum
+from azure.functions.servicebus import ServiceBusMessageInConverter
 
-from handlers import api, github, queues, timers
+from handlers import api, deadletters, github, queues, timers
 from localcloud.world.cloud import MemoryCloud
 from shared.ports import Ports
 from tests import fleetfiles
@@ -25,6 +27,7 @@ def functions(ports: Ports) -> dict[str, Any]:
     app = func.FunctionApp()
     app.register_functions(github.blueprint(ports, secrets=("new",)))
     app.register_functions(queues.blueprint(ports))
+    app.register_functions(deadletters.blueprint(ports, secrets=()))
     app.register_functions(timers.blueprint(ports))
     app.register_functions(api.blueprint(ports))
     return {str(made.get_function_name()): made for made in app.get_functions()}
@@ -49,6 +52,8 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["planner"]["queueName"] == "plans"
     assert triggers["worker"]["queueName"] == "jobs"
     assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "worker"))
+    assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
+    assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
 
@@ -59,6 +64,18 @@ def test_only_the_webhook_is_open_to_everybody() -> None:
         for name, made in functions(MemoryCloud().ports).items()
     }
     assert {name for name, level in levels.items() if level == func.AuthLevel.ANONYMOUS} == {"github"}
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])
+@pytest.mark.parametrize("name", ["dead_jobs", "dead_plans"])
+def test_a_dead_letter_ends_well_whatever_it_is(name: str, body: bytes) -> None:
+    cloud = MemoryCloud()
+    metadata = {"SequenceNumber": Datum("7", "json")}
+    message = ServiceBusMessageInConverter.decode_single_message(
+        Datum(body, "bytes"), trigger_metadata=metadata
+    )
+    functions(cloud.ports)[name].get_user_function()(message)
+    assert cloud.state.count_dead_letters() + bool(cloud.state.fleet().problem) == 1
 
 
 def test_a_signed_push_is_answered_with_a_receipt() -> None:

@@ -261,7 +261,7 @@ def test_a_status_that_github_refuses_keeps_no_plan_from_being_made(
     cloud.run(3600)
     assert phases(cloud) == {"one": Phase.READY}
     assert len(calls) <= calls_at_most
-    assert cloud.broker.counts("plans").dead_lettered == 0
+    assert cloud.buried == []
 
 
 def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:

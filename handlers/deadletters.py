@@ -1,0 +1,42 @@
+"""The triggers on the dead-letter queues; these have no sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC
+
+import azure.functions as func
+
+from shared.logs import mask, maskable
+from shared.pipeline.deadletters import Buried, bury
+from shared.ports import Ports
+
+
+def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
+    """Return a function for each queue's dead letters; ``secrets`` are left out of what is kept."""
+    bp = func.Blueprint()
+    hidden = maskable(secrets)
+
+    @bp.function_name("dead_jobs")
+    @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs/$deadletterqueue")
+    def dead_jobs(message: func.ServiceBusMessage) -> None:
+        bury(_buried("jobs", message), ports)
+
+    @bp.function_name("dead_plans")
+    @bp.service_bus_queue_trigger("message", "ServiceBus", "plans/$deadletterqueue")
+    def dead_plans(message: func.ServiceBusMessage) -> None:
+        bury(_buried("plans", message), ports)
+
+    def _buried(queue: str, message: func.ServiceBusMessage) -> Buried:
+        body, at = message.get_body(), message.enqueued_time_utc or ports.clock()
+        return Buried(
+            queue,
+            id=f"{message.sequence_number or 0}:{message.message_id or ''}",
+            at=at if at.tzinfo else at.replace(tzinfo=UTC),
+            body=body,
+            shown=mask(body.decode(errors="backslashreplace"), hidden),
+            reason=mask(message.dead_letter_reason or "", hidden),
+            description=mask(message.dead_letter_error_description or "", hidden),
+        )
+
+    return bp

@@ -1,0 +1,143 @@
+"""Dead letters: what the queues gave up is told where a person looks, and none is lost.
+
+A job's message fails its job, if it names the present moment of the row; a plan request becomes the
+fleet's problem, and the timer plans again. Whatever cannot be understood, or cannot be made again by
+itself, is kept whole. A dead-letter queue delivers for ever, so ``bury`` raises only when the state does
+not answer: then the message stays where it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.jobs.errors import DeadLettered, Retryable, Stale
+from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.outcomes import Fail
+from shared.jobs.row import ClusterRow
+from shared.jobs.settle import events_between, settle
+from shared.pipeline import report
+from shared.pipeline.send import send_copy
+from shared.ports import DeadLetter, Ports
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 32 * 1024
+MOST_WORDS = 500
+
+
+@dataclass(frozen=True)
+class Buried:
+    """A message from a dead-letter queue; ``shown`` is its body as text without secrets."""
+
+    queue: str
+    id: str
+    at: datetime
+    body: bytes
+    shown: str
+    reason: str = ""
+    description: str = ""
+
+    @property
+    def why(self) -> str:
+        """The queue's reason and description on one line."""
+        words = ": ".join(word for word in (self.reason, self.description) if word)
+        return " ".join(words.split())[:MOST_WORDS] or "no reason was given"
+
+
+def bury(buried: Buried, ports: Ports) -> None:
+    """Take a dead letter in; raise Retryable when the state or a queue does not answer."""
+    log.error("the queue %s gave up the message %s: %s", buried.queue, buried.id, buried.why)
+    try:
+        understood = _take(buried, ports)
+    except Retryable:
+        raise
+    except Exception:  # raising here would bring the message back for ever
+        log.exception("the dead letter %s of %s is only kept", buried.id, buried.queue)
+        understood = False
+    if not understood:
+        ports.state.keep_dead_letter(_letter(buried))
+
+
+def _take(buried: Buried, ports: Ports) -> bool:
+    """Do what the message's kind asks for; tell whether nothing more is to be kept of it."""
+    try:
+        if buried.queue == "jobs":
+            _fail_job(JobMessage.model_validate_json(buried.body), buried, ports)
+            return True
+        if buried.queue == "plans":
+            request = PlanRequest.model_validate_json(buried.body)
+            _note_problem(request, buried, ports)
+            return request.kind != "pull" and request.approval is None
+    except ValueError:
+        log.info("the dead letter %s of %s cannot be read", buried.id, buried.queue)
+    return False
+
+
+def _fail_job(message: JobMessage, buried: Buried, ports: Ports) -> None:
+    while True:
+        row = ports.state.cluster(message.cluster)
+        if row is None or not row.job.active or not _names_moment(message, row):
+            log.info("%s: the dead letter is of another moment", message.cluster)
+            return
+        now = ports.clock()
+        if row.job.claim is not None and row.job.claim.until > now:
+            send_copy(row, ports)  # somebody runs the step: this copy sees how that ended
+            return
+        outcome = Fail(_error(row, buried))
+        after = settle(row, outcome, now=now, jitter=0)
+        failure = after.job.failure
+        if failure is not None and row.job.failure is not None:
+            after = replace(
+                after, job=replace(after.job, failure=replace(failure, since=row.job.failure.since))
+            )
+        try:
+            saved = ports.state.save(after)
+        except Stale:
+            continue
+        ports.state.append(list(events_between(row, saved, outcome)))
+        report.request(ports)
+        return
+
+
+def _names_moment(message: JobMessage, row: ClusterRow) -> bool:
+    named = (message.uid, message.generation, message.sequence)
+    return named == (row.uid, row.generation, row.job.sequence)
+
+
+def _error(row: ClusterRow, buried: Buried) -> DeadLettered:
+    words = f"the queue gave up the message of {row.job.step.value}: {buried.why}"
+    last = row.job.failure
+    if last is None:
+        return DeadLettered(words, code=buried.reason)
+    told = f"{words}; last known, after {row.job.attempts} attempts: {last.kind}: {last.message}"
+    return DeadLettered(told, code=last.code or buried.reason, request_id=last.request_id)
+
+
+def _note_problem(request: PlanRequest, buried: Buried, ports: Ports) -> None:
+    words = f"a {request.kind} request could not be handled: {buried.why}"
+    if request.approval is not None:
+        words += f"; approve {request.approval.commit[:8]} again"
+    while request.kind == "plan":
+        fleet = ports.state.fleet()
+        if fleet.problem == words:
+            return
+        try:
+            ports.state.save_fleet(replace(fleet, problem=words))
+        except Stale:
+            continue
+        return
+
+
+def _letter(buried: Buried) -> DeadLetter:
+    kept = buried.shown.encode()[:MOST_BYTES].decode(errors="ignore")
+    return DeadLetter(
+        queue=buried.queue,
+        id=buried.id,
+        at=buried.at,
+        reason=buried.reason[:MOST_WORDS],
+        description=buried.description[:MOST_WORDS],
+        body=kept,
+        size=len(buried.body),
+    )

@@ -1,0 +1,102 @@
+"""The development host's triggers on dead-letter queues: the real client, against the local Service Bus."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import azure.functions as func
+import pytest
+
+from handlers import deadletters
+from localcloud.functions.config import HostConfig, ServiceBusConfig
+from localcloud.functions.index import functions_of
+from localcloud.host import Host
+from localcloud.servers.servicebus import ServiceBusServer
+from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker
+from localcloud.world.broker_values import Draft, QueueConfig
+from localcloud.world.clock import system_clock
+from localcloud.world.cloud import MemoryCloud
+from tests.localcloud.test_host_sessions import until
+
+GRAVE = "jobs" + DEAD_LETTER_SUFFIX
+BUS = HostConfig(service_bus=ServiceBusConfig(max_concurrent_calls=2, renew_seconds=10))
+
+
+@pytest.fixture
+def broker() -> Broker:
+    names = ("jobs", "plans")
+    return Broker([QueueConfig(name, lock_seconds=1, max_delivery_count=1) for name in names], system_clock)
+
+
+def bury(broker: Broker, body: bytes, message_id: str = "m-1") -> None:
+    broker.send("jobs", Draft(body, id=message_id, session="east-1"))
+    lock = broker.accept_session("jobs")
+    delivery = broker.receive("jobs", lock)
+    assert lock is not None
+    assert delivery is not None
+    broker.dead_letter("jobs", delivery.lock_token, reason="TooLate", description="nobody came")
+    broker.release_session("jobs", lock)
+
+
+@contextmanager
+def running(app: func.FunctionApp, connection: str) -> Iterator[Host]:
+    host = Host(functions_of(app, {"ServiceBus": connection}), BUS)
+    host.start()
+    try:
+        yield host
+    finally:
+        host.close()
+        until(lambda: not any(thread.name.startswith("queue-") for thread in threading.enumerate()))
+
+
+def app_with(work: Callable[[func.ServiceBusMessage], None], address: str) -> func.FunctionApp:
+    app = func.FunctionApp()
+
+    @app.service_bus_queue_trigger(arg_name="message", queue_name=address, connection="ServiceBus")
+    def take(message: func.ServiceBusMessage) -> None:
+        work(message)
+
+    return app
+
+
+@pytest.mark.parametrize("address", ["jobs/$deadletterqueue", "jobs/$DeadLetterQueue"])
+def test_a_dead_letter_arrives_with_the_queues_reason(broker: Broker, address: str) -> None:
+    got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
+    bury(broker, b"words")
+    with ServiceBusServer(broker) as server, running(app_with(got.put, address), server.connection_string):
+        message = got.get(timeout=10)
+        until(lambda: broker.counts(GRAVE).active == 0)
+    assert (message.get_body(), message.message_id) == (b"words", "m-1")
+    assert (message.dead_letter_reason, message.dead_letter_error_description) == ("TooLate", "nobody came")
+
+
+def test_a_function_that_raises_is_given_the_dead_letter_again(broker: Broker) -> None:
+    tries: list[int] = []
+
+    def work(message: func.ServiceBusMessage) -> None:
+        tries.append(1)
+        if len(tries) < 4:
+            raise RuntimeError("not yet")
+
+    bury(broker, b"words")
+    app = app_with(work, "jobs/$deadletterqueue")
+    with ServiceBusServer(broker) as server, running(app, server.connection_string):
+        until(lambda: broker.counts(GRAVE).active == 0)
+    assert len(tries) == 4
+
+
+def test_the_apps_own_function_keeps_what_nobody_understands_without_secrets(broker: Broker) -> None:
+    cloud = MemoryCloud()
+    app = func.FunctionApp()
+    app.register_functions(deadletters.blueprint(cloud.ports, secrets=["hidden-token"]))
+    bury(broker, b"\xff a hidden-token in a message")
+    with ServiceBusServer(broker) as server, running(app, server.connection_string):
+        until(lambda: cloud.state.count_dead_letters() == 1)
+        until(lambda: broker.counts(GRAVE).active == 0)
+    (letter,) = cloud.state.dead_letters(2)
+    assert letter.body == "\\xff a *** in a message"
+    assert (letter.queue, letter.reason, letter.description) == ("jobs", "TooLate", "nobody came")
+    assert letter.id.endswith(":m-1")

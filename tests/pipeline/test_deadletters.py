@@ -1,0 +1,211 @@
+"""What the queues gave up: told, never lost, and harmless when somebody sends it again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from localcloud.world.broker_values import Draft
+from localcloud.world.cloud import QUEUES, MemoryCloud
+from shared.jobs.errors import Unavailable
+from shared.jobs.messages import Approval, PlanRequest, job_message
+from shared.jobs.outcomes import Retry
+from shared.jobs.row import Claim, ClusterRow, Phase
+from shared.jobs.settle import settle
+from shared.pipeline import sweep, views
+from shared.pipeline.deadletters import MOST_BYTES, Buried, bury
+from shared.pipeline.replay import replay
+from shared.ports import Message, Ports, Queue
+from tests import fleetfiles
+from tests.pipeline.test_main_job import accepted, phases, push
+
+
+def buried(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> Buried:
+    made = Buried(
+        queue, "7:m", cloud.clock(), body.encode(), body, "MaxDeliveryCountExceeded", "after 10 attempts"
+    )
+    return replace(made, **changes)
+
+
+def working() -> tuple[MemoryCloud, ClusterRow]:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(until=lambda: any(row.job.step == "cluster" for row in cloud.state.clusters()))
+    row = cloud.state.cluster("one")
+    assert row is not None
+    return cloud, row
+
+
+def test_a_jobs_dead_letter_fails_the_job_with_what_was_known_last() -> None:
+    cloud, row = working()
+    error = Unavailable("Azure did not answer", code="ServiceUnavailable", request_id="r-1")
+    row = cloud.state.save(settle(row, Retry(error), now=cloud.clock(), jitter=0))
+    cloud.clock.advance(60)
+    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), cloud.ports)
+    failed = cloud.state.cluster("one")
+    assert failed is not None
+    assert failed.failed
+    failure = failed.job.failure
+    assert failure is not None
+    assert (failure.kind, failure.code, failure.request_id) == ("DeadLettered", "ServiceUnavailable", "r-1")
+    assert (
+        "MaxDeliveryCountExceeded: after 10 attempts; last known, after 1 attempts: Unavail"
+        in failure.message
+    )
+    assert row.job.failure is not None
+    assert failure.since == row.job.failure.since
+    assert cloud.state.events("one", 1)[0].reason == "Failed"
+    assert failed.given_up
+    assert cloud.state.count_dead_letters() == 0
+
+
+def test_a_dead_letters_job_is_replayed_to_its_end() -> None:
+    cloud, row = working()
+    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert replay("one", "", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+@pytest.mark.parametrize(
+    "other", [{"sequence": 1}, {"generation": 9}, {"uid": "another"}, {"cluster": "nobody"}]
+)
+def test_a_dead_letter_of_another_moment_does_nothing(other: Mapping[str, Any]) -> None:
+    cloud, row = working()
+    bury(buried(cloud, "jobs", job_message(row).model_copy(update=other).model_dump_json()), cloud.ports)
+    assert cloud.state.cluster("one") == row
+    assert cloud.state.count_dead_letters() == 0
+
+
+def test_a_step_that_runs_now_is_let_end() -> None:
+    cloud, row = working()
+    claim = Claim("somebody", cloud.clock().replace(year=2027))
+    row = cloud.state.save(replace(row, job=replace(row.job, claim=claim)))
+    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), cloud.ports)
+    assert cloud.state.cluster("one") == row
+
+
+def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    bury(buried(cloud, "plans", PlanRequest(reason="push").model_dump_json()), cloud.ports)
+    assert cloud.state.fleet().problem.startswith("a plan request could not be handled: MaxDelivery")
+    assert sweep.plan_missed_head(cloud.ports)
+    cloud.run(until=lambda: not cloud.state.fleet().problem)
+    assert cloud.state.fleet().problem == ""
+
+
+def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_again() -> None:
+    cloud = MemoryCloud()
+    approval = Approval(commit="c" * 40, clusters=("one",), by="somebody", at=cloud.clock())
+    requests = (PlanRequest(again=True, approval=approval), PlanRequest(kind="pull", pull=3))
+    for number, request in enumerate(requests):
+        bury(buried(cloud, "plans", request.model_dump_json(), id=str(number)), cloud.ports)
+    assert [letter.body for letter in cloud.state.dead_letters(5)] == [
+        request.model_dump_json() for request in reversed(requests)
+    ]
+    assert "approve cccccccc again" in cloud.state.fleet().problem
+
+
+@pytest.mark.parametrize("queue", ["jobs", "plans", "another"])
+@pytest.mark.parametrize("body", ["", "{}x", "[]", '{"schema_version": 99}', "\x00ÿ", "9" * 100_000])
+def test_what_cannot_be_read_is_kept_and_counted_once(queue: str, body: str) -> None:
+    cloud = MemoryCloud()
+    for _ in range(2):
+        bury(buried(cloud, queue, body), cloud.ports)
+    (letter,) = cloud.state.dead_letters(5)
+    assert (letter.queue, letter.reason) == (queue, "MaxDeliveryCountExceeded")
+    assert letter.body == body[:MOST_BYTES]
+    assert letter.size == len(body.encode())
+    assert views.fleet_view(cloud.ports)["deadLetters"] == 1
+
+
+def test_an_error_that_nobody_foresaw_keeps_the_message_and_does_not_bring_it_back() -> None:
+    cloud, row = working()
+    nothing: Any = None
+    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), replace(cloud.ports, clock=nothing))
+    assert cloud.state.count_dead_letters() == 1
+
+
+def test_a_state_that_does_not_answer_leaves_the_message_in_its_queue() -> None:
+    class Away:
+        def __getattr__(self, name: str) -> Any:
+            raise Unavailable("Table Storage did not answer")
+
+    away: Any = Away()
+    cloud = MemoryCloud()
+    with pytest.raises(Unavailable):
+        bury(buried(cloud, "jobs", "words"), replace(cloud.ports, state=away))
+
+
+class Recorder:
+    """A queue that remembers every body that was sent."""
+
+    def __init__(self, name: str, inner: Queue, sent: list[tuple[str, Message]]) -> None:
+        self._name, self._inner, self._sent = name, inner, sent
+
+    def send(self, message: Message) -> None:
+        self._sent.append((self._name, message))
+        self._inner.send(message)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_message_ever_sent_may_come_again_in_any_order(seed: int) -> None:
+    cloud = MemoryCloud(seed=seed)
+    sent: list[tuple[str, Message]] = []
+
+    def recorded(ports: Ports) -> Ports:
+        plans, jobs = Recorder("plans", ports.plans, sent), Recorder("jobs", ports.jobs, sent)
+        return replace(ports, plans=plans, jobs=jobs)
+
+    cloud.with_ports(recorded)
+    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("one", "three"))
+    cloud.run()
+    before, writes = cloud.state.clusters(), accepted(cloud)
+    everything = list(sent)
+    assert {queue for queue, _ in everything} == set(QUEUES)
+    random.Random(seed).shuffle(everything)
+    for number, (queue, message) in enumerate(everything):
+        draft = Draft(message.body.encode(), id=f"again-{number}", session=message.session)
+        cloud.broker.send(queue, draft)
+    cloud.run()
+    assert cloud.state.clusters() == before
+    assert accepted(cloud) == writes
+    assert cloud.state.count_dead_letters() == 0
+
+
+def test_an_unreadable_message_goes_from_its_queue_to_the_kept_ones() -> None:
+    cloud, _ = working()
+    cloud.broker.send("jobs", Draft(b"not a message", id="m", session="one"))
+    cloud.run(300)
+    (letter,) = cloud.state.dead_letters(5)
+    assert (letter.body, letter.reason) == ("not a message", "MaxDeliveryCountExceeded")
+
+
+def test_a_message_waits_while_the_state_does_not_answer() -> None:
+    cloud, _ = working()
+
+    class Hiccup:
+        def __init__(self) -> None:
+            self.left = 30
+
+        def __getattr__(self, name: str) -> Any:
+            if self.left and name == "cluster":
+                self.left -= 1
+                raise Unavailable("Table Storage did not answer")
+            return getattr(cloud.state, name)
+
+    flaky: Any = Hiccup()
+    cloud.with_ports(lambda ports: replace(ports, state=flaky))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert not any(event.reason == "Failed" for event in cloud.state.events("one", 100))
