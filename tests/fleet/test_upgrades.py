@@ -1,0 +1,65 @@
+"""Versions move one minor at a time, the control plane before its pools."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.fleet.upgrades import behind, next_version, no_newer_than, not_offered, old_nodes
+from shared.fleet.versions import must_rise, numbers
+
+OFFERED = ["1.31.9", "1.32.8", "1.32.9", "1.33.4", "1.34.1"]
+
+
+def test_no_minor_is_skipped() -> None:
+    assert next_version("1.34", "1.31.9") == "1.32"
+    assert next_version("1.34.1", "1.32.9") == "1.33"
+    assert next_version("1.34.1", "1.33.4") == "1.34.1"
+
+
+def test_what_runs_already_asks_for_nothing() -> None:
+    assert next_version("1.33", "1.33.4") == ""
+    assert next_version("1.32", "1.33.4") == ""
+    assert next_version("1.33.5", "1.33.4") == "1.33.5"
+
+
+@given(wanted=st.integers(20, 45), start=st.integers(20, 45), patch=st.integers(0, 20))
+def test_hops_end_at_what_is_asked_for_and_never_go_back(wanted: int, start: int, patch: int) -> None:
+    current, hops = f"1.{start}.{patch}", 0
+    while hop := next_version(f"1.{wanted}", current):
+        assert numbers(hop)[1] - numbers(current)[1] == 1
+        current, hops = f"{hop}.3", hops + 1
+    assert hops == max(0, wanted - start)
+    assert not must_rise(f"1.{wanted}", current)
+
+
+def test_a_pool_never_asks_for_more_than_the_control_plane_runs() -> None:
+    assert no_newer_than("1.32.9", "1.34") == "1.32"
+    assert no_newer_than("1.32.9", "1.32.10") == "1.32.9"
+    assert no_newer_than("1.32.9", "1.31") == "1.31"
+    assert no_newer_than("1.32.9", "1.32") == "1.32"
+    assert no_newer_than("", "1.34") == "1.34"
+
+
+def test_the_control_plane_waits_for_pools_that_follow_it_and_not_for_pinned_ones() -> None:
+    pools = {"follows": ("1.34", "1.31.9"), "pinned": ("1.31", "1.31.9"), "there": ("1.34", "1.32.8")}
+    assert behind("1.32.9", pools) == ["follows"]
+
+
+def test_a_version_that_is_not_offered_is_told_with_those_that_are() -> None:
+    assert not_offered("1.34", "1.31.9", OFFERED) == ""
+    assert not_offered("1.33.4", "1.32.9", OFFERED) == ""
+    why = not_offered("1.35", "1.32.9", OFFERED)
+    assert why.startswith("Azure does not offer Kubernetes 1.35 here; it offers 1.31.9, 1.32.8")
+    assert "1.33.7" in not_offered("1.33.7", "1.32.9", OFFERED)
+    assert "1.33" in not_offered("1.34", "1.32.9", ["1.32.9", "1.34.1"])
+
+
+def test_a_node_with_an_older_kubelet_than_its_pool_is_named() -> None:
+    def node(name: str, pool: str, kubelet: str) -> dict[str, object]:
+        labels = {"kubernetes.azure.com/agentpool": pool}
+        info = {"nodeInfo": {"kubeletVersion": kubelet}}
+        return {"metadata": {"name": name, "labels": labels}, "status": info}
+
+    nodes = [node("a", "apps", "v1.32.9"), node("b", "apps", "v1.31.9"), node("c", "foreign", "v1.2.3")]
+    assert old_nodes(nodes, {"apps": "1.32.9"}) == ["b runs 1.31.9, its pool 1.32.9"]
