@@ -178,7 +178,7 @@ class ClusterApi:
 
     def _evict(self, request: Request, found: Route) -> Response:
         body = _body(request)
-        if body.get("kind") != "Eviction":
+        if body.get("kind", "Eviction") != "Eviction":
             raise bad_request("the object provided is unrecognized: it must be an Eviction")
         dry_run = _write(request, found).dry_run or bool((body.get("deleteOptions") or {}).get("dryRun"))
         self._world.evict(found.namespace, found.name, dry_run=dry_run)

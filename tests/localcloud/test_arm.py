@@ -21,6 +21,7 @@ from localcloud.servers.arm import ArmServer
 from localcloud.servers.frontdoor import Fault
 from localcloud.servers.tls import Authority
 from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_catalog import NODE_IMAGES
 from localcloud.world.azure_limits import TokenBucket
 from localcloud.world.azure_state import Timings
 from localcloud.world.clock import ManualClock, system_clock
@@ -129,12 +130,48 @@ def test_the_pollers_of_the_libraries_find_the_end_of_every_operation(served: Se
         assert not resources.resource_groups.check_existence("rg")
 
 
+def test_an_upgrade_of_the_node_image_is_an_operation_or_not_modified(served: Served) -> None:
+    served.world.put_cluster(CLUSTER, BODY)
+    pool = f"{GROUP_PATH}/providers/Microsoft.ContainerService/managedClusters/aks/agentPools/system"
+    url, version = f"{pool}/upgradeNodeImageVersion", {"api-version": "2025-04-01"}
+    while served.http.get(pool, params=version).json()["properties"]["provisioningState"] == "Creating":
+        time.sleep(0.02)
+    newest = served.http.post(url, params=version)
+    assert (newest.status_code, newest.content) == (304, b"")
+    served.world.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
+    begun = served.http.post(url, params=version)
+    assert begun.status_code == 202
+    status = served.http.get(begun.headers["Azure-AsyncOperation"]).json()
+    assert status["status"] == "InProgress"
+    assert begun.json()["properties"]["provisioningState"] == "UpgradingNodeImageVersion"
+    with ContainerServiceClient(Credential(), SUBSCRIPTION, base_url=served.server.url) as aks:
+        while aks.agent_pools.get("rg", "aks", "system").node_image_version != NODE_IMAGES[-1]:
+            time.sleep(0.05)
+
+
+def test_maintenance_is_written_at_once_and_its_names_do_not_lead_elsewhere(served: Served) -> None:
+    served.world.put_cluster(CLUSTER, BODY)
+    base = f"{GROUP_PATH}/providers/Microsoft.ContainerService/managedClusters/aks/maintenanceConfigurations"
+    version = {"api-version": "2025-04-01"}
+    slots = {"properties": {"timeInWeek": [{"day": "Monday", "hourSlots": [1]}]}}
+    statuses = [served.http.put(f"{base}/default", params=version, json=slots).status_code for _ in range(2)]
+    assert statuses == [201, 200]
+    assert served.http.get(f"{base}/default", params=version).json()["properties"] == slots["properties"]
+    refused = served.http.put(f"{base}/other", params=version, json=slots)
+    assert (refused.status_code, code_of(refused)) == (400, "InvalidMaintenanceConfigurationName")
+    assert code_of(served.http.get(f"{base}/other", params=version)) == "ResourceNotFound"
+    statuses = [served.http.delete(f"{base}/default", params=version).status_code for _ in range(2)]
+    assert statuses == [200, 204]
+
+
 def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
     clusters = served.adapter()
-    clusters.put(CLUSTER, BODY, etag=None)
-    with pytest.raises(Conflict):
+    request = clusters.put(CLUSTER, BODY, etag=None)
+    with pytest.raises(Conflict) as refused:
         clusters.put(CLUSTER, BODY, etag=None)
     clusters.close()
+    assert request
+    assert refused.value.request_id not in ("", request)
     puts = [entry for entry in served.server.door.requests if entry["method"] == "PUT"]
     assert [(entry["status"], entry.get("accepted")) for entry in puts] == [(201, "create"), (412, None)]
     assert puts[0]["resource"] == CLUSTER.resource

@@ -23,7 +23,7 @@ import yaml
 from kubernetes import config as kubernetes_config
 from kubernetes import dynamic as kubernetes_dynamic
 from kubernetes import watch as kubernetes_watch
-from kubernetes.client import ApiException, CoreV1Api
+from kubernetes.client import ApiException, CoreV1Api, V1Eviction
 from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError, NotFoundError
 
 from localcloud.servers.kubernetes import LOG_NAME, KubernetesPlane
@@ -86,6 +86,7 @@ class Driver(Protocol):
     def table(self, kind: str, namespace: str = "") -> list[list[str]]: ...
     def delete(self, kind: str, name: str, namespace: str = "") -> None: ...
     def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None: ...
+    def drain(self, node: str) -> None: ...
 
 
 class PythonDriver:
@@ -151,6 +152,16 @@ class PythonDriver:
 
         until(holds)
 
+    def drain(self, node: str) -> None:
+        core: Any = CoreV1Api(self.client)
+        core.patch_node(node, {"spec": {"unschedulable": True}})
+        for pod in core.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={node}").items:
+            where = pod.metadata.name, pod.metadata.namespace
+            try:
+                core.create_namespaced_pod_eviction(*where, V1Eviction(metadata=pod.metadata))
+            except ApiException as error:
+                raise Refused(str(error.body)) from error
+
 
 class KubectlDriver:
     """The real kubectl."""
@@ -197,6 +208,9 @@ class KubectlDriver:
 
     def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None:
         self.run("wait", *self._on(kind, namespace), name, f"--for=condition={condition}", "--timeout=20s")
+
+    def drain(self, node: str) -> None:
+        self.run("drain", node, "--force", "--timeout=2s")
 
 
 def until(happens: Callable[[], bool]) -> None:
@@ -398,3 +412,26 @@ def test_a_list_shows_useful_columns(driver: Driver) -> None:
     assert header == ["NAME", "AGE", "READY", "STATUS"]
     assert row[2:] == ["True", f"Applied revision: main@sha1:{'1' * 40}"]
     assert driver.table("apps/v1 Deployment", "flux-system")[1][:2] == ["kustomize-controller", "1/1"]
+
+
+def test_a_drain_empties_a_node_as_far_as_budgets_allow(driver: Driver) -> None:
+    pod = """---
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: default, labels: {app: web}}
+spec: {nodeName: aks-sys-0, containers: [{name: web, image: web}]}
+"""
+    budget = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: default}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+"""
+    driver.apply(budget + pod.replace("NAME", "a") + pod.replace("NAME", "b"))
+    with pytest.raises(Refused, match="disruption budget"):
+        driver.drain("aks-sys-0")
+    assert len(driver.names("v1 Pod", "default")) == 1
+    assert driver.get("v1 Node", "aks-sys-0")["spec"]["unschedulable"] is True
+    driver.delete("policy/v1 PodDisruptionBudget", "web", "default")
+    driver.drain("aks-sys-0")
+    assert driver.names("v1 Pod", "default") == []

@@ -14,7 +14,7 @@ from localcloud.world.kubernetes_controllers import Delays
 from localcloud.world.kubernetes_errors import ApiError
 from localcloud.world.kubernetes_fields import from_wire, to_wire
 from localcloud.world.kubernetes_kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
-from localcloud.world.kubernetes_nodes import mirror_nodes
+from localcloud.world.kubernetes_nodes import IMAGE_LABEL, mirror_nodes
 from localcloud.world.kubernetes_patch import JSON, MERGE, STRATEGIC
 from localcloud.world.kubernetes_requests import At, Write
 from localcloud.world.plane import Node
@@ -336,3 +336,50 @@ def test_nodes_mirror_those_of_the_pools(world: KubernetesWorld) -> None:
     assert seen() == {"aks-a-1": "v1.33.0"}
     mirror_nodes(world, [])
     assert seen() == {}
+
+
+def test_a_cordon_lasts_until_azure_makes_the_node_anew(world: KubernetesWorld) -> None:
+    node = At(KINDS["Node"], "aks-a-0")
+
+    def cordoned() -> bool:
+        return bool(world.get(node)["spec"].get("unschedulable"))
+
+    def mirrored(version: str, image: str, **labels: str) -> None:
+        labels |= {IMAGE_LABEL: image}
+        mirror_nodes(world, [Node("aks-a-0", "a", version, labels)])
+
+    mirrored("1.33.4", "old")
+    for changed in (("1.33.5", "old"), ("1.33.5", "new")):
+        world.patch(node, {"spec": {"unschedulable": True}}, MERGE)
+        mirrored(world.get(node)["status"]["nodeInfo"]["kubeletVersion"].removeprefix("v"), "old", tier="web")
+        assert cordoned()
+        mirrored(*changed)
+        assert not cordoned()
+
+
+def test_a_pod_runs_once_it_is_bound_to_a_node(world: KubernetesWorld) -> None:
+    mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
+    pod = At(KINDS["Pod"], "web", "default")
+    world.create(pod.kind, "default", {"metadata": {"name": "web"}, "spec": {}})
+    assert "status" not in world.get(pod)
+    world.patch(pod, {"spec": {"nodeName": "aks-a-0"}}, MERGE)
+    assert world.get(pod)["status"]["phase"] == "Running"
+    mirror_nodes(world, [])
+    assert world.find(pod) is None
+
+
+def test_pods_without_a_controller_or_of_an_unknown_one_give_a_portion_no_room(
+    world: KubernetesWorld,
+) -> None:
+    mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
+    budget = At(KINDS["PodDisruptionBudget"], "all", "default")
+    world.create(
+        budget.kind, "default", {"metadata": {"name": "all"}, "spec": {"selector": {}, "maxUnavailable": 1}}
+    )
+    world.create(KINDS["Pod"], "default", {"metadata": {"name": "a"}, "spec": {"nodeName": "aks-a-0"}})
+    with refusal(429, "TooManyRequests"):
+        world.evict("default", "a")
+    owner = {"kind": "ReplicaSet", "name": "gone", "uid": "1", "controller": True}
+    body = {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": {"nodeName": "aks-a-0"}}
+    world.create(KINDS["Pod"], "default", body)
+    assert world.get(budget)["status"]["disruptionsAllowed"] == 0
