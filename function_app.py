@@ -16,7 +16,6 @@ from shared.adapters.github import GitHubRepository, github_auth
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.adapters.tables import TablesState, table_service
-from shared.pipeline.blobs import KeptBlobs
 from shared.ports import Ports
 from shared.settings import Settings, load_settings, secret_text
 
@@ -49,13 +48,12 @@ def build_ports(settings: Settings) -> Ports:
         ),
         base_url=settings.github_api_url,
     )
-    state = TablesState(tables, settings.roadstead_fleet)
     return Ports(
         config=settings.fleet_config,
-        state=state,
+        state=TablesState(tables, settings.roadstead_fleet),
         plans=ServiceBusQueue(bus, "plans"),
         jobs=ServiceBusQueue(bus, "jobs"),
-        repository=KeptBlobs(repository, state),
+        repository=repository,
         pulls=repository.pulls,
         groups=ArmResourceGroups(credential, base_url=settings.azure_resource_manager_url),
         aks=aks,

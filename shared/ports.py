@@ -425,12 +425,20 @@ class State(Protocol):
         """Return the plans whose commit status may still change, newest first."""
         ...
 
-    def blobs(self) -> Mapping[str, bytes]:
-        """Return every kept blob of the repository by its id."""
+    def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
+        """Return those of these blobs that are kept, by their ids; one read each, so ask for few."""
         ...
 
-    def keep_blob(self, sha: str, content: bytes) -> None:
-        """Keep a blob of at most 60,000 bytes; twice is once."""
+    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Keep blobs of at most 60,000 bytes by their ids; twice is once."""
+        ...
+
+    def marks(self) -> Mapping[str, str]:
+        """Return what ``save_marks`` wrote last: by cluster, the mark of what its document was made from."""
+        ...
+
+    def save_marks(self, marks: Mapping[str, str]) -> None:
+        """Write the marks of the whole fleet over those that are kept; losing them costs only time."""
         ...
 
     def keep_dead_letter(self, letter: DeadLetter) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,6 +26,7 @@ class MemoryState:
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
+        self._marks: dict[str, str] = {}
         self._letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
     def cluster(self, name: str) -> ClusterRow | None:
@@ -39,6 +40,10 @@ class MemoryState:
         with self._lock:
             stored = sorted(self._clusters.items())
         return [from_json(text, etag) for _, (text, etag) in stored]
+
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+        """Return at most ``limit`` rows, by name, of those after a name."""
+        return [row for row in self.clusters() if row.name > after][:limit]
 
     def active_clusters(self) -> Sequence[ClusterRow]:
         """Return the rows whose job is active."""
@@ -113,15 +118,25 @@ class MemoryState:
             found = [record for record in self._plans.values() if record.open]
         return sorted(found, key=lambda record: record.at, reverse=True)
 
-    def blobs(self) -> Mapping[str, bytes]:
-        """Return every kept blob by its id."""
+    def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
+        """Return those of these blobs that are kept, by their ids."""
         with self._lock:
-            return dict(self._blobs)
+            return {sha: self._blobs[sha] for sha in ids if sha in self._blobs}
 
-    def keep_blob(self, sha: str, content: bytes) -> None:
-        """Keep a blob."""
+    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Keep blobs."""
         with self._lock:
-            self._blobs[sha] = content
+            self._blobs |= blobs
+
+    def marks(self) -> Mapping[str, str]:
+        """Return the clusters' marks."""
+        with self._lock:
+            return dict(self._marks)
+
+    def save_marks(self, marks: Mapping[str, str]) -> None:
+        """Write the clusters' marks over those that are kept."""
+        with self._lock:
+            self._marks = dict(marks)
 
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from azure.core import MatchConditions
@@ -24,7 +27,7 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.data.tables import TableClient, TableServiceClient, UpdateMode
+from azure.data.tables import TableClient, TableErrorCode, TableServiceClient, UpdateMode
 from pydantic import TypeAdapter
 
 from shared.jobs import row as rows
@@ -49,6 +52,12 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
 _LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
 _FLEET: TypeAdapter[FleetRow] = TypeAdapter(FleetRow)
+_MARKS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
+_BATCH = 100
+_BATCH_BYTES = 2 << 20
+"""A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third on the way."""
+_READERS = 8
+_REPLACE = {"mode": UpdateMode.REPLACE}
 
 
 def table_service(
@@ -76,6 +85,11 @@ class TablesState:
     def clusters(self) -> Sequence[ClusterRow]:
         """Return the rows of the whole fleet, by name."""
         return [_row(entity) for entity in self._query(CLUSTERS, "PartitionKey eq @key")]
+
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+        """Return at most ``limit`` rows, by name, of those after a name."""
+        found = self._query(CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after)
+        return [_row(entity) for entity in islice(found, limit)]
 
     def active_clusters(self) -> Sequence[ClusterRow]:
         """Return the rows whose job is active."""
@@ -174,13 +188,32 @@ class TablesState:
         records = [_PLAN.validate_json(_unpacked(entity)) for entity in found]
         return sorted(records, key=lambda record: record.at, reverse=True)
 
-    def blobs(self) -> Mapping[str, bytes]:
-        """Return every kept blob by its id."""
-        return {entity["RowKey"]: entity["content"] for entity in self._query(BLOBS, "PartitionKey eq @key")}
+    def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
+        """Return those of these blobs that are kept; a few are read side by side."""
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = zip(ids, pool.map(lambda sha: self._get(BLOBS, self._fleet, sha), ids), strict=True)
+            return {sha: entity["content"] for sha, entity in found if entity is not None}
 
-    def keep_blob(self, sha: str, content: bytes) -> None:
-        """Keep a blob."""
-        self._upsert(BLOBS, {"PartitionKey": self._fleet, "RowKey": sha, "content": content})
+    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Keep blobs, many at a time."""
+        client = self._tables[BLOBS]
+        for batch in _batches(blobs):
+            writes = [
+                ("upsert", {"PartitionKey": self._fleet, "RowKey": sha, "content": content}, _REPLACE)
+                for sha, content in batch.items()
+            ]
+            with _translated():
+                self._making(client, partial(client.submit_transaction, writes))
+
+    def marks(self) -> Mapping[str, str]:
+        """Return the clusters' marks."""
+        entity = self._get(FLEETS, "marks", self._fleet)
+        return _MARKS.validate_json(_unpacked(entity)) if entity is not None else {}
+
+    def save_marks(self, marks: Mapping[str, str]) -> None:
+        """Write the clusters' marks over those that are kept."""
+        body = _packed(_MARKS.dump_json(dict(marks)).decode())
+        self._upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
 
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
@@ -247,12 +280,16 @@ class TablesState:
         with _translated():
             self._making(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
 
-    def _making(self, client: TableClient, write: Any) -> Mapping[str, Any]:
+    def _making(self, client: TableClient, write: Callable[[], Any]) -> Any:
+        """Write, and make the table when there is none."""
         try:
-            return dict(write())
-        except ResourceNotFoundError:
+            return write()
+        except HttpResponseError as error:
+            code = getattr(error, "error_code", None)
+            if not isinstance(error, ResourceNotFoundError) and code != TableErrorCode.TABLE_NOT_FOUND:
+                raise
             self._service.create_table_if_not_exists(client.table_name)
-            return dict(write())
+            return write()
 
 
 @contextmanager
@@ -295,6 +332,20 @@ def _row(entity: Any) -> ClusterRow:
 
 def _key(text: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in text)[:200]
+
+
+def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """Yield the blobs in as few parts as a transaction allows."""
+    batch: dict[str, bytes] = {}
+    size = 0
+    for sha, content in blobs.items():
+        if batch and (len(batch) == _BATCH or size + len(content) > _BATCH_BYTES):
+            yield batch
+            batch, size = {}, 0
+        batch[sha] = content
+        size += len(content)
+    if batch:
+        yield batch
 
 
 def _packed(text: str) -> dict[str, Any]:

@@ -6,7 +6,10 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from shared.fleet.ids import ClusterId
 from shared.fleet.manifests import ClusterSpec, Environment, Guards, SystemSpec
@@ -15,12 +18,22 @@ from shared.fleet.problems import Problem
 from shared.fleet.sources import source_of
 
 
-@dataclass(frozen=True)
+class Taken(NamedTuple):
+    """What a cluster takes in Azure that no other may have."""
+
+    subscription_id: str
+    resource_group: str
+    dns_prefix: str | None
+    node_resource_group: str | None
+
+
+@dataclass(frozen=True, eq=False)
 class Desired:
     """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences".
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". Two that have the same
+    stored form are equal.
     """
 
     name: str
@@ -34,40 +47,114 @@ class Desired:
     @property
     def id(self) -> ClusterId:
         """Where the cluster lives in Azure."""
-        return ClusterId(self.spec.subscription_id, self.spec.resource_group, self.name)
+        return ClusterId(self.taken.subscription_id, self.taken.resource_group, self.name)
+
+    @property
+    def taken(self) -> Taken:
+        """What it takes in Azure."""
+        spec = self.spec
+        return Taken(spec.subscription_id, spec.resource_group, spec.dns_prefix, spec.node_resource_group)
+
+    @property
+    def components_path(self) -> str:
+        """Where its Flux components are in the repository."""
+        return self.spec.flux.components.removeprefix("./")
 
     def document(self) -> dict[str, Any]:
         """Return the stored form: JSON, with every default filled in, and without what is empty."""
-        spec = self.spec.model_dump(by_alias=True, mode="json", exclude_none=True)
         more = {
             "environment": self.environment,
             "class": self.cluster_class,
             "labels": dict(self.labels),
             "adopt": self.adopt,
         }
-        stored = {"name": self.name, "spec": spec, "components": self.components}
+        stored = {"name": self.name, "spec": _dumped(self.spec), "components": self.components}
         return stored | {key: value for key, value in more.items() if value}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Desired:
-        """Read the stored form."""
-        return cls(
-            document["name"],
-            ClusterSpec.model_validate(document["spec"]),
-            document["components"],
-            document.get("environment", ""),
-            document.get("class", ""),
-            document.get("labels", {}),
-            document.get("adopt", ""),
-        )
+        """Read the stored form; ``spec`` is checked by the rules of today only when it is asked for."""
+        return Stored(document)
 
     @property
     def digest(self) -> str:
         """A hash of the stored form: equal digests ask for the same cluster."""
         return digest_of(self.document())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Desired) and self.document() == other.document()
 
-def digest_of(document: Mapping[str, Any]) -> str:
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+class Stored(Desired):
+    """A cluster from its stored form, which is also what it is written as again.
+
+    Thousands of these cost little. Where the cluster lives is known even if the rules of today would refuse
+    the spec, so that it can be deleted; ``spec`` raises pydantic's ValidationError then.
+    """
+
+    def __init__(self, document: Mapping[str, Any], digest: str = "") -> None:
+        # Not through the fields of the class: it is frozen, and the spec is made later.
+        self.__dict__.update(
+            name=document["name"],
+            components=document["components"],
+            environment=document.get("environment", ""),
+            cluster_class=document.get("class", ""),
+            labels=document.get("labels", {}),
+            adopt=document.get("adopt", ""),
+            _document=document,
+            _digest=digest,
+        )
+
+    @cached_property
+    def spec(self) -> ClusterSpec:
+        """The spec as today's model reads it, with the defaults that came since."""
+        return ClusterSpec.model_validate(self._spec)
+
+    @property
+    def taken(self) -> Taken:
+        """What it takes in Azure."""
+        place = self._spec["subscriptionId"], self._spec["resourceGroup"]
+        return Taken(*place, self._spec.get("dnsPrefix"), self._spec.get("nodeResourceGroup"))
+
+    @property
+    def components_path(self) -> str:
+        """Where its Flux components are in the repository."""
+        return str(self._spec["flux"]["components"]).removeprefix("./")
+
+    @property
+    def _spec(self) -> Mapping[str, Any]:
+        written: Mapping[str, Any] = self.__dict__["_document"]["spec"]
+        return written
+
+    def document(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return dict(self.__dict__["_document"])
+
+    @property
+    def digest(self) -> str:
+        """The digest it was stored with."""
+        return str(self.__dict__["_digest"]) or digest_of(self.document())
+
+
+def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored form as it would be written today: a default that came since is no change.
+
+    One that the rules of today refuse stays as it is.
+    """
+    try:
+        return {**document, "spec": _dumped(Stored(document).spec)}
+    except ValidationError:
+        return document
+
+
+def _dumped(spec: ClusterSpec) -> dict[str, Any]:
+    return spec.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def digest_of(document: Any) -> str:
     """Return 16 hexadecimal digits of a SHA-256 over canonical JSON."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
@@ -94,13 +181,18 @@ def _no_origin(_name: str) -> Node | None:
     return None
 
 
+def _no_inputs(_cluster: Desired) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class DesiredFleet:
     """Everything a commit says; ``invalid`` holds the problems of the clusters that cannot be resolved.
 
     ``guards`` None: fleet.yaml cannot be used, so nobody knows what may be deleted, and nothing is.
     ``environments`` are in the order of fleet.yaml. ``origins`` resolves a cluster once more, to tell where
-    its values come from; trees of all clusters would fill the memory.
+    its values come from; trees of all clusters would fill the memory. ``inputs`` gives a hash of all that a
+    cluster was made from, "" when nobody knows.
     """
 
     clusters: Mapping[str, Desired] = field(default_factory=dict)
@@ -110,6 +202,7 @@ class DesiredFleet:
     environments: Mapping[str, Environment] = field(default_factory=dict)
     systems: Mapping[str, Tenant] = field(default_factory=dict)
     origins: Callable[[str], Node | None] = field(default=_no_origin, repr=False, compare=False)
+    inputs: Callable[[Desired], str] = field(default=_no_inputs, repr=False, compare=False)
 
     def explained(self, name: str) -> Resolved | None:
         """Return a cluster with the places of its values, None for one that is not resolved."""

@@ -7,7 +7,7 @@ that name: every such entry is ``unreadable``, so that it is told and its cluste
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -110,8 +110,17 @@ def cluster_path(name: str) -> str:
     return f"{CLUSTERS}/{name}/{CLUSTER_FILE}"
 
 
+def cluster_paths(files: Files, names: Iterable[str]) -> list[str]:
+    """Return the paths of those manifests of these clusters that can be read."""
+    return [path for path in map(cluster_path, names) if path in files.blobs]
+
+
+def shared_paths(files: Files) -> list[str]:
+    """Return the paths of the manifests that are no cluster's own."""
+    found = [path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values()]
+    return [path for path in (FLEET_FILE, *found) if path in files.blobs]
+
+
 def manifest_paths(files: Files) -> tuple[str, ...]:
     """Return the files that have to be read to resolve the fleet."""
-    shared = (path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values())
-    paths = (FLEET_FILE, *shared, *(cluster_path(name) for name in files.folders))
-    return tuple(path for path in paths if path in files.blobs)
+    return (*shared_paths(files), *cluster_paths(files, files.folders))

@@ -7,22 +7,36 @@ either a ``Desired`` or problems.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from shared.fleet.clusters import Reader
 from shared.fleet.desired import Desired, DesiredFleet
-from shared.fleet.layout import Files
+from shared.fleet.layout import Files, cluster_paths, shared_paths
 from shared.fleet.reading import Problems, Read
 from shared.fleet.rules import duplicates
 from shared.fleet.sharedfiles import read_layers
 from shared.fleet.systems import read_systems
+from shared.fleet.unchanged import Inputs, Known, unchanged
+
+Ahead = Callable[[Sequence[str]], object]
+"""Is told the paths that will be read next, before the first of them is."""
 
 
-def resolve(fleet: str, files: Files, read: Read) -> DesiredFleet:
-    """Return what the files ask for; ``read`` gives a file's content by its path, ``fleet`` our name."""
+def _nothing(_paths: Sequence[str]) -> None:
+    """Prepare nothing."""
+
+
+def resolve(
+    fleet: str, files: Files, read: Read, *, known: Mapping[str, Known] | None = None, ahead: Ahead = _nothing
+) -> DesiredFleet:
+    """Return what the files ask for; ``read`` gives a file's content by its path, ``fleet`` our name.
+
+    ``known`` is what is recorded of the clusters: one that is certain to come out the same is not read. The
+    result is the same without it.
+    """
     with _no_garbage_collection():
-        return _resolve(fleet, files, read)
+        return _resolve(fleet, files, read, known or {}, ahead)
 
 
 @contextmanager
@@ -40,21 +54,29 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _resolve(fleet: str, files: Files, read: Read) -> DesiredFleet:
+def _resolve(fleet: str, files: Files, read: Read, known: Mapping[str, Known], ahead: Ahead) -> DesiredFleet:
+    strangers = [name for name in files.folders if name not in known]
+    ahead([*shared_paths(files), *cluster_paths(files, strangers)])
     layers = read_layers(fleet, files, read)
+    inputs = Inputs(layers, files)
+    same = unchanged(known, inputs, files)
+    rest = [name for name in files.folders if name not in same]
+    ahead(cluster_paths(files, [name for name in rest if name in known]))
     reader = Reader(layers, files, read)
+    found: dict[str, Desired | Problems] = {**same, **dict(reader.clusters(rest))}
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
-    for name, result in reader.clusters(files.folders):
+    for name in files.folders:
+        result = found[name]
         if isinstance(result, Desired):
             clusters[name] = result
         else:
             invalid[name] = result
-    for name, found in _duplicates(clusters, reader).items():
-        invalid[name] = found
+    for name, wrong in _duplicates(clusters, reader).items():
+        invalid[name] = wrong
         del clusters[name]
     systems, problems = read_systems(files, read, clusters, known=files.folders)
-    told = {*layers.problems, *problems, *(problem for found in invalid.values() for problem in found)}
+    told = {*layers.problems, *problems, *(problem for wrong in invalid.values() for problem in wrong)}
     return DesiredFleet(
         clusters,
         dict(sorted(invalid.items())),
@@ -63,9 +85,10 @@ def _resolve(fleet: str, files: Files, read: Read) -> DesiredFleet:
         layers.manifests,
         systems,
         reader.origin,
+        inputs.of,
     )
 
 
-def _duplicates(clusters: dict[str, Desired], reader: Reader) -> dict[str, Problems]:
-    specs = {name: cluster.spec for name, cluster in clusters.items()}
-    return {name: reader.place(name, found) for name, found in duplicates(specs).items()}
+def _duplicates(clusters: Mapping[str, Desired], reader: Reader) -> dict[str, Problems]:
+    taken = {name: cluster.taken for name, cluster in clusters.items()}
+    return {name: reader.place(name, found) for name, found in duplicates(taken).items()}

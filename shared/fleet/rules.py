@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
+from shared.fleet.desired import Taken
 from shared.fleet.manifests import ClusterSpec, NetworkProfile
 from shared.fleet.problems import Path
 
@@ -121,7 +122,7 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
         )
 
 
-def duplicates(specs: Mapping[str, ClusterSpec]) -> Mapping[str, list[Finding]]:
+def duplicates(specs: Mapping[str, Taken]) -> Mapping[str, list[Finding]]:
     """Return, by cluster, what two clusters cannot both have in Azure."""
     found: dict[str, list[Finding]] = {}
     prefixes: dict[tuple[str, ...], str] = {}

@@ -1,18 +1,36 @@
-"""From a commit of the fleet repository to what it asks for, in as few calls as that takes."""
+"""From a commit of the fleet repository to what it asks for, in as few calls as that takes.
+
+Read are the tree, the shared files, and the manifests of clusters that may have changed since their row was
+written. The rest of the fleet is taken from its rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shared.fleet.desired import DesiredFleet
-from shared.fleet.layout import Files, manifest_paths
+from shared.fleet.layout import Files
 from shared.fleet.loader import resolve
+from shared.fleet.plan import Action, Plan
+from shared.fleet.unchanged import Known, mark_of
+from shared.jobs.row import ClusterRow
+from shared.pipeline.blobs import read_blobs
 from shared.ports import Ports
 
 
-def read_desired(commit: str, ports: Ports) -> DesiredFleet:
-    """Return what a commit asks for: one call for the tree, one for every manifest not seen before."""
-    return desired_of(read_files(commit, ports), ports)
+def read_known(rows: Mapping[str, ClusterRow], ports: Ports) -> Mapping[str, Known]:
+    """Return what the rows say of clusters that are not being deleted; one read."""
+    marks = ports.state.marks()
+    return {
+        name: Known(row.document, row.digest, marks.get(name, ""))
+        for name, row in rows.items()
+        if not row.deleting
+    }
+
+
+def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+    """Return what a commit asks for; one call for the tree, and what must be read of the files."""
+    return desired_of(commit, read_files(commit, ports), known, ports)
 
 
 def read_files(commit: str, ports: Ports) -> Files:
@@ -22,10 +40,53 @@ def read_files(commit: str, ports: Ports) -> Files:
     return Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
 
 
-def desired_of(files: Files, ports: Ports) -> DesiredFleet:
-    """Resolve the files of a commit; one call for every manifest not seen before."""
-    return resolve(ports.config.fleet, files, _contents(files, ports).__getitem__)
+def desired_of(commit: str, files: Files, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+    """Resolve the files of a commit."""
+    contents = _Contents(commit, files, ports)
+    return resolve(ports.config.fleet, files, contents.read, known=known, ahead=contents.ahead)
 
 
-def _contents(files: Files, ports: Ports) -> Mapping[str, bytes]:
-    return {path: ports.repository.blob(files.blobs[path]) for path in manifest_paths(files)}
+class _Contents:
+    """The files of a commit that were read so far."""
+
+    def __init__(self, commit: str, files: Files, ports: Ports) -> None:
+        self._commit, self._files, self._ports = commit, files, ports
+        self._blobs: dict[str, bytes] = {}
+
+    def ahead(self, paths: Sequence[str]) -> None:
+        """Read the files at these paths, unless they were read before."""
+        wanted = {path: self._files.blobs[path] for path in paths}
+        missing = {path: sha for path, sha in wanted.items() if sha not in self._blobs}
+        self._blobs |= read_blobs(self._commit, missing, self._ports)
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        self.ahead([path])
+        return self._blobs[self._files.blobs[path]]
+
+
+def save_marks(plan: Plan, desired: DesiredFleet, rows: Mapping[str, ClusterRow], ports: Ports) -> None:
+    """Note what the rows are made from, once their plan was handed over: the next one need not read them.
+
+    Marks are kept in one place for the whole fleet, and not in the rows, so that a change of a shared file
+    that changes no cluster costs one write, and the push after it again only what it changes.
+    """
+    marks = dict(_marks(plan, desired, rows))
+    if marks != ports.state.marks():
+        ports.state.save_marks(marks)
+
+
+def _marks(plan: Plan, desired: DesiredFleet, rows: Mapping[str, ClusterRow]) -> Sequence[tuple[str, str]]:
+    found = []
+    for item in plan.items:
+        cluster, row = desired.clusters.get(item.cluster), rows.get(item.cluster)
+        if cluster is None or item.action in (Action.HELD, Action.REFUSED, Action.INVALID):
+            continue
+        same = item.action in (Action.UNCHANGED, Action.RETRY)
+        if same and (row is None or row.deleting):
+            continue
+        digest = row.digest if same and row else cluster.digest
+        mark = mark_of(desired.inputs(cluster), digest)
+        if mark:
+            found.append((item.cluster, mark))
+    return found

@@ -240,12 +240,30 @@ def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
 
 
 def test_blobs_are_kept_byte_for_byte(state: State) -> None:
-    assert dict(state.blobs()) == {}
     blobs = {"a" * 40: b"", "b" * 40: bytes(range(256)), "c" * 40: b"x" * 60_000}
-    for sha, content in blobs.items():
-        state.keep_blob(sha, content)
-        state.keep_blob(sha, content)
-    assert dict(state.blobs()) == blobs
+    assert dict(state.blobs(blobs)) == {}
+    for _ in range(2):
+        state.keep_blobs(blobs)
+    assert dict(state.blobs([*blobs, "d" * 40])) == blobs
+    assert dict(state.blobs(["b" * 40])) == {"b" * 40: bytes(range(256))}
+    assert dict(state.blobs([])) == {}
+
+
+def test_many_and_large_blobs_are_kept_at_once(state: State) -> None:
+    blobs = {f"{number:040x}": b"%d" % number for number in range(250)}
+    blobs |= {f"{number:040x}": b"x" * 60_000 for number in range(1000, 1080)}
+    state.keep_blobs(blobs)
+    assert dict(state.blobs(blobs)) == blobs
+
+
+def test_the_marks_of_a_large_fleet_come_back_as_they_were(state: State) -> None:
+    assert dict(state.marks()) == {}
+    marks = {f"cluster-{number:05d}": f"{number * 7919:016x}" for number in range(10_000)}
+    state.save_marks(marks)
+    assert dict(state.marks()) == marks
+    state.save_marks({"one": "0"})
+    assert dict(state.marks()) == {"one": "0"}
+    assert state.fleet() == FleetRow()
 
 
 CALLS: list[Callable[[State], object]] = [

@@ -1,51 +1,113 @@
-"""A manifest is read from GitHub once, whoever reads it, and a push costs what it changed."""
+"""Files of a commit are read in few calls, each is believed by its id, and what was read once is kept."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.pipeline.blobs import KeptBlobs
-from shared.ports import Repository
-from tests import fleetfiles
-from tests.pipeline.test_main_job import push
+from shared.fleet.blobs import blob_id
+from shared.jobs.errors import Unavailable
+from shared.pipeline.blobs import read_blobs
+from shared.ports import Ports, TreeEntry
 from tests.pipeline.test_safety import Around
 
 
-def counted(cloud: MemoryCloud, reads: list[str]) -> None:
-    """Start the app anew with nothing in memory; ``reads`` gets every blob that GitHub is asked for."""
+@dataclass
+class Calls:
+    """What the repository was asked for; ``change`` is done to every file of an archive."""
 
-    def blob(sha: str) -> bytes:
-        reads.append(sha)
-        return cloud.repository.blob(sha)
+    blobs: list[str] = field(default_factory=list)
+    archives: int = 0
+    trees: int = 0
 
-    inner: Repository = Around(cloud.repository, blob=blob)
-    cloud.with_ports(lambda ports: replace(ports, repository=KeptBlobs(inner, cloud.state)))
+    def watch(self, cloud: MemoryCloud) -> None:
+        git = cloud.repository
+
+        def blob(sha: str) -> bytes:
+            self.blobs.append(sha)
+            return git.blob(sha)
+
+        def archive(commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+            self.archives += 1
+            return {path: self.change(path, data) for path, data in git.archive(commit, paths).items()}
+
+        def tree(commit: str) -> list[TreeEntry]:
+            self.trees += 1
+            return list(git.tree(commit))
+
+        def counted(ports: Ports) -> Ports:
+            return replace(ports, repository=Around(git, blob=blob, archive=archive, tree=tree))
+
+        cloud.with_ports(counted)
+
+    def change(self, _path: str, data: bytes) -> bytes:
+        return data
 
 
-def test_a_push_reads_only_the_blobs_that_changed_also_after_a_cold_start() -> None:
+def committed(cloud: MemoryCloud, files: dict[str, bytes]) -> tuple[str, dict[str, str]]:
+    commit = cloud.repository.push(files)
+    return commit, {path: blob_id(data) for path, data in files.items()}
+
+
+MANY = {f"{number}.yaml": b"number: %d\n" % number for number in range(50)}
+
+
+def test_a_few_files_are_a_call_each_and_many_are_one_archive() -> None:
+    for count, blobs, archives in ((20, 20, 0), (21, 0, 1), (50, 0, 1)):
+        cloud, calls = MemoryCloud(), Calls()
+        calls.watch(cloud)
+        commit, ids = committed(cloud, dict(list(MANY.items())[:count]))
+        found = read_blobs(commit, ids, cloud.ports)
+        assert found == {blob_id(data): data for data in list(MANY.values())[:count]}
+        assert (len(calls.blobs), calls.archives) == (blobs, archives)
+
+
+def test_what_was_read_once_is_not_read_again() -> None:
+    cloud, calls = MemoryCloud(), Calls()
+    calls.watch(cloud)
+    files = MANY | {"large": b"x" * 60_001}
+    commit, ids = committed(cloud, files)
+    read_blobs(commit, ids, cloud.ports)
+    assert calls.archives == 1
+    assert len(read_blobs(commit, ids, cloud.ports)) == 51
+    assert (calls.blobs, calls.archives) == ([ids["large"]], 1)
+
+
+def test_what_an_archive_has_in_another_form_is_read_by_itself() -> None:
+    class Altered(Calls):
+        def change(self, path: str, data: bytes) -> bytes:
+            return {"1.yaml": data + b"#", "2.yaml": data.replace(b"\n", b"\r\n")}.get(path, data)
+
+    cloud, calls = MemoryCloud(), Altered()
+    calls.watch(cloud)
+    commit, ids = committed(cloud, MANY)
+    assert read_blobs(commit, ids, cloud.ports) == {blob_id(data): data for data in MANY.values()}
+    assert (calls.blobs, calls.archives) == ([ids["1.yaml"]], 1)
+
+
+def test_a_kept_blob_with_another_content_is_not_believed() -> None:
     cloud = MemoryCloud()
-    names = [f"c{number}" for number in range(12)]
-    first: list[str] = []
-    counted(cloud, first)
-    push(cloud, fleetfiles.fleet(*names))
-    cloud.run()
-    assert len(first) == len(set(first))
-    second: list[str] = []
-    counted(cloud, second)
-    files = fleetfiles.fleet(*names)
-    for name in names[:5]:
-        files[f"clusters/{name}/cluster.yaml"] = fleetfiles.cluster(name, count=2)
-    push(cloud, files)
-    cloud.run()
-    large = [sha for sha in second if len(cloud.repository.blob(sha)) > 60_000]
-    assert len(set(second) - set(large)) == 5
+    commit, ids = committed(cloud, {"a.yaml": b"1"})
+    cloud.state.keep_blobs({ids["a.yaml"]: b"2"})
+    assert read_blobs(commit, ids, cloud.ports) == {ids["a.yaml"]: b"1"}
+    assert cloud.state.blobs([ids["a.yaml"]]) == {ids["a.yaml"]: b"1"}
 
 
-def test_a_large_file_is_not_kept() -> None:
-    cloud = MemoryCloud()
-    commit = cloud.repository.commit({"large": b"x" * 60_001, "small": b"x"})
-    blobs = KeptBlobs(cloud.repository, cloud.state)
-    for entry in blobs.tree(commit):
-        assert len(blobs.blob(entry.sha)) == entry.size
-    assert [len(content) for content in cloud.state.blobs().values()] == [1]
+def test_what_was_read_before_a_failure_is_kept() -> None:
+    cloud, calls = MemoryCloud(), Calls()
+    calls.watch(cloud)
+    commit, ids = committed(cloud, {f"{number}": b"%d" % number for number in range(150)})
+    port = cloud.ports.repository
+
+    def fails(sha: str) -> bytes:
+        if len(calls.blobs) == 120:
+            raise Unavailable("GitHub did not answer")
+        return port.blob(sha)
+
+    broken = Around(port, blob=fails, archive=lambda _commit, _paths: {})
+    with pytest.raises(Unavailable):
+        read_blobs(commit, ids, replace(cloud.ports, repository=broken))
+    assert len(cloud.state.blobs(ids.values())) == 100

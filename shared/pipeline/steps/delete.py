@@ -38,25 +38,25 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
 
 def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the resource group if this fleet made it, nothing is in it, and no other cluster needs it."""
-    spec = row.desired.spec
+    place = row.desired.id  # not the spec: it may be one that the rules of today refuse
     if not row.begun:
         return Done()
-    group = ports.groups.get(spec.subscription_id, spec.resource_group)
+    group = ports.groups.get(place.subscription, place.resource_group)
     if group is None:
         return Done()
     if (group.get("tags") or {}).get("roadstead-fleet") != ports.config.fleet:
-        return Done(f"{LEFT} the resource group {spec.resource_group}: this fleet did not make it")
+        return Done(f"{LEFT} the resource group {place.resource_group}: this fleet did not make it")
     if state_of(group) == "Deleting":
-        return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
-    inside = ports.groups.resources(spec.subscription_id, spec.resource_group)
+        return Wait(poll(ports), f"Azure is deleting the resource group {place.resource_group}")
+    inside = ports.groups.resources(place.subscription, place.resource_group)
     if inside:
         names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
-        return Done(f"{LEFT} the resource group {spec.resource_group}: it still holds {names}")
+        return Done(f"{LEFT} the resource group {place.resource_group}: it still holds {names}")
     others = [other.name for other in ports.state.clusters() if _shares_group(other, row)]
     if others:
-        return Done(f"{LEFT} the resource group {spec.resource_group}: {', '.join(others[:5])} belong in it")
-    ports.groups.delete(spec.subscription_id, spec.resource_group)
-    return Wait(poll(ports), f"Azure is deleting the resource group {spec.resource_group}")
+        return Done(f"{LEFT} the resource group {place.resource_group}: {', '.join(others[:5])} belong in it")
+    ports.groups.delete(place.subscription, place.resource_group)
+    return Wait(poll(ports), f"Azure is deleting the resource group {place.resource_group}")
 
 
 def _shares_group(other: ClusterRow, row: ClusterRow) -> bool:

@@ -17,8 +17,10 @@ SHOWN = 5
 
 def suspended(row: ClusterRow, ports: Ports) -> Wait | None:
     """Return the wait of a suspended cluster, with what differs in Azure; None when it is not suspended."""
+    if row.deleting:
+        return None
     suspension = row.desired.spec.suspend
-    if suspension is None or row.deleting:
+    if suspension is None:
         return None
     left = (datetime.fromisoformat(suspension.until) - ports.clock()).total_seconds()
     if left <= 0:

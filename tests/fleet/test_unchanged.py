@@ -1,0 +1,196 @@
+"""A cluster that is certain to come out as it is recorded is not read, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from shared.fleet.blobs import blob_id
+from shared.fleet.desired import Desired, DesiredFleet, Stored, normalised
+from shared.fleet.layout import Files
+from shared.fleet.loader import resolve
+from shared.fleet.unchanged import Known, mark_of
+
+HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"
+NAMES = ("a", "b", "c", "d")
+
+
+def head(kind: str, name: str, more: str = "") -> str:
+    return HEAD.format(kind, name, more)
+
+
+def cluster(name: str, *, count: int = 1, cls: str = "", env: str = "dev", more: str = "") -> str:
+    chosen = f"  class: {cls}\n" * bool(cls) + f"  environment: {env}\n" * bool(env)
+    pools = f"  nodePools: [{{name: system, count: {count}}}]\n"
+    return head("Cluster", name, f", labels: {{n: {name}}}") + chosen + pools + more
+
+
+def fleet() -> dict[str, str]:
+    """Return a fleet of four clusters in two environments and two classes, one above the other."""
+    defaults = (
+        "  defaults:\n    subscriptionId: 00000000-0000-0000-0000-000000000001\n"
+        "    resourceGroup: rg-{name}\n    location: eastus\n    kubernetesVersion: '1.33'\n"
+        "    nodePools: [{name: system, mode: System, vmSize: Standard_D4s_v5}]\n"
+        "    flux: {repository: 'https://github.com/example/fleet', path: './platform/{environment}'}\n"
+    )
+    return {
+        "fleet.yaml": head("Fleet", "example") + "  environments: [dev, prod]\n" + defaults,
+        "environments/dev.yaml": head("Environment", "dev") + "  defaults: {tags: {env: dev}}\n",
+        "environments/prod.yaml": head("Environment", "prod") + "  production: true\n",
+        "classes/base.yaml": head("ClusterClass", "base") + "  sku: {tier: Standard}\n",
+        "classes/big.yaml": head("ClusterClass", "big") + "  class: base\n  tags: {size: big}\n",
+        "systems/shop.yaml": head("System", "shop")
+        + "  clusters: {matchLabels: {n: a}}\n  namespaces: [shop]\n",
+        "flux/gotk-components.yaml": "kind: List\n",
+        "clusters/a/cluster.yaml": cluster("a"),
+        "clusters/b/cluster.yaml": cluster("b", cls="base"),
+        "clusters/c/cluster.yaml": cluster("c", cls="big", env="prod"),
+        "clusters/d/cluster.yaml": cluster("d", cls="big"),
+    }
+
+
+def resolved(files: Mapping[str, str], known: Mapping[str, Known], read: list[str]) -> DesiredFleet:
+    contents = {path: text.encode() for path, text in files.items()}
+    ids = Files({path: blob_id(content) for path, content in contents.items()})
+    announced: set[str] = set()
+
+    def content(path: str) -> bytes:
+        assert path in announced, f"{path} was not announced"
+        read.append(path)
+        return contents[path]
+
+    def ahead(paths: Sequence[str]) -> None:
+        announced.update(paths)
+
+    return resolve("example", ids, content, known=known, ahead=ahead)
+
+
+def recorded(found: DesiredFleet) -> dict[str, Known]:
+    """Return what would be recorded once a fleet was planned."""
+    return {
+        name: Known(one.document(), one.digest, mark_of(found.inputs(one), one.digest))
+        for name, one in found.clusters.items()
+    }
+
+
+def resolved_again(files: dict[str, str]) -> list[str]:
+    """Return the clusters that are read when a commit with these files follows on the fleet."""
+    read: list[str] = []
+    known = recorded(resolved(fleet(), {}, []))
+    again = resolved(fleet() | files, known, read)
+    taken = {name for name, one in again.clusters.items() if isinstance(one, Stored)}
+    folders = {path.split("/")[1] for path in read if path.startswith("clusters/")}
+    assert not taken & folders
+    return sorted(folders)
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ({}, ""),
+        ({"README.md": "words"}, ""),
+        ({"clusters/b/cluster.yaml": cluster("b", count=2, cls="base")}, "b"),
+        ({"environments/dev.yaml": fleet()["environments/dev.yaml"].replace("env: dev", "env: x")}, "abd"),
+        ({"environments/prod.yaml": head("Environment", "prod") + "  production: false\n"}, "c"),
+        ({"classes/big.yaml": fleet()["classes/big.yaml"].replace("size: big", "size: huge")}, "cd"),
+        ({"classes/base.yaml": fleet()["classes/base.yaml"].replace("Standard", "Free")}, "bcd"),
+        ({"classes/base.yaml": "# words\n" + fleet()["classes/base.yaml"]}, ""),
+        ({"classes/other.yaml": head("ClusterClass", "other") + "  sku: {tier: Free}\n"}, ""),
+        ({"fleet.yaml": fleet()["fleet.yaml"] + "  guards: {deleteBudget: {count: 3}}\n"}, ""),
+        ({"fleet.yaml": fleet()["fleet.yaml"].replace("1.33", "1.34")}, "abcd"),
+        ({"flux/gotk-components.yaml": "kind: List\nitems: []\n"}, "abcd"),
+        ({"systems/shop.yaml": fleet()["systems/shop.yaml"].replace("n: a", "n: b")}, ""),
+        ({"classes/big.yaml": fleet()["classes/big.yaml"].replace("class: base", "class: gone")}, "cd"),
+    ],
+)
+def test_a_commit_makes_those_clusters_be_read_that_it_can_change(files: dict[str, str], names: str) -> None:
+    assert "".join(resolved_again(files)) == names
+
+
+def test_a_cluster_whose_row_is_not_what_was_noted_is_read() -> None:
+    known = recorded(resolved(fleet(), {}, []))
+    known["a"] = replace(known["a"], digest="0" * 16)
+    known["b"] = replace(known["b"], mark="")
+    known["c"] = replace(known["c"], mark=known["a"].mark)
+    again = resolved(fleet(), known, [])
+    assert [name for name, one in again.clusters.items() if isinstance(one, Stored)] == ["d"]
+
+
+EDITS = st.sampled_from(
+    [
+        *((f"clusters/{name}/cluster.yaml", "count: 1", "count: 2") for name in NAMES),
+        *((f"clusters/{name}/cluster.yaml", "nodePools", "nodePool") for name in NAMES),
+        ("clusters/b/cluster.yaml", "class: base", "class: big"),
+        ("clusters/a/cluster.yaml", "environment: dev", "environment: prod"),
+        ("clusters/d/cluster.yaml", "spec:\n", "spec:\n  dnsPrefix: a\n  resourceGroup: rg-a\n"),
+        ("clusters/c/cluster.yaml", "spec:\n", "spec:\n  nodeResourceGroup: rg-a\n"),
+        ("clusters/a/cluster.yaml", "n: a", "n: z"),
+        ("classes/big.yaml", "class: base", "class: big"),
+        ("classes/big.yaml", "size: big", "size: '{location}'"),
+        ("classes/base.yaml", "tier: Standard", "tier: Golden"),
+        ("environments/prod.yaml", "production: true", "production: false"),
+        ("environments/dev.yaml", "{env: dev}", "{env: '{class}'}"),
+        ("fleet.yaml", "[dev, prod]", "[dev]"),
+        ("fleet.yaml", "'1.33'", "'1.32'"),
+        ("fleet.yaml", "location: eastus\n", "location: {a: b}\n"),
+        ("systems/shop.yaml", "n: a", "n: c"),
+        ("flux/gotk-components.yaml", "List", "Kind"),
+    ]
+)
+LOST = st.sampled_from(
+    ["flux/gotk-components.yaml", "classes/big.yaml", "environments/prod.yaml", "fleet.yaml"]
+    + [f"clusters/{name}/cluster.yaml" for name in NAMES]
+)
+CHANGES = st.lists(st.one_of(EDITS, LOST), max_size=4)
+
+
+def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) -> dict[str, str]:
+    for change in changes:
+        if isinstance(change, str):
+            files.pop(change, None)
+            files |= {"clusters/a/notes.txt": ""}
+        elif change[0] in files:
+            path, old, new = change
+            files[path] = files[path].replace(old, new, 1)
+    return files
+
+
+@settings(max_examples=150, deadline=None)
+@given(CHANGES, CHANGES)
+def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
+    before: list[str | tuple[str, str, str]], after: list[str | tuple[str, str, str]]
+) -> None:
+    old = changed(fleet(), before)
+    new = changed(dict(old), after)
+    known = recorded(resolved(old, {}, []))
+    contents = {path: text.encode() for path, text in new.items()}
+    ids = Files({path: blob_id(content) for path, content in contents.items()})
+    plain = resolve("example", ids, contents.__getitem__)
+    quick = resolve("example", ids, contents.__getitem__, known=known)
+    assert quick == plain
+    assert list(quick.clusters) == list(plain.clusters)
+    assert [one.digest for one in quick.clusters.values()] == [one.digest for one in plain.clusters.values()]
+    assert recorded(quick) == recorded(plain)
+
+
+def test_a_stored_cluster_is_checked_only_when_its_spec_is_asked_for() -> None:
+    one = resolved(fleet(), {}, []).clusters["a"]
+    document = one.document()
+    document["spec"] = {**document["spec"], "kubernetesVersion": "2.0"}
+    stored = Desired.from_document(document)
+    assert stored.id == one.id
+    assert stored.document() == document
+    with pytest.raises(ValidationError):
+        _ = stored.spec
+    assert normalised(document) == document
+
+
+def test_a_default_that_came_since_is_no_difference() -> None:
+    document = resolved(fleet(), {}, []).clusters["a"].document()
+    flux = {key: value for key, value in document["spec"]["flux"].items() if key != "branch"}
+    assert normalised({**document, "spec": {**document["spec"], "flux": flux}}) == document

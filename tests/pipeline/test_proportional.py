@@ -1,0 +1,173 @@
+"""The work of a plan follows what changed since the last one, not the size of the fleet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from localcloud.world.commits import Commits
+from shared.fleet.desired import Stored, digest_of
+from shared.fleet.plan import Action
+from shared.jobs.errors import Unavailable
+from shared.jobs.messages import PlanRequest
+from shared.jobs.row import Phase
+from shared.pipeline import planning
+from shared.pipeline.reading import read_desired, read_known
+from tests import fleetfiles
+from tests.pipeline.test_blobs import Calls
+from tests.pipeline.test_main_job import phases, push
+from tests.pipeline.test_safety import around, ready
+
+NAMES = [f"c{number}" for number in range(40)]
+
+
+def planned(cloud: MemoryCloud, files: dict[str, bytes]) -> Calls:
+    """Plan a commit in a process that starts cold, and return what it asked the repository for."""
+    calls = Calls()
+    cloud.with_ports(lambda ports: replace(ports, repository=cloud.repository))
+    calls.watch(cloud)
+    commit = cloud.repository.push(files)
+    planning.handle(PlanRequest(commit=commit), cloud.ports)
+    assert cloud.state.fleet().commit == commit
+    return calls
+
+
+def resolved_again(cloud: MemoryCloud) -> list[str]:
+    """Return the clusters that the next plan of the head would resolve."""
+    rows = {row.name: row for row in cloud.state.clusters()}
+    desired = read_desired(cloud.repository.head("main"), read_known(rows, cloud.ports), cloud.ports)
+    return [name for name, cluster in desired.clusters.items() if not isinstance(cluster, Stored)]
+
+
+def counts(cloud: MemoryCloud) -> dict[str, int]:
+    record = cloud.state.plan(cloud.state.fleet().commit)
+    assert record is not None
+    return dict(record.plan.counts)
+
+
+def five_changed(count: int = 2) -> dict[str, bytes]:
+    files = fleetfiles.fleet(*NAMES)
+    return files | {f"clusters/{n}/cluster.yaml": fleetfiles.cluster(n, count=count) for n in NAMES[:5]}
+
+
+def test_a_first_plan_of_many_clusters_makes_a_handful_of_calls() -> None:
+    cloud = MemoryCloud()
+    calls = planned(cloud, fleetfiles.fleet(*NAMES))
+    assert (calls.trees, calls.archives, calls.blobs) == (1, 1, [])
+    assert counts(cloud) == {Action.CREATE: 40}
+
+
+def test_a_push_of_five_reads_five_blobs_and_resolves_five() -> None:
+    cloud = MemoryCloud()
+    planned(cloud, fleetfiles.fleet(*NAMES))
+    cloud.repository.push(five_changed())
+    assert resolved_again(cloud) == sorted(NAMES[:5])
+    calls = planned(cloud, five_changed(count=3))
+    assert (calls.trees, calls.archives, len(calls.blobs)) == (1, 0, 5)
+    assert counts(cloud) == {Action.UPDATE: 5, Action.UNCHANGED: 35}
+    assert resolved_again(cloud) == []
+
+
+def test_a_shared_file_that_changes_no_cluster_does_not_make_the_next_push_dearer() -> None:
+    cloud = MemoryCloud()
+    planned(cloud, fleetfiles.fleet(*NAMES))
+    touched = fleetfiles.fleet(*NAMES)
+    touched["fleet.yaml"] = touched["fleet.yaml"].replace(b"rg-{name}", b"overridden-{name}")
+    assert touched != fleetfiles.fleet(*NAMES)
+    cloud.repository.push(touched)
+    assert len(resolved_again(cloud)) == 40
+    planned(cloud, touched)
+    assert counts(cloud) == {Action.UNCHANGED: 40}
+    calls = planned(cloud, {**touched, **{p: f for p, f in five_changed().items() if "clusters/" in p}})
+    assert (calls.archives, len(calls.blobs)) == (0, 5)
+
+
+def test_lost_marks_cost_one_archive_and_change_nothing() -> None:
+    cloud = MemoryCloud()
+    planned(cloud, fleetfiles.fleet(*NAMES))
+    cloud.state.save_marks({})
+    rows = cloud.state.clusters()
+    planned(cloud, fleetfiles.fleet(*NAMES) | {"README.md": b"words"})
+    assert cloud.state.clusters() == rows
+    assert resolved_again(cloud) == []
+
+
+def test_a_cluster_with_a_mistake_is_looked_at_again_from_what_is_kept() -> None:
+    cloud = MemoryCloud()
+    planned(cloud, fleetfiles.fleet(*NAMES))
+    files = fleetfiles.fleet(*NAMES)
+    files["clusters/c1/cluster.yaml"] += b"  loaction: eastus\n"
+    assert len(planned(cloud, files).blobs) == 1
+    again = planned(cloud, files | {"README.md": b"words"})
+    assert (again.blobs, again.archives) == ([], 0)
+    assert counts(cloud) == {Action.UNCHANGED: 39, Action.INVALID: 1}
+
+
+def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise Unavailable("the archive was cut off")
+
+    cloud = MemoryCloud()
+    with monkeypatch.context() as patched:
+        patched.setattr(Commits, "archive", broken)
+        commit = push(cloud, fleetfiles.fleet(*NAMES))
+        cloud.step()
+        fleet = cloud.state.fleet()
+        assert (fleet.commit, fleet.planning) == ("", "")
+        assert "the archive was cut off" in fleet.problem
+        assert (cloud.state.clusters(), cloud.state.plan(commit)) == ([], None)
+    cloud.run(until=lambda: cloud.state.fleet().commit == commit)
+    assert len(phases(cloud)) == 40
+    assert cloud.state.fleet().problem == ""
+
+
+def test_a_planner_that_another_one_overtakes_while_it_reads_plans_once_more() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    tree = cloud.repository.tree
+
+    def overtaken(commit: str) -> object:
+        around(cloud, "repository", tree=tree)
+        planning.handle(
+            PlanRequest(commit=cloud.repository.push(fleetfiles.fleet("one", "two"))), cloud.ports
+        )
+        return tree(commit)
+
+    around(cloud, "repository", tree=overtaken)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert cloud.azure.accepted == [w for w in cloud.azure.accepted if w["accepted"] != "delete"]
+
+
+def older(cloud: MemoryCloud, name: str, **spec: object) -> None:
+    """Let a row look as an earlier version of Roadstead wrote it; None takes a field away."""
+    row = cloud.state.cluster(name)
+    assert row is not None
+    merged = {key: value for key, value in {**row.document["spec"], **spec}.items() if value is not None}
+    document = {**row.document, "spec": merged}
+    cloud.state.save(replace(row, document=document, digest=digest_of(document)))
+
+
+def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
+    cloud = ready("one")
+    older(cloud, "one", deletionProtection=None)
+    writes = list(cloud.azure.accepted)
+    planned(cloud, fleetfiles.fleet("one") | {"README.md": b"words"})
+    assert counts(cloud) == {Action.UNCHANGED: 1}
+    assert resolved_again(cloud) == []
+    files = fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": fleetfiles.cluster("one", count=2)}
+    planned(cloud, files)
+    record = cloud.state.plan(cloud.state.fleet().commit)
+    assert record is not None
+    assert [change.path for change in record.plan.items[0].changes] == ["spec.nodePools[system].count"]
+    assert cloud.azure.accepted == writes
+
+
+def test_a_cluster_that_todays_rules_refuse_can_still_be_deleted() -> None:
+    cloud = ready("one", "two")
+    older(cloud, "two", kubernetesVersion="1.x")
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
