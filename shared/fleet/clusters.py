@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shared.fleet import removals
 from shared.fleet.desired import Desired
 from shared.fleet.layers import Base, Layers
 from shared.fleet.layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
@@ -36,12 +37,16 @@ processor's cache when they take turns at every cluster, which takes a sixth lon
 
 @dataclass(frozen=True)
 class _Merged:
-    """A cluster's manifest on its layers; the class and environment are taken out of its spec."""
+    """A cluster's manifest on its layers; the class and environment are taken out of its spec.
+
+    ``problems`` are those that the whole does not show any more.
+    """
 
     node: Node
     base: Base
     cluster_class: str
     environment: str
+    problems: Problems = ()
 
 
 @dataclass(frozen=True)
@@ -73,26 +78,28 @@ class Reader:
         filler = self._filler(name, merged)
         plain = settle(merged.node, filler, merged.base.ready)
         if filler.lacks:
-            return tuple(filler.problems(without_nulls(merged.node)))
+            return (*filler.problems(without_nulls(merged.node)), *merged.problems)
         return _Settled(merged, plain)
 
     def _cluster(self, name: str, settled: _Settled) -> Desired | Problems:
         try:
             manifest = Cluster.model_validate(settled.plain)
         except ValidationError as error:
-            return tuple(_wrong(error, settled.merged.node))
+            wrong = _wrong(error, settled.merged.node)
+            fields = {problem.field for problem in wrong}
+            return (*wrong, *(problem for problem in settled.merged.problems if problem.field not in fields))
         return self._checked(name, manifest, settled.merged)
 
     def _checked(self, name: str, manifest: Cluster, merged: _Merged) -> Desired | Problems:
         wrong = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if wrong:
-            return (wrong,)
+            return (wrong, *merged.problems)
         found = list(findings(manifest.spec))
         components = manifest.spec.flux.components.removeprefix("./")
         if components not in self._files.blobs:
             found.append((("flux", "components"), self._no_components(components)))
-        if found:
-            return _placed(merged.node, found)
+        if found or merged.problems:
+            return (*_placed(merged.node, found), *merged.problems)
         return Desired(
             name,
             manifest.spec,
@@ -122,8 +129,10 @@ class Reader:
             return (*sorted(own), *base.problems)
         if not whole:
             return _Merged(root, base, cluster_class, environment)
-        laid = _protected(merge(base.node, without(spec, "class", "environment")), base)
-        return _Merged(Node({**root.value, "spec": laid}, root.mark), base, cluster_class, environment)
+        said = without(spec, "class", "environment")
+        laid = Node({**root.value, "spec": _protected(merge(base.node, said), base)}, root.mark)
+        nothing = tuple(removals.of_nothing(said, [base.node], SPEC, root))
+        return _Merged(laid, base, cluster_class, environment, nothing)
 
     def _parsed(self, name: str) -> Node | Problems:
         path = cluster_path(name)

@@ -217,7 +217,7 @@ def merge(base: Node, over: Node) -> Node:
     if above and merged:
         for name, item in above.items():
             below = merged.get(name)
-            merged[name] = item if below is None or _removed(below) else merge(below, item)
+            merged[name] = item if below is None or removed(below) else merge(below, item)
         return Node(tuple(merged.values()), over.mark)
     return over
 
@@ -235,7 +235,8 @@ def by_name(node: Node) -> dict[str, Node]:
     return items
 
 
-def _removed(node: Node) -> bool:
+def removed(node: Node) -> bool:
+    """Tell whether an item of a list is there to take the one of its name away."""
     mark = node.value.get(REMOVED[0]) if isinstance(node.value, dict) else None
     return mark is not None and mark.value == REMOVED[1]
 
@@ -245,7 +246,7 @@ def without_nulls(node: Node) -> Node:
     if isinstance(node.value, dict):
         return Node({k: without_nulls(n) for k, n in node.value.items() if n.value is not None}, node.mark)
     if isinstance(node.value, tuple):
-        return Node(tuple(without_nulls(n) for n in node.value if not _removed(n)), node.mark)
+        return Node(tuple(without_nulls(n) for n in node.value if not removed(n)), node.mark)
     return node
 
 
@@ -254,7 +255,7 @@ def without_removed(node: Node) -> Node:
     if isinstance(node.value, dict):
         return Node({key: without_removed(inner) for key, inner in node.value.items()}, node.mark)
     if isinstance(node.value, tuple):
-        return Node(tuple(without_removed(n) for n in node.value if not _removed(n)), node.mark)
+        return Node(tuple(without_removed(n) for n in node.value if not removed(n)), node.mark)
     return node
 
 
@@ -272,7 +273,7 @@ def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) ->
     if found is not None:
         return found
     if isinstance(value, tuple):
-        return [settled(item, fill, ready) for item in value if not _removed(item)]
+        return [settled(item, fill, ready) for item in value if not removed(item)]
     plain: dict[str, Any] = {}
     for key, inner in value.items():
         kept = inner.value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from shared.fleet.layers import Layer, Layers, unknown
+from shared.fleet import removals
+from shared.fleet.layers import Layer, Layers, lineage, unknown
 from shared.fleet.layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files
 from shared.fleet.manifests import ClusterClass, Environment, Fleet
 from shared.fleet.nodes import Mark, Node
@@ -19,20 +20,28 @@ def read_layers(fleet: str, files: Files, read: Read) -> Layers:
     """Return the shared files of the fleet that is called ``fleet``."""
     loaded = _fleet_file(fleet, files, read)
     stray: list[Problem] = []
+    listed: dict[str, list[Problem]] = {}
     environments, manifests = _environments(files, read, stray)
     classes = _classes(files, read, stray)
     problems: Problems = loaded.problems
-    manifest, order = loaded.manifest, tuple(manifests)
+    manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
     if manifest is not None:
         order = manifest.spec.environments
-        problems = (*layer_problems(loaded.node, DEFAULTS), *_listed(loaded.node, order, environments))
-        environments = {name: _in_list(name, layer, order) for name, layer in environments.items()}
-    base = Layer(part(loaded.node, *DEFAULTS), problems=tuple(problems))
+        nothing = removals.of_nothing(fleet_spec, (), DEFAULTS, loaded.node)
+        problems = (*layer_problems(loaded.node, DEFAULTS), *nothing)
+        listed = _listed(loaded.node, order, environments)
+        stray += [problem for found in listed.values() for problem in found]
+        environments = {
+            name: _in_list(name, layer, order, listed.get(name, ())) for name, layer in environments.items()
+        }
+    base = Layer(fleet_spec, problems=tuple(problems))
     told = [*base.problems, *stray]
+    if manifest is not None:
+        environments, classes = _without_nothing(base, environments, classes)
     told += [problem for layer in (*environments.values(), *classes.values()) for problem in layer.problems]
     return Layers(
         base,
-        None if problems else manifest,
+        None if problems or listed else manifest,
         environments,
         {name: manifests[name] for name in order if name in manifests},
         classes,
@@ -78,22 +87,61 @@ def _unreadable(wrong: Mapping[str, Problem], stray: list[Problem]) -> dict[str,
     return {name: Layer(problems=(problem,)) for name, problem in wrong.items() if name}
 
 
-def _listed(fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]) -> Iterator[Problem]:
-    """Yield what is wrong in fleet.yaml with the list of environments."""
+def _listed(
+    fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]
+) -> dict[str, list[Problem]]:
+    """Return what is wrong in fleet.yaml with the list of environments, by environment."""
+    found: dict[str, list[Problem]] = {}
     for number, name in enumerate(order):
         mark, field = fleet.find(("spec", "environments", number)).mark, f"spec.environments[{number}]"
         if name in order[:number]:
-            yield problem_at(mark, field, f"{name} is listed twice; keep the first")
+            problem = problem_at(mark, field, f"{name} is listed twice; keep the first")
         elif name not in environments:
-            yield problem_at(mark, field, unknown("environment", name, environments))
+            problem = problem_at(mark, field, unknown("environment", name, environments))
+        else:
+            continue
+        found.setdefault(name, []).append(problem)
+    return found
 
 
-def _in_list(name: str, layer: Layer, order: tuple[str, ...]) -> Layer:
-    if name in order or layer.problems:
+def _in_list(name: str, layer: Layer, order: tuple[str, ...], wrong: Iterable[Problem]) -> Layer:
+    """Return an environment with what the list has wrong about it."""
+    if wrong or layer.problems:
+        return replace(layer, problems=(*layer.problems, *wrong))
+    if name in order:
         return layer
     message = f"{name} is not in spec.environments of {FLEET_FILE}; add it there, where its turn is"
     problem = problem_at(Mark(f"{ENVIRONMENTS}/{name}.yaml", 1, 1), "", message)
     return replace(layer, problems=(problem,))
+
+
+def _without_nothing(
+    fleet: Layer, environments: Mapping[str, Layer], classes: Mapping[str, Layer]
+) -> tuple[dict[str, Layer], dict[str, Layer]]:
+    """Tell environments and classes that take away what no layer below them has.
+
+    An environment lies on many classes: it is enough that one of them has it. Where a layer below is wrong,
+    nobody knows what it would have.
+    """
+    whole = all(not layer.problems for layer in (fleet, *classes.values()))
+    under = [fleet.spec, *(layer.spec for layer in classes.values())]
+    above = {
+        name: _nothing(layer, under, DEFAULTS) if whole else layer for name, layer in environments.items()
+    }
+    found = {}
+    for name, layer in classes.items():
+        parents = [fleet, *lineage(layer.parent, classes)]
+        right = all(not parent.problems for parent in (layer, *parents))
+        found[name] = _nothing(layer, [parent.spec for parent in parents], ("spec",)) if right else layer
+    return above, found
+
+
+def _nothing(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
+    root = layer.spec
+    for step in reversed(at):
+        root = Node({step: root}, root.mark)
+    found = removals.of_nothing(layer.spec, below, at, root)
+    return replace(layer, problems=(*layer.problems, *found)) if found else layer
 
 
 def _classes(files: Files, read: Read, stray: list[Problem]) -> dict[str, Layer]:

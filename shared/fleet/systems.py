@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from shared.fleet.desired import Desired, Tenant
-from shared.fleet.layout import SYSTEMS, Files
+from shared.fleet.layers import unknown
+from shared.fleet.layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files
 from shared.fleet.manifests import System
+from shared.fleet.manifests.tenants import CLASS_LABEL, ENVIRONMENT_LABEL
 from shared.fleet.nodes import Node
 from shared.fleet.problems import Problem, nearest, problem_at
 from shared.fleet.reading import Read, load
@@ -25,7 +27,11 @@ def read_systems(
         if loaded.manifest is None:
             continue
         tenant = Tenant(name, loaded.manifest.spec, tuple(_selected(loaded.manifest, clusters)))
-        found = [*_unknown(loaded.node, tenant, known), *_taken(loaded.node, tenant, taken)]
+        found = [
+            *_unknown(loaded.node, tenant, known),
+            *_unknown_layers(loaded.node, tenant, files),
+            *_taken(loaded.node, tenant, taken),
+        ]
         problems += found
         if not found:
             tenants[name] = tenant
@@ -34,10 +40,15 @@ def read_systems(
 
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
     selector = system.spec.clusters
-    wanted = selector.match_labels.items()
+    wanted = selector.match_labels
     for name, cluster in clusters.items():
-        if name in selector.names or (wanted and wanted <= cluster.labels.items()):
+        if name in selector.names or (wanted and wanted.items() <= _labels(cluster).items()):
             yield name
+
+
+def _labels(cluster: Desired) -> dict[str, str]:
+    """Return the labels that a selector sees: class and environment are what the cluster itself names."""
+    return {**cluster.labels, ENVIRONMENT_LABEL: cluster.environment, CLASS_LABEL: cluster.cluster_class}
 
 
 def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> Iterator[Problem]:
@@ -47,6 +58,20 @@ def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> Iterator[Pro
             right = f"did you mean {near}?" if near else f"add clusters/{name}/cluster.yaml, or take it away"
             mark = node.find(("spec", "clusters", "names", number)).mark
             yield problem_at(mark, f"spec.clusters.names[{number}]", f"there is no cluster {name}; {right}")
+
+
+def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Problem]:
+    """Yield a problem for a label that names an environment or a class that does not exist."""
+    for label, kind, folder in (
+        (ENVIRONMENT_LABEL, "environment", ENVIRONMENTS),
+        (CLASS_LABEL, "class", CLASSES),
+    ):
+        found, wrong = files.of(folder)
+        name = tenant.spec.clusters.match_labels.get(label)
+        if name is not None and name not in found and name not in wrong:
+            mark = node.find(("spec", "clusters", "matchLabels", label)).mark
+            message = unknown(kind, name, found)
+            yield problem_at(mark, f"spec.clusters.matchLabels.{label}", message)
 
 
 def _taken(node: Node, tenant: Tenant, taken: dict[tuple[str, str], str]) -> Iterator[Problem]:

@@ -185,7 +185,6 @@ def test_an_item_is_taken_from_a_list_and_can_be_written_anew_above() -> None:
         ("dev", "", False),
         ("prod", "  deletionProtection: false\n", False),
         ("dev", "  deletionProtection: true\n", True),
-        ("prod", "  deletionProtection: null\n", True),
     ],
 )
 def test_production_protects_what_says_nothing_else(environment: str, said: str, protected: bool) -> None:
@@ -199,6 +198,48 @@ def test_a_wrong_shared_file_holds_those_that_use_it_and_nobody_else() -> None:
     assert list(edited("environments/prod.yaml", "production", "produktion").invalid) == []
     wrong = edited("fleet.yaml", "kubernetesVersion", "kubernetesversion")
     assert (list(wrong.invalid), wrong.guards) == (["one", "two"], None)
+
+
+@pytest.mark.parametrize(
+    ("environments", "held"),
+    [
+        ("[dev, prod, dev]", ["one"]),
+        ("[dev, prod, prod]", []),
+        ("[dev, prod, tset]", []),
+        ("[prod]", ["one"]),
+    ],
+)
+def test_a_wrong_list_of_environments_holds_the_clusters_of_those_and_nobody_else(
+    environments: str, held: list[str]
+) -> None:
+    wrong = edited("fleet.yaml", "[dev, prod]", environments)
+    assert list(wrong.invalid) == held
+    assert len(wrong.problems) == 1
+
+
+def test_nothing_may_be_deleted_while_the_list_of_environments_is_wrong() -> None:
+    assert edited("fleet.yaml", "[dev, prod]", "[dev, prod, tset]").guards is None
+
+
+def test_a_layer_may_take_away_what_any_class_has_and_what_is_taken_away_already() -> None:
+    removed = "    nodePools: [{name: apps, $patch: delete}]\n    sku: null\n    tags:"
+    fleet = edited("environments/dev.yaml", "    tags:", removed)
+    assert fleet.problems == ()
+    files = GOOD | {
+        "environments/dev.yaml": GOOD["environments/dev.yaml"].replace("    tags:", removed, 1),
+        ONE: GOOD[ONE].replace("  tags:", "  sku: null\n  tags:"),
+    }
+    assert resolved({path: text.encode() for path, text in files.items()}).problems == ()
+
+
+def test_what_a_broken_layer_would_have_is_not_missed() -> None:
+    removed = "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
+    files = GOOD | {
+        "environments/dev.yaml": GOOD["environments/dev.yaml"].replace("    tags:", removed, 1),
+        "classes/web.yaml": "not: [a manifest",
+    }
+    told = resolved({path: text.encode() for path, text in files.items()}).problems
+    assert {problem.file for problem in told} == {"classes/web.yaml"}
 
 
 def test_a_shared_file_that_cannot_be_read_is_told_and_holds_its_users() -> None:
@@ -290,6 +331,23 @@ def test_a_system_takes_clusters_by_name_and_by_label() -> None:
         "one",
         "two",
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "clusters"),
+    [
+        ("roadstead.dev/environment: dev", ("one",)),
+        ("roadstead.dev/class: web", ("one",)),
+        ("roadstead.dev/class: plain", ()),
+        ("roadstead.dev/environment: dev, roadstead.dev/class: web", ("one",)),
+        ("roadstead.dev/environment: dev, team: shop", ()),
+        ("roadstead.dev/environment: prod", ()),
+    ],
+)
+def test_a_system_takes_clusters_by_environment_and_class(labels: str, clusters: tuple[str, ...]) -> None:
+    fleet = edited("systems/shop.yaml", "names: [one]", f"matchLabels: {{{labels}}}")
+    assert fleet.problems == ()
+    assert fleet.systems["shop"].clusters == clusters
 
 
 def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:

@@ -166,6 +166,8 @@ LabelValue = Annotated[
         "both ends",
     ),
 ]
+OWN_PREFIX = "roadstead.dev/"
+"""Labels and annotations that begin so mean something to Roadstead."""
 Labels = dict[LabelKey, LabelValue]
 """kubernetes.io/docs/concepts/overview/working-with-objects/labels."""
 Taint = Annotated[

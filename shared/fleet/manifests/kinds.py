@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 
-from shared.fleet.manifests.base import ClusterName, Labels, Manifest, ObjectName
+from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
 from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
@@ -18,11 +18,17 @@ ApiVersion = Literal["roadstead.dev/v1alpha1"]
 Defaults = dict[StrictStr, Any]
 
 
-ADOPT = "roadstead.dev/adopt"
+ADOPT = f"{OWN_PREFIX}adopt"
+
+
+def _own_label(key: str) -> str:
+    if key.startswith(OWN_PREFIX):
+        raise ValueError(f"labels that begin with {OWN_PREFIX} are given by Roadstead; take it away")
+    return key
 
 
 def _not_ours(key: str) -> str:
-    if not key.startswith("roadstead.dev/"):
+    if not key.startswith(OWN_PREFIX):
         return key
     if key == ADOPT:
         raise ValueError("is for a Cluster's metadata; take it away here")
@@ -50,7 +56,7 @@ class Metadata(Manifest):
 
     name: ClusterName
     """The object's name, as its file or folder is called."""
-    labels: Labels = Field(default_factory=dict)
+    labels: dict[Annotated[LabelKey, AfterValidator(_own_label)], LabelValue] = Field(default_factory=dict)
     """Labels as in Kubernetes; systems choose clusters by them."""
     annotations: Annotations = Annotations()
 

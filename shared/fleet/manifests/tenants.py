@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictStr, model_validator
 
-from shared.fleet.manifests.base import GitUrl, Labels, Manifest, ObjectName, RepositoryPath, rule
+from shared.fleet.manifests.base import (
+    OWN_PREFIX,
+    GitUrl,
+    LabelKey,
+    LabelValue,
+    Manifest,
+    ObjectName,
+    RepositoryPath,
+    rule,
+)
 
 _KEPT = ("default", "flux-system")
 
@@ -24,13 +33,25 @@ Quantity = Annotated[
 ]
 
 
+ENVIRONMENT_LABEL, CLASS_LABEL = f"{OWN_PREFIX}environment", f"{OWN_PREFIX}class"
+
+
+def _known_label(key: str) -> str:
+    if key.startswith(OWN_PREFIX) and key not in (ENVIRONMENT_LABEL, CLASS_LABEL):
+        raise ValueError(f"there is no such label; clusters have {ENVIRONMENT_LABEL} and {CLASS_LABEL}")
+    return key
+
+
 class ClusterSelector(Manifest):
-    """Which clusters: those named, and those with all these labels in their metadata."""
+    """Which clusters: those named, and those with all these labels."""
 
     names: tuple[ObjectName, ...] = ()
     """Clusters by their names."""
-    match_labels: Labels = Field(default_factory=dict)
-    """Clusters that have all these labels."""
+    match_labels: dict[Annotated[LabelKey, AfterValidator(_known_label)], LabelValue] = Field(
+        default_factory=dict
+    )
+    """Clusters that have all these labels, in their metadata or as roadstead.dev/environment and
+    roadstead.dev/class: what their own file names."""
 
     @model_validator(mode="after")
     def _selects(self) -> Self:
