@@ -1,0 +1,77 @@
+"""The fence stands before every write to Azure, and before nothing else."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.row import Claim
+from shared.pipeline.fence import LostClaim, fenced
+from shared.ports import ManagedClusters, Ports, ResourceGroups
+from tests.jobs.rows import row
+
+READS = {"get", "resources", "kubeconfig", "upgrade_profile", "versions", "maintenance"}
+
+
+class Noted:
+    """A port that only notes which of its methods were called."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., str]:
+        def call(*_: object, **__: object) -> str:
+            self.calls.append(name)
+            return "an-id"
+
+        return call
+
+
+def claimed(seconds: float) -> tuple[Ports, Noted]:
+    """Return ports fenced for a row whose claim lasts so many seconds, and the port behind the fence."""
+    cloud, port = MemoryCloud(), Noted()
+    noted: Any = port
+    claim = Claim("worker", cloud.clock() + timedelta(seconds=seconds))
+    mine = cloud.state.save(replace(row(claim=claim), etag=""))
+    return fenced(mine, replace(cloud.ports, groups=noted, aks=noted)), port
+
+
+def call(port: object, name: str) -> object:
+    """Call a method of a port with something for each of its parameters."""
+    method: Callable[..., object] = getattr(port, name)
+    parameters = inspect.signature(method).parameters.values()
+    given = {parameter.name: None for parameter in parameters}
+    return method(**given)
+
+
+METHODS = [
+    (port, name)
+    for port, protocol in (("groups", ResourceGroups), ("aks", ManagedClusters))
+    for name in vars(protocol)
+    if not name.startswith("_")
+]
+
+
+@pytest.mark.parametrize(("port", "name"), METHODS)
+def test_a_worker_whose_claim_has_nearly_ended_may_look_and_not_write(port: str, name: str) -> None:
+    ports, behind = claimed(1)
+    if name in READS:
+        call(getattr(ports, port), name)
+        assert behind.calls == [name]
+        return
+    with pytest.raises(LostClaim):
+        call(getattr(ports, port), name)
+    assert behind.calls == []
+
+
+@pytest.mark.parametrize(("port", "name"), METHODS)
+def test_a_worker_that_holds_its_claim_may_do_everything(port: str, name: str) -> None:
+    ports, behind = claimed(20)
+    assert call(getattr(ports, port), name) == "an-id"
+    assert behind.calls == [name]
