@@ -28,15 +28,21 @@ def _nothing(_paths: Sequence[str]) -> None:
 
 
 def resolve(
-    fleet: str, files: Files, read: Read, *, known: Mapping[str, Known] | None = None, ahead: Ahead = _nothing
+    fleet: str,
+    files: Files,
+    read: Read,
+    *,
+    known: Mapping[str, Known] | None = None,
+    ahead: Ahead = _nothing,
+    rules: str = "",
 ) -> DesiredFleet:
     """Return what the files ask for; ``read`` gives a file's content by its path, ``fleet`` our name.
 
     ``known`` is what is recorded of the clusters: one that is certain to come out the same is not read. The
-    result is the same without it.
+    result is the same without it. ``rules`` names the version of this code.
     """
     with _no_garbage_collection():
-        return _resolve(fleet, files, read, known or {}, ahead)
+        return _resolve(fleet, files, read, known or {}, ahead, rules)
 
 
 @contextmanager
@@ -54,11 +60,13 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _resolve(fleet: str, files: Files, read: Read, known: Mapping[str, Known], ahead: Ahead) -> DesiredFleet:
+def _resolve(
+    fleet: str, files: Files, read: Read, known: Mapping[str, Known], ahead: Ahead, rules: str
+) -> DesiredFleet:
     strangers = [name for name in files.folders if name not in known]
     ahead([*shared_paths(files), *cluster_paths(files, strangers)])
     layers = read_layers(fleet, files, read)
-    inputs = Inputs(layers, files)
+    inputs = Inputs(layers, files, rules)
     same = unchanged(known, inputs, files)
     rest = [name for name in files.folders if name not in same]
     ahead(cluster_paths(files, [name for name in rest if name in known]))

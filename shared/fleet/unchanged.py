@@ -1,21 +1,15 @@
 """Which clusters of a commit are as they are recorded, told without reading their manifests.
 
 A cluster's document is made from its file, the merged layers below it, the id of its Flux components and the
-code of this package: equal inputs make an equal document. So a mark says "what is made from these inputs is
+code that resolves: equal inputs make an equal document. So a mark says "what is made from these inputs is
 the document with this digest". While both still hold, the recorded document is taken as it is.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
-
-import pydantic
-import yaml
 
 from shared.fleet.desired import Desired, Stored, digest_of
 from shared.fleet.layers import Layers
@@ -37,10 +31,10 @@ def mark_of(inputs: str, digest: str) -> str:
 
 
 class Inputs:
-    """Hashes of what the clusters of a commit are made from."""
+    """Hashes of what the clusters of a commit are made from; ``rules`` names the code that makes them."""
 
-    def __init__(self, layers: Layers, files: Files) -> None:
-        self._layers, self._files = layers, files
+    def __init__(self, layers: Layers, files: Files, rules: str) -> None:
+        self._layers, self._files, self._rules = layers, files, rules
         self._bases: dict[tuple[str, str], str] = {}
 
     def of(self, cluster: Desired) -> str:
@@ -66,7 +60,7 @@ class Inputs:
         strange = layers.unknown("class", cluster_class) or layers.unknown("environment", environment)
         if strange or base.problems:
             return ""
-        return digest_of([base.node.plain(), base.production is not None, _code()])
+        return digest_of([base.node.plain(), base.production is not None, self._rules])
 
 
 def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, Stored]:
@@ -80,17 +74,3 @@ def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[
         if mark_of(inputs.of(cluster), recorded.digest) == recorded.mark:
             found[name] = cluster
     return found
-
-
-@cache
-def _code() -> str:
-    """Return a hash of the code that makes documents.
-
-    Not a number that somebody has to remember to raise: a new rule or default makes every cluster be looked
-    at once more, also where it was not needed.
-    """
-    here = Path(__file__).parent
-    found = hashlib.sha256(f"{pydantic.VERSION} {yaml.__version__}".encode())
-    for path in sorted(here.rglob("*.py")):
-        found.update(path.relative_to(here).as_posix().encode() + path.read_bytes())
-    return found.hexdigest()

@@ -6,8 +6,15 @@ written. The rest of the fleet is taken from its rows.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
+import pydantic
+import yaml
+
+from shared import fleet
 from shared.fleet.desired import DesiredFleet
 from shared.fleet.layout import Files
 from shared.fleet.loader import resolve
@@ -43,7 +50,23 @@ def read_files(commit: str, ports: Ports) -> Files:
 def desired_of(commit: str, files: Files, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
     """Resolve the files of a commit."""
     contents = _Contents(commit, files, ports)
-    return resolve(ports.config.fleet, files, contents.read, known=known, ahead=contents.ahead)
+    return resolve(
+        ports.config.fleet, files, contents.read, known=known, ahead=contents.ahead, rules=code_of_fleet()
+    )
+
+
+@cache
+def code_of_fleet() -> str:
+    """Return a hash of the code that resolves a fleet.
+
+    Not a number that somebody has to remember to raise: a new rule or default makes every cluster be looked
+    at once more, also where that was not needed.
+    """
+    folder = Path(str(fleet.__file__)).parent
+    found = hashlib.sha256(f"{pydantic.VERSION} {yaml.__version__}".encode())
+    for path in sorted(folder.rglob("*.py")):
+        found.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 class _Contents:

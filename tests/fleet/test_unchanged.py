@@ -112,6 +112,15 @@ def test_a_commit_makes_those_clusters_be_read_that_it_can_change(files: dict[st
     assert "".join(resolved_again(files)) == names
 
 
+def test_new_rules_make_every_cluster_be_read_once_more() -> None:
+    contents = {path: text.encode() for path, text in fleet().items()}
+    ids = Files({path: blob_id(content) for path, content in contents.items()})
+    known = recorded(resolve("example", ids, contents.__getitem__, rules="1"))
+    for rules, taken in (("1", 4), ("2", 0)):
+        again = resolve("example", ids, contents.__getitem__, known=known, rules=rules)
+        assert sum(isinstance(one, Stored) for one in again.clusters.values()) == taken
+
+
 def test_a_cluster_whose_row_is_not_what_was_noted_is_read() -> None:
     known = recorded(resolved(fleet(), {}, []))
     known["a"] = replace(known["a"], digest="0" * 16)
