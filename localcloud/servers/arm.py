@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.servers.arm_control import control
 from localcloud.servers.frontdoor import FrontDoor
 from localcloud.servers.http import HttpServer, json_response
 from localcloud.servers.tls import Authority
@@ -58,6 +59,8 @@ class ArmServer:
         self.close()
 
     def _application(self, request: Request) -> Response:
+        if request.path.startswith("/_local/"):
+            return control(self._world, request)
         try:
             self._admit(request)
             reply = self._route(request)

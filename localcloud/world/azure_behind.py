@@ -47,6 +47,12 @@ class AzureBehind(AzureEngine):
             else:
                 self._mark_all(found, "Canceled")
 
+    def ids(self) -> list[ClusterId]:
+        """Return the clusters that are there, in all subscriptions."""
+        with self._lock:
+            self.settle()
+            return [cluster.id for cluster in self._clusters.values()]
+
     def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
         """Give the subscription so many vCPUs in a region; without a limit there is no end to them."""
         with self._lock:

@@ -164,6 +164,31 @@ def test_maintenance_is_written_at_once_and_its_names_do_not_lead_elsewhere(serv
     assert statuses == [200, 204]
 
 
+def test_the_local_azure_is_told_what_goes_wrong(served: Served) -> None:
+    def told(control: str, **values: Any) -> int:
+        reply = served.http.post(
+            f"/_local/clusters/AKS/{control}", json=values, headers={"Authorization": ""}
+        )
+        return reply.status_code
+
+    def state() -> str:
+        return str(served.world.get_cluster(CLUSTER)["properties"]["provisioningState"])
+
+    assert told("stop") == 404
+    assert told("fail", code="AllocationFailed", message="No capacity.") == 204
+    served.world.put_cluster(CLUSTER, BODY)
+    while state() == "Creating":
+        time.sleep(0.02)
+    assert state() == "Failed"
+    assert told("stick") == 204
+    served.world.put_cluster(CLUSTER, BODY)
+    assert told("abort") == 204
+    assert state() == "Canceled"
+    assert [told("stop"), told("start"), told("scale", pool="system", count=3)] == [204] * 3
+    assert served.world.get_pool(CLUSTER, "system")["properties"]["count"] == 3
+    assert [told("lag"), told("scale", pool="none", count=1), told("explode")] == [400, 400, 404]
+
+
 def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
     clusters = served.adapter()
     request = clusters.put(CLUSTER, BODY, etag=None)
