@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import httpx
+
+ATTEMPTS = 3
+PAGE = 500
+"""Clusters in one answer: as many as the API gives."""
 
 
 class ApiError(Exception):
@@ -30,6 +35,22 @@ class Api:
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
         return self._call("GET", path)
+
+    def whole(self, path: str, *lists: str) -> dict[str, Any]:
+        """Return the JSON object at a path, with these lists of all its pages joined; raise ApiError.
+
+        When another commit is planned meanwhile, the pages do not fit together and are read again.
+        """
+        for _ in range(ATTEMPTS):
+            joined = view = self.get(f"{path}?limit={PAGE}")
+            while view.get("next"):
+                view = self.get(f"{path}?limit={PAGE}&after={quote(view['next'], safe='')}")
+                if view.get("commit") != joined.get("commit"):
+                    break
+                joined |= {name: joined[name] + view[name] for name in lists}
+            else:
+                return {**joined, "next": None}
+        raise ApiError(f"{self._url} plans one commit after the other; try again in a while")
 
     def post(self, path: str, body: Any, *, actor: str = "") -> dict[str, Any]:
         """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError."""

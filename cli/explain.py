@@ -11,7 +11,8 @@ import typer
 from rich.text import Text
 
 from cli.errors import UsageError
-from cli.output import console, line, scalar
+from cli.options import Output, OutputOption
+from cli.output import console, line, print_json, scalar
 from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.desired import DesiredFleet, Resolved
@@ -31,17 +32,26 @@ class Line:
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A cluster of the repository.")], path: Repository = Path()
+    name: Annotated[str, typer.Argument(help="A cluster of the repository.")],
+    path: Repository = Path(),
+    *,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show a cluster as it is resolved: each value with the file and line that it comes from."""
     tree = open_worktree(path)
     desired = tree.resolve()
     if name in desired.invalid:
-        show(desired.invalid[name], tree, console())
+        if output is Output.JSON:
+            print_json({"name": name, "problems": [vars(problem) for problem in desired.invalid[name]]})
+        else:
+            show(desired.invalid[name], tree, console())
         raise typer.Exit(1)
     found = desired.explained(name)
     if found is None:
         raise UsageError(unknown_cluster(name, desired))
+    if output is Output.JSON:
+        print_json(as_json(found, tree))
+        return
     out = console()
     for shown in (*_head(found, tree), *laid_out(list(lines(found)), out.width)):
         out.print(shown, soft_wrap=True)
@@ -60,6 +70,32 @@ def _head(found: Resolved, tree: Worktree) -> Iterator[Text]:
     of = [("class", cluster.cluster_class), ("environment", cluster.environment)]
     words = ", ".join(f"{kind} {name}" for kind, name in of if name) or "no class, no environment"
     yield Text(f"# {cluster.name}: {words}; fleet {tree.fleet}", style="dim")
+
+
+def as_json(found: Resolved, tree: Worktree) -> dict[str, Any]:
+    """Return the resolved cluster for scripts; ``sources`` tells "file:line" by the path of each value."""
+    cluster, spec = found.desired, found.desired.document()["spec"]
+    return {
+        "fleet": tree.fleet,
+        "name": cluster.name,
+        "class": cluster.cluster_class,
+        "environment": cluster.environment,
+        "spec": spec,
+        "sources": dict(_sources(spec, without_nulls(found.node).child("spec"), "spec")),
+    }
+
+
+def _sources(value: Any, node: Node | None, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the path of each value, written as in a plan, and its place."""
+    if value and isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _sources(inner, node.child(key) if node else None, f"{path}.{key}")
+    elif value and isinstance(value, list):
+        for number, inner in enumerate(value):
+            name = inner.get("name", number) if isinstance(inner, dict) else number
+            yield from _sources(inner, node.child(number) if node else None, f"{path}[{name}]")
+    else:
+        yield path, _source(node)
 
 
 def lines(found: Resolved) -> Iterator[Line]:

@@ -80,7 +80,7 @@ def replay(
         if name:
             _replay(api, name)
             return
-        names = _failed(api.get("clusters")["clusters"], kind)
+        names = _failed(api.whole("clusters", "clusters")["clusters"], kind)
         if not names:
             console().print(Text("No cluster has failed" + (f" with {kind}." if kind else ".")))
         for each in names:

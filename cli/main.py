@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich.console import Console, Group
@@ -63,13 +65,16 @@ def status(
     key: Key = "",
 ) -> None:
     """Show each cluster's phase, step and what it waits for; with NAME all about one cluster."""
-    path = f"clusters/{name}" if name else "clusters"
     with Api(url, key) as api:
         if watch:
-            _watch(api, path, output)
+            _watch(lambda: _look(api, name), output)
         else:
-            view = api.get(path)
-            _print(view, output)
+            _print(_look(api, name), output)
+
+
+def _look(api: Api, name: str) -> dict[str, Any]:
+    """Return one cluster, or the whole fleet."""
+    return api.get(f"clusters/{quote(name, safe='')}") if name else api.whole("clusters", "clusters")
 
 
 @app.command()
@@ -114,25 +119,25 @@ def _rendered(view: dict[str, Any]) -> Any:
     return render.fleet(view, now) if "clusters" in view else render.cluster(view, now)
 
 
-def _watch(api: Api, path: str, output: Output) -> None:
+def _watch(look: Callable[[], dict[str, Any]], output: Output) -> None:
     """Show changes until Ctrl-C; a JSON line per change, or a live table."""
     last: dict[str, Any] | None = None
     console = Console()
     if output is Output.JSON or not console.is_terminal:
         while True:
-            view = api.get(path)
+            view = look()
             if view != last:
                 _print(view, output)
                 sys.stdout.flush()
             last = view
             time.sleep(1)
-    last_view = api.get(path)
+    last_view = look()
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
         while True:
             live.update(_rendered(last_view), refresh=True)
             time.sleep(1)
             try:
-                last_view = api.get(path)
+                last_view = look()
             except ApiError as error:
                 live.update(Group(_rendered(last_view), Text(str(error), style="red")), refresh=True)
                 time.sleep(4)

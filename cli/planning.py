@@ -1,12 +1,11 @@
 """``roadstead plan``: what the working tree would do, decided here by the planner's own function.
 
-It only reads. Held deletes that were approved for a commit are shown as held: the working tree is no commit.
+It only reads. Held deletes that were approved for a commit are shown as held, with that approval: the working
+tree is no commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,11 +15,11 @@ import typer.core
 from typer.exceptions import TyperException
 
 from cli import planview
-from cli.client import Api, ApiError
 from cli.errors import CommandFailed, UsageError
 from cli.output import console, line, print_json
+from cli.recorded import Against, recorded
 from cli.validate import Repository
-from cli.worktree import Worktree, open_worktree
+from cli.worktree import open_worktree
 from shared.fleet.plan import Action, Item, Plan, make_plan
 from shared.fleet.problems import nearest
 
@@ -37,27 +36,6 @@ class Command(typer.core.TyperCommand):
         except TyperException as error:
             error.exit_code = 1
             raise
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A cluster as the API has it."""
-
-    document: Mapping[str, Any]
-    digest: str
-    generation: int
-    uid: str
-    deleting: bool
-    given_up: bool
-
-
-@dataclass(frozen=True)
-class Against:
-    """What a plan is made against; ``commit`` is what was planned last, "" for nothing."""
-
-    words: str
-    commit: str = ""
-    clusters: Mapping[str, Recorded] | None = None
 
 
 def plan(
@@ -85,15 +63,15 @@ def plan(
     """Show what the working tree would do to the fleet if it were merged."""
     try:
         tree = open_worktree(path)
-        against = Against("an empty fleet") if empty else _recorded(tree, url, key)
+        against = Against("an empty fleet") if empty else recorded(tree, url, key)
         made = make_plan("", tree.resolve(), against.clusters or {}, now=datetime.now(UTC))
         items = chosen(made, cluster or [])
     except UsageError as error:
         raise CommandFailed(str(error)) from error
     if output is planview.Format.JSON:
-        print_json(planview.as_json(made, items, tree.fleet, against.commit))
+        print_json(planview.as_json(made, items, tree.fleet, against))
     else:
-        console().print(planview.table(made, items, against.words))
+        console().print(planview.table(made, items, against))
     raise typer.Exit(status(made, items, tell_changes=exit_code))
 
 
@@ -114,29 +92,3 @@ def chosen(made: Plan, names: list[str]) -> list[Item]:
             hint = f"did you mean {near}?" if near else "it is neither in the repository nor recorded"
             raise UsageError(f"there is no cluster {line(name)}; {hint}")
     return [item for item in made.items if not names or item.cluster in names]
-
-
-def _recorded(tree: Worktree, url: str, key: str) -> Against:
-    with Api(url, key) as api:
-        view = api.get("recorded")
-    try:
-        clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
-        fleet, commit = view["fleet"], view["commit"] or ""
-    except (KeyError, TypeError) as error:
-        raise ApiError(f"{url} answered with something else than a fleet's state") from error
-    if tree.fleet and tree.fleet != fleet:
-        raise CommandFailed(
-            f"{url} serves the fleet {fleet}, this repository is {line(tree.fleet)}; give the other's --url"
-        )
-    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters)
-
-
-def _cluster(found: Mapping[str, Any]) -> Recorded:
-    return Recorded(
-        found["document"],
-        found["digest"],
-        found["generation"],
-        found["uid"],
-        found["deleting"],
-        found["givenUp"],
-    )

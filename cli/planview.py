@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.output import line
+from cli.recorded import Against
+from cli.render import few, released
 from shared.fleet.plan import Action, Change, Item, Plan
 
 _ORDER = (
@@ -50,11 +52,12 @@ def destructive(item: Item) -> bool:
     return item.action is Action.DELETE or item.held_delete or any(change.destroys for change in item.changes)
 
 
-def table(made: Plan, items: Sequence[Item], against: str) -> RenderableType:
+def table(made: Plan, items: Sequence[Item], against: Against) -> RenderableType:
     """Return the plan for people; clusters without a change are only counted."""
     counts = Counter(item.action for item in items)
     words = ", ".join(f"{counts[action]} {action}" for action in _ORDER if counts[action]) or "no clusters"
-    parts: list[RenderableType] = [Text(f"Against {against}: {words}", style="bold")]
+    parts: list[RenderableType] = [Text(f"Against {against.words}: {words}", style="bold")]
+    parts += [Text(said, style="yellow") for said in _said(against)]
     if made.problems:
         parts.append(Text("\nMistakes in the manifests:", style="bold red"))
         parts += [_indented(Text(line(problem)), 2) for problem in made.problems]
@@ -65,6 +68,16 @@ def table(made: Plan, items: Sequence[Item], against: str) -> RenderableType:
                 parts.append(Text(""))
             parts += _item(item)
     return Group(*parts)
+
+
+def _said(against: Against) -> Iterator[str]:
+    """Yield what the planned commit holds, and what a person released at it."""
+    commit, held = against.commit, against.held
+    if held.deletes:
+        yield released(commit, held.deletes)
+    if held.approved:
+        by, names = line(held.by), few(held.approved)
+        yield f"{by} approved the delete of {names} at {commit[:8]}, for that commit alone ({held.at})"
 
 
 def _rank(item: Item) -> tuple[int, bool]:
@@ -102,11 +115,14 @@ def _change(change: Change) -> Text:
     )
 
 
-def as_json(made: Plan, items: Sequence[Item], fleet: str, commit: str) -> dict[str, Any]:
-    """Return the plan for scripts; ``commit`` is what it is made against."""
+def as_json(made: Plan, items: Sequence[Item], fleet: str, against: Against) -> dict[str, Any]:
+    """Return the plan for scripts; ``recorded`` is what the commit that it is made against holds."""
+    held = against.held
+    approval = {"by": held.by, "at": held.at, "clusters": list(held.approved)} if held.approved else None
     return {
         "fleet": fleet,
-        "against": commit,
+        "against": against.commit,
+        "recorded": {"heldDeletes": list(held.deletes), "approval": approval},
         "summary": made.summary,
         "problems": list(made.problems),
         "heldDeletes": sorted(made.held_deletes),

@@ -15,6 +15,8 @@ from shared.fleet.manifests.base import shown
 
 View = Mapping[str, Any]
 
+NAMES_TOLD = 5
+_STOPPED = ("held", "refused", "invalid")
 _COLOURS = {
     "Ready": "green",
     "Failed": "bold red",
@@ -32,11 +34,25 @@ def fleet(view: View, now: datetime) -> RenderableType:
     head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
     if view.get("problem"):
         head.append(f"\n{view['problem']}", style="red")
+    held = [cluster["name"] for cluster in clusters if (cluster["plan"] or {}).get("heldDelete")]
+    if held:
+        head.append(f"\n{released(commit, held)}", style="yellow")
     if view.get("deadLetters"):
         head.append(f"\n{view['deadLetters']} dead letters, see roadstead dead-letters", style="red")
     if not clusters:
         return head
     return Group(head, *_lines_of(clusters, now))
+
+
+def released(commit: str, held: Sequence[str]) -> str:
+    """Return what a commit holds, and how that is released."""
+    return f"{commit[:8]} holds the delete of {few(held)}: roadstead approve {commit[:8]} releases it"
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are beside them."""
+    more = f" and {len(names) - NAMES_TOLD} more" if len(names) > NAMES_TOLD else ""
+    return ", ".join(names[:NAMES_TOLD]) + more
 
 
 def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableType]:
@@ -56,6 +72,14 @@ def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableTyp
         yield line(cluster["name"], phase(cluster["phase"]), cluster["step"], generation, since)
         if cluster["waitingFor"]:
             yield Padding(Text(cluster["waitingFor"], style="dim"), (0, 0, 0, 4))
+        if stopped(cluster):
+            yield Padding(Text(stopped(cluster), style="yellow"), (0, 0, 0, 4))
+
+
+def stopped(cluster: View) -> str:
+    """Return what the newest plan does not do to a cluster, and why; "" when it stops nothing."""
+    plan = cluster.get("plan") or {}
+    return f"{plan['action']}: {plan['reason']}" if plan.get("action") in _STOPPED else ""
 
 
 def plans(found: Sequence[View], now: datetime) -> RenderableType:
@@ -65,8 +89,8 @@ def plans(found: Sequence[View], now: datetime) -> RenderableType:
     lines: list[RenderableType] = []
     for plan in found:
         head = Text(f"{plan['commit'][:8]}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
-        if plan["heldDeletes"]:
-            head.append("  held, see roadstead approve", style="red")
+        if plan["heldDeleteCount"]:
+            head.append(f"  holds deletes: roadstead approve {plan['commit'][:8]}", style="red")
         lines.append(head)
         if plan["status"]:
             lines.append(Padding(Text(plan["status"], style="dim"), (0, 0, 0, 16)))
@@ -95,6 +119,8 @@ def _facts(view: View, now: datetime) -> Table:
     table.add_row("commit", Text(view["commit"][:8]))
     table.add_row("where", Text(f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"))
     table.add_row("kubernetes", Text(view["kubernetesVersion"]))
+    if stopped(view):
+        table.add_row("newest plan", Text(stopped(view), style="yellow"))
     if view["step"]:
         table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
     if view["waitingFor"]:

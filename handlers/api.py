@@ -6,8 +6,9 @@ In Azure each needs a function key (header ``x-functions-key``).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import azure.functions as func
 
@@ -16,6 +17,7 @@ from shared.pipeline import approval, replay, views
 from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
+MAX_PAGE = 500
 
 
 def blueprint(ports: Ports) -> func.Blueprint:
@@ -25,7 +27,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("clusters")
     @bp.route("clusters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def clusters(req: func.HttpRequest) -> func.HttpResponse:
-        return json_reply(200, views.fleet_view(ports))
+        return _paged(req, lambda page: views.fleet_view(ports, page))
 
     @bp.function_name("cluster")
     @bp.route("clusters/{name}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
@@ -68,16 +70,14 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("recorded")
     @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def recorded(req: func.HttpRequest) -> func.HttpResponse:
-        return json_reply(200, views.recorded_view(ports))
+        return _paged(req, lambda page: views.recorded_view(ports, page))
 
     @bp.function_name("plan")
     @bp.route("plans/{commit}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def plan(req: func.HttpRequest) -> func.HttpResponse:
         commit = req.route_params["commit"]
-        view = views.plan_view(commit, ports)
-        if view is None:
-            return json_reply(404, {"error": f"the commit {commit[:40]} was not planned (give the full id)"})
-        return json_reply(200, view)
+        missing = f"the commit {commit[:40]} was not planned (give the full id)"
+        return _paged(req, lambda page: views.plan_view(commit, ports, page), missing)
 
     @bp.function_name("plans")
     @bp.route("plans", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
@@ -99,6 +99,17 @@ def blueprint(ports: Ports) -> func.Blueprint:
 
 def _unknown(name: str, ports: Ports) -> func.HttpResponse:
     return json_reply(404, {"error": f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"})
+
+
+def _paged(
+    req: func.HttpRequest, view: Callable[[views.Page], dict[str, Any] | None], missing: str = ""
+) -> func.HttpResponse:
+    """Answer with the page of clusters that is asked for: ``after`` a name, at most ``limit``."""
+    limit = req.params.get("limit") or str(views.PAGE)
+    if not (limit.isdecimal() and 1 <= int(limit) <= MAX_PAGE):
+        return json_reply(400, {"error": f"limit must be 1 to {MAX_PAGE}"})
+    found = view(views.Page(req.params.get("after") or "", int(limit)))
+    return json_reply(404, {"error": missing}) if found is None else json_reply(200, found)
 
 
 def _page(params: Mapping[str, str]) -> tuple[int, datetime | None]:

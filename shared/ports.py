@@ -378,6 +378,10 @@ class State(Protocol):
         """Return the rows of the whole fleet, by name."""
         ...
 
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+        """Return at most ``limit`` rows, by name, of those after a name ("": from the first)."""
+        ...
+
     def active_clusters(self) -> Sequence[ClusterRow]:
         """Return the rows whose job is active: as many as there is work, not as there are clusters."""
         ...

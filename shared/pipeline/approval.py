@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from shared.pipeline.intake import request_plan
 from shared.ports import Ports
 
 MAX_ACTOR = 100
+NAMES_TOLD = 20
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports) -> A
         return Answer(409, {"error": f"{commit[:8]} is not the planned commit any more; {head[:8]} is"})
     held = sorted(record.plan.held_deletes)
     if not held or sorted(asked) != held:
-        words = f"an approval names exactly what is held: {', '.join(held) or 'nothing'}"
+        words = f"an approval names exactly what is held: {_few(held)}"
         return Answer(409, {"error": words})
     by = actor[:MAX_ACTOR] or "operator"
     approval = Approval(commit=commit, clusters=tuple(held), by=by, at=ports.clock())
@@ -45,3 +46,8 @@ def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports) -> A
         PlanRequest(again=True, reason="approved", approval=approval), message_id=message_id, ports=ports
     )
     return Answer(202, {"queued": "plan", "commit": commit, "approved": sorted(asked), "by": approval.by})
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_TOLD} more" if len(names) > NAMES_TOLD else ""
+    return (", ".join(names[:NAMES_TOLD]) or "nothing") + more

@@ -1,10 +1,18 @@
-"""What the API shows: JSON objects in the words of the field, for people and scripts."""
+"""What the API shows: JSON objects in the words of the field, for people and scripts.
+
+No answer grows with the fleet: lists of clusters come in pages, in order of their names. ``next`` is the
+``after`` of the next page, None at the end.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.fleet.plan import Item, Plan
+from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow, Condition
 from shared.jobs.settle import Event
 from shared.jobs.why import why
@@ -15,11 +23,27 @@ EVENTS_SHOWN = 20
 LETTERS_SHOWN = 100
 PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
+PROBLEMS_SHOWN = 100
+PAGE = 200
 
 
-def fleet_view(ports: Ports) -> dict[str, Any]:
-    """Return the fleet: what was planned last, and every cluster in short."""
+@dataclass(frozen=True)
+class Page:
+    """Which part of a list of clusters: at most ``limit``, of those after a name."""
+
+    after: str = ""
+    limit: int = PAGE
+
+    def next(self, names: Sequence[str]) -> str | None:
+        """Return the ``after`` of the next page, None when this one was not full."""
+        return names[-1] if len(names) >= self.limit else None
+
+
+def fleet_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
+    """Return the fleet: what was planned last, and its clusters in short."""
     fleet = ports.state.fleet()
+    rows = ports.state.clusters_page(page.after, page.limit)
+    items = _items(ports.state.plan(fleet.commit))
     return {
         "fleet": ports.config.fleet,
         "repository": ports.config.repository,
@@ -28,8 +52,13 @@ def fleet_view(ports: Ports) -> dict[str, Any]:
         "plannedAt": _time(fleet.at),
         "problem": fleet.problem,
         "deadLetters": ports.state.count_dead_letters(),
-        "clusters": [cluster_view(row) for row in ports.state.clusters()],
+        "clusters": [cluster_view(row, items.get(row.name)) for row in rows],
+        "next": page.next([row.name for row in rows]),
     }
+
+
+def _items(record: PlanRecord | None) -> Mapping[str, Item]:
+    return {item.cluster: item for item in record.plan.items} if record else {}
 
 
 def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
@@ -40,11 +69,19 @@ def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
         return None
     if row is None:
         return {"name": name, "phase": "Deleted", "events": [_event(event) for event in events]}
-    return {**cluster_view(row), "spec": row.document["spec"], "events": [_event(event) for event in events]}
+    item = _items(ports.state.plan(ports.state.fleet().commit)).get(name)
+    return {
+        **cluster_view(row, item),
+        "spec": row.document["spec"],
+        "events": [_event(event) for event in events],
+    }
 
 
-def cluster_view(row: ClusterRow) -> dict[str, Any]:
-    """Return a cluster: where it is, what it waits for and since when, and when we look again."""
+def cluster_view(row: ClusterRow, item: Item | None) -> dict[str, Any]:
+    """Return a cluster: where it is, what it waits for and since when, and when we look again.
+
+    ``item`` is its part of the newest plan; ``plan`` says what that does, and why it does not.
+    """
     job, spec = row.job, row.document["spec"]
     return {
         "name": row.name,
@@ -58,6 +95,7 @@ def cluster_view(row: ClusterRow) -> dict[str, Any]:
         "generation": row.generation,
         "observedGeneration": row.observed_generation,
         "commit": row.commit,
+        "plan": _part(item) if item else None,
         "location": spec["location"],
         "resourceGroup": spec["resourceGroup"],
         "subscriptionId": spec["subscriptionId"],
@@ -118,12 +156,25 @@ def dead_letters_view(ports: Ports) -> dict[str, Any]:
     return {"deadLetters": [{**vars(letter), "at": _time(letter.at)} for letter in letters]}
 
 
-def recorded_view(ports: Ports) -> dict[str, Any]:
-    """Return what a plan is made against: every cluster as it was accepted, and the fleet's last commit."""
+def recorded_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
+    """Return what a plan is made against: the clusters as they were accepted, and the fleet's last commit.
+
+    ``approval`` is the one given at that commit; each cluster says whether its delete is held or approved.
+    """
+    commit = ports.state.fleet().commit
+    rows = ports.state.clusters_page(page.after, page.limit)
+    record = ports.state.plan(commit)
+    held = record.plan.held_deletes if record else frozenset[str]()
+    approved = record.approval.clusters if record and record.approval else ()
     return {
         "fleet": ports.config.fleet,
-        "commit": ports.state.fleet().commit,
-        "clusters": [_recorded(row) for row in ports.state.clusters()],
+        "commit": commit,
+        "approval": _approval(record.approval if record else None),
+        "clusters": [
+            {**_recorded(row), "heldDelete": row.name in held, "approved": row.name in approved}
+            for row in rows
+        ],
+        "next": page.next([row.name for row in rows]),
     }
 
 
@@ -139,15 +190,25 @@ def _recorded(row: ClusterRow) -> dict[str, Any]:
     }
 
 
-def plan_view(commit: str, ports: Ports) -> dict[str, Any] | None:
-    """Return the plan of a commit and how far it is; None when that commit was not planned."""
+def plan_view(commit: str, ports: Ports, page: Page = Page()) -> dict[str, Any] | None:
+    """Return the plan of a commit and how far it is; None when that commit was not planned.
+
+    ``heldDeletes`` are those of this page; an approval names the ones of all pages.
+    """
     record = ports.state.plan(commit)
     if record is None:
         return None
     rows = {row.name: row for row in ports.state.clusters()}
-    progress = progress_of(record.plan, rows, newest=commit == ports.state.fleet().commit)
+    newest = commit == ports.state.fleet().commit
+    progress = progress_of(record.plan, rows, newest=newest)
+    items = [item for item in sorted(record.plan.items, key=_name) if item.cluster > page.after][: page.limit]
     return {
         **_plan(record),
+        "release": _release(record.plan) if newest else "",
+        "problems": list(record.plan.problems[:PROBLEMS_SHOWN]),
+        "heldDeletes": [item.cluster for item in items if item.held_delete],
+        "items": [_item(item) for item in items],
+        "next": page.next([item.cluster for item in items]),
         "progress": {
             "total": progress.total,
             "ready": progress.ready,
@@ -159,37 +220,49 @@ def plan_view(commit: str, ports: Ports) -> dict[str, Any] | None:
 
 def _plan(record: PlanRecord) -> dict[str, Any]:
     plan = record.plan
-    items = [
-        {
-            "cluster": item.cluster,
-            "action": item.action.value,
-            "generation": item.generation,
-            "reason": item.reason,
-            "changes": [vars(change) for change in item.changes],
-        }
-        for item in plan.items
-    ]
     return {
         "commit": plan.commit,
         "plannedAt": _time(record.at),
         "summary": plan.summary,
         "status": record.reported,
-        "problems": list(plan.problems),
-        "heldDeletes": sorted(plan.held_deletes),
-        "approval": _approval(record),
-        "items": items,
+        "problemCount": len(plan.problems),
+        "heldDeleteCount": len(plan.held_deletes),
+        "approval": _approval(record.approval),
     }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    changes = [vars(change) for change in item.changes]
+    return {"cluster": item.cluster, **_part(item), "generation": item.generation, "changes": changes}
+
+
+def _part(item: Item) -> dict[str, Any]:
+    return {"action": item.action.value, "reason": item.reason, "heldDelete": item.held_delete}
+
+
+def _name(item: Item) -> str:
+    return item.cluster
+
+
+def _release(plan: Plan) -> str:
+    """Return how the held deletes of the newest plan are released, "" when it holds none."""
+    if not plan.held_deletes:
+        return ""
+    return (
+        f"roadstead approve {plan.commit[:8]}, or POST api/plans/{plan.commit}/approve "
+        'with {"clusters": [...]} naming exactly the held deletes; a newer commit needs a new approval'
+    )
 
 
 def plans_view(ports: Ports) -> dict[str, Any]:
     """Return the plans of the last days in short, newest first."""
     since = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS)
     records = ports.state.plans_since(since)[:PLANS_SHOWN]
-    return {"plans": [{key: value for key, value in _plan(r).items() if key != "items"} for r in records]}
+    return {"plans": [_plan(record) for record in records]}
 
 
-def _approval(record: PlanRecord) -> dict[str, Any] | None:
-    return record.approval.model_dump(mode="json") if record.approval else None
+def _approval(given: Approval | None) -> dict[str, Any] | None:
+    return {"by": given.by, "at": _time(given.at), "clusterCount": len(given.clusters)} if given else None
 
 
 def _failure(row: ClusterRow) -> dict[str, Any] | None:

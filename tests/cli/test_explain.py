@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,17 @@ def test_every_place_that_it_names_holds_the_value(example: Path) -> None:
         assert filled.get(value, value.strip("'")) in written, (value, file, line)
 
 
+def test_scripts_get_the_whole_spec_and_a_place_for_every_value(example: Path) -> None:
+    view = json.loads(roadstead("explain", "pacific-aks", "-o", "json", cwd=example).stdout)
+    document = open_worktree(example).resolve().clusters["pacific-aks"].document()
+    assert view["spec"] == document["spec"]
+    facts = ("example", "pacific-aks", "apps-fixed", "production")
+    assert (view["fleet"], view["name"], view["class"], view["environment"]) == facts
+    assert re.fullmatch(r"classes/apps.yaml:\d+", view["sources"]["spec.nodePools[apps].vmSize"])
+    assert re.fullmatch(r"clusters/pacific-aks/cluster.yaml:\d+", view["sources"]["spec.location"])
+    assert view["sources"]["spec.nodePools[apps].mode"] == "default"
+
+
 def test_layers_defaults_class_and_environment_are_told(example: Path) -> None:
     shown = roadstead("explain", "pacific-aks", cwd=example, COLUMNS="120").stdout
     assert shown.startswith("# pacific-aks: class apps-fixed, environment production; fleet example\n")
@@ -72,3 +84,5 @@ def test_a_cluster_with_mistakes_shows_these(tmp_path: Path) -> None:
     done = roadstead("explain", "one", cwd=write(tmp_path, files))
     assert done.returncode == 1
     assert "clusters/one/cluster.yaml:1:1 apiVersion: is required; add it" in done.stdout
+    told = roadstead("explain", "one", "-o", "json", cwd=tmp_path)
+    assert (told.returncode, json.loads(told.stdout)["problems"][0]["field"]) == (1, "apiVersion")

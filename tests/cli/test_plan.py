@@ -12,6 +12,7 @@ from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
 from cli import planview
+from cli.recorded import Against
 from cli.worktree import open_worktree
 from localcloud.servers.http import HttpServer, json_response
 from localcloud.world.cloud import MemoryCloud
@@ -39,7 +40,8 @@ def url(cloud: MemoryCloud) -> Iterator[str]:
     def answer(request: Request) -> Response:
         if request.path != "/api/recorded":
             return json_response(404, {"error": "there is no such function"})
-        return json_response(200, views.recorded_view(cloud.ports))
+        page = views.Page(request.args.get("after", ""), 2)
+        return json_response(200, views.recorded_view(cloud.ports, page))
 
     with HttpServer(answer) as running:
         yield running.url
@@ -163,5 +165,5 @@ def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: M
     rows = {row.name: row for row in cloud.state.clusters()}
     made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), rows, now=NOW)
     out = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
-    out.print(planview.table(made, made.items, "a fleet"))
+    out.print(planview.table(made, made.items, Against("a fleet")))
     assert max(map(len, out.export_text().splitlines())) <= 60

@@ -144,6 +144,9 @@ def test_rows_come_by_name_and_active_ones_by_themselves(state: State) -> None:
     assert idle is not None
     state.save(replace(idle, job=replace(idle.job, active=False)))
     assert [found.name for found in state.clusters()] == ["a", "b", "c"]
+    assert [found.name for found in state.clusters_page("", 2)] == ["a", "b"]
+    assert [found.name for found in state.clusters_page("b", 2)] == ["c"]
+    assert list(state.clusters_page("c", 2)) == []
     assert [found.name for found in state.active_clusters()] == ["a", "c"]
 
 

@@ -1,0 +1,86 @@
+"""No answer of the API grows with the fleet: clusters come in pages; what is held says how it is released."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.pipeline.approval import approve
+from tests import fleetfiles
+from tests.handlers.test_functions import functions
+from tests.pipeline.test_main_job import push
+
+NAMES = ["five", "four", "one", "three", "two"]
+
+
+def call(cloud: MemoryCloud, function: str, route: dict[str, str] | None = None, **params: str) -> Any:
+    request = func.HttpRequest("GET", "/api", body=b"", route_params=route or {}, params=params)
+    reply = functions(cloud.ports)[function].get_user_function()(request)
+    return reply.status_code, json.loads(reply.get_body())
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    made = MemoryCloud()
+    push(made, fleetfiles.fleet(*NAMES))
+    made.run()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("function", "names", "key"),
+    [("clusters", "clusters", "name"), ("recorded", "clusters", "name"), ("plan", "items", "cluster")],
+)
+def test_the_pages_together_have_every_cluster_once(
+    cloud: MemoryCloud, function: str, names: str, key: str
+) -> None:
+    route, found, after = {"commit": cloud.state.fleet().commit}, list[str](), ""
+    for _ in range(3):
+        status, body = call(cloud, function, route, limit="2", after=after)
+        assert (status, len(body[names]) <= 2) == (200, True)
+        found += [each[key] for each in body[names]]
+        after = body["next"]
+    assert found == NAMES
+    assert after is None
+
+
+@pytest.mark.parametrize("limit", ["0", "501", "-1", "x", "1e3"])
+@pytest.mark.parametrize("function", ["clusters", "recorded", "plan"])
+def test_a_page_has_a_bound(cloud: MemoryCloud, function: str, limit: str) -> None:
+    found = call(cloud, function, {"commit": cloud.state.fleet().commit}, limit=limit)
+    assert found == (400, {"error": "limit must be 1 to 500"})
+
+
+def test_what_is_held_is_said_wherever_one_looks_with_how_to_release_it(cloud: MemoryCloud) -> None:
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    held = ["five", "four", "three"]
+    _, plan = call(cloud, "plan", {"commit": commit})
+    assert (plan["heldDeletes"], plan["heldDeleteCount"]) == (held, 3)
+    assert plan["release"].startswith(f"roadstead approve {commit[:8]}, or POST api/plans/{commit}/approve")
+    _, plans = call(cloud, "plans")
+    assert [found["heldDeleteCount"] for found in plans["plans"]] == [3, 0]
+    _, fleet = call(cloud, "clusters")
+    assert [found["name"] for found in fleet["clusters"] if found["plan"]["heldDelete"]] == held
+    _, one = call(cloud, "cluster", {"name": "four"})
+    assert one["plan"]["reason"].startswith("the commit removes 3 clusters, guards.deleteBudget")
+    _, recorded = call(cloud, "recorded")
+    assert [found["name"] for found in recorded["clusters"] if found["heldDelete"]] == held
+
+
+def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> None:
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    approve(commit, ["five", "four", "three"], "ada", cloud.ports)
+    cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
+    _, recorded = call(cloud, "recorded")
+    given = {found["name"] for found in recorded["clusters"] if found["approved"]}
+    assert given <= {"five", "four", "three"}
+    assert (recorded["approval"]["by"], recorded["approval"]["clusterCount"]) == ("ada", 3)
+    cloud.run()
+    _, plan = call(cloud, "plan", {"commit": commit})
+    assert (plan["release"], plan["heldDeleteCount"], plan["approval"]["by"]) == ("", 0, "ada")
