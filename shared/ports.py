@@ -405,6 +405,14 @@ class State(Protocol):
         """Return a cluster's newest events (before a millisecond), newest first; also after it is gone."""
         ...
 
+    def prune_events(self, cluster: str, keep: int) -> int:
+        """Remove a cluster's events but for the newest; return how many."""
+        ...
+
+    def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
+        """Remove older events of clusters that are not among the living; return how many."""
+        ...
+
     def fleet(self) -> FleetRow:
         """Return what was planned last."""
         ...
@@ -445,6 +453,10 @@ class State(Protocol):
         """Write the marks of the whole fleet over those that are kept; losing them costs only time."""
         ...
 
+    def prune_plans(self, keep: int) -> int:
+        """Remove plans but for the newest and every open one; return how many."""
+        ...
+
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         ...
@@ -461,6 +473,14 @@ class State(Protocol):
         """Tell whether a webhook delivery was queued before."""
         ...
 
+    def prune_dead_letters(self, before: datetime) -> int:
+        """Remove older dead letters; return how many."""
+        ...
+
+    def prune_deliveries(self, before: datetime) -> int:
+        """Forget deliveries that were remembered before a time; return how many."""
+        ...
+
     def remember_delivery(self, delivery: str, at: datetime) -> None:
         """Remember a webhook delivery; twice is once."""
         ...
@@ -471,7 +491,8 @@ class FleetConfig:
     """Which fleet this app serves.
 
     ``claim_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
-    ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are tried again.
+    ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are tried again,
+    ``events_kept`` about how many events are kept of a cluster.
     """
 
     fleet: str
@@ -480,6 +501,7 @@ class FleetConfig:
     public_url: str = ""
     claim_seconds: float = 90
     poll_seconds: float = 20
+    events_kept: int = 500
     git_credentials: GitCredentials | None = None
     retries: Policies = field(default_factory=lambda: DEFAULTS)
 

@@ -58,6 +58,7 @@ class Settings(BaseSettings):
 
     claim_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
+    events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
     @property
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
             claim_seconds=self.claim_seconds,
             poll_seconds=self.poll_seconds,
             git_credentials=credentials,
+            events_kept=self.events_kept,
             retries=with_limits(self.retry_limits),
         )
 

@@ -27,6 +27,7 @@ LOCAL_ONLY = {
     "REQUESTS_CA_BUNDLE": "Azure's certificates are publicly trusted",
     "CLAIM_SECONDS": "the default is for Azure",
     "POLL_SECONDS": "the default is for Azure",
+    "EVENTS_KEPT": "the default is for Azure",
     "RETRY_LIMITS": "the defaults are for Azure",
 }
 

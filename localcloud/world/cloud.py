@@ -141,7 +141,6 @@ class MemoryCloud:
         except (MessageLockLost, SessionLockLost):
             return
 
-
     def _bury(self, queue: str) -> bool:
         """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
         grave = queue + DEAD_LETTER_SUFFIX

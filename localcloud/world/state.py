@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from shared.jobs.errors import Stale
 from shared.jobs.row import ClusterRow, from_json, to_json, with_etag
 from shared.jobs.settle import Event
 from shared.ports import DeadLetter, FleetRow, PlanRecord
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class MemoryState:
@@ -83,6 +87,17 @@ class MemoryState:
             found = [event for event in found if _millisecond(event.at) < _millisecond(before)]
         return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
 
+    def prune_events(self, cluster: str, keep: int) -> int:
+        """Remove a cluster's events but for the newest."""
+        newest = set(self.events(cluster, keep))
+        with self._lock:
+            return _remove(self._events, lambda _, e: e.cluster == cluster and e not in newest)
+
+    def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
+        """Remove older events of clusters that are not among the living."""
+        with self._lock:
+            return _remove(self._events, lambda _, e: e.cluster not in living and e.at < at)
+
     def fleet(self) -> FleetRow:
         """Return what was planned last."""
         with self._lock:
@@ -138,6 +153,22 @@ class MemoryState:
         with self._lock:
             self._marks = dict(marks)
 
+    def prune_plans(self, keep: int) -> int:
+        """Remove plans but for the newest and every open one."""
+        with self._lock:
+            newest = sorted(self._plans, key=lambda commit: self._plans[commit].at, reverse=True)[:keep]
+            return _remove(self._plans, lambda commit, plan: commit not in newest and not plan.open)
+
+    def prune_dead_letters(self, before: datetime) -> int:
+        """Remove older dead letters."""
+        with self._lock:
+            return _remove(self._letters, lambda _, letter: letter.at < before)
+
+    def prune_deliveries(self, before: datetime) -> int:
+        """Forget deliveries that were remembered before a time."""
+        with self._lock:
+            return _remove(self._deliveries, lambda _, at: at < before)
+
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         with self._lock:
@@ -166,3 +197,11 @@ class MemoryState:
 
 def _millisecond(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
+
+
+def _remove(kept: dict[K, V], doomed: Callable[[K, V], bool]) -> int:
+    """Remove what is doomed; return how many."""
+    gone = [key for key, value in kept.items() if doomed(key, value)]
+    for key in gone:
+        del kept[key]
+    return len(gone)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,6 +48,8 @@ CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS = TABLES = (
 _TEXT_LIMIT = 30_000
 _BYTES_LIMIT = 60_000
 _LAST = 10**13
+_MOST_REMOVED = 2000
+"""So that a run of the housekeeping ends in time; the next one goes on."""
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
 _LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
@@ -144,6 +146,22 @@ class TablesState:
                 break
         return found
 
+    def prune_events(self, cluster: str, keep: int) -> int:
+        """Remove a cluster's events but for the newest."""
+        found = self._keys(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}")
+        return self._remove(EVENTS, itertools.islice(found, keep, None))
+
+    def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
+        """Remove older events of clusters that are not among the living."""
+        found = self._keys(
+            EVENTS,
+            "PartitionKey ge @key and PartitionKey lt @end and RowKey gt @after",
+            key=f"{self._fleet}|",
+            end=f"{self._fleet}~",
+            after=f"{_newest_first(at)}~",
+        )
+        return self._remove(EVENTS, (e for e in found if e["PartitionKey"].partition("|")[2] not in living))
+
     def fleet(self) -> FleetRow:
         """Return what was planned last."""
         entity = self._get(FLEETS, "fleet", self._fleet)
@@ -215,6 +233,22 @@ class TablesState:
         body = _packed(_MARKS.dump_json(dict(marks)).decode())
         self._upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
 
+    def prune_plans(self, keep: int) -> int:
+        """Remove plans but for the newest and every open one."""
+        found = self._keys(PLANS, "PartitionKey eq @key", "at", "open")
+        by_age = sorted(found, key=lambda entity: entity["at"], reverse=True)
+        return self._remove(PLANS, (entity for entity in by_age[keep:] if not entity["open"]))
+
+    def prune_dead_letters(self, before: datetime) -> int:
+        """Remove older dead letters."""
+        found = self._keys(LETTERS, "PartitionKey eq @key and at lt @before", before=before)
+        return self._remove(LETTERS, found)
+
+    def prune_deliveries(self, before: datetime) -> int:
+        """Forget deliveries that were remembered before a time."""
+        found = self._keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
+        return self._remove(DELIVERIES, found)
+
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         key = f"{_newest_first(letter.at)}-{letter.queue}-{_key(letter.id)}"
@@ -228,7 +262,7 @@ class TablesState:
 
     def count_dead_letters(self) -> int:
         """Return how many dead letters are kept."""
-        return sum(1 for _ in self._query(LETTERS, "PartitionKey eq @key", select=["RowKey"]))
+        return sum(1 for _ in self._keys(LETTERS, "PartitionKey eq @key"))
 
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""
@@ -263,6 +297,19 @@ class TablesState:
                 )
             except ResourceNotFoundError:  # the table was never written to
                 return
+
+    def _keys(self, table: str, query: str, *columns: str, **more: Any) -> Iterator[Mapping[str, Any]]:
+        """Yield the keys of what is found, and a few more columns."""
+        return self._query(table, query, select=["PartitionKey", "RowKey", *columns], **more)
+
+    def _remove(self, table: str, entities: Iterable[Mapping[str, Any]]) -> int:
+        """Remove at most ``_MOST_REMOVED`` entities, one call each; one that is gone is success."""
+        removed = 0
+        for entity in itertools.islice(entities, _MOST_REMOVED):
+            with _translated():
+                self._tables[table].delete_entity(entity["PartitionKey"], entity["RowKey"])
+            removed += 1
+        return removed
 
     def _write(self, table: str, entity: dict[str, Any], etag: str) -> str:
         """Insert when ``etag`` is "", else replace that version; return the new etag."""

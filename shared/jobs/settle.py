@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -180,7 +180,10 @@ def _with(
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a cluster; (uid, sequence) makes it one event however often it is saved."""
+    """Something that happened to a cluster; (uid, sequence) makes it one event however often it is saved.
+
+    ``started`` is when its step began, ``at`` when this happened; ``request_ids`` are the cloud's own.
+    """
 
     cluster: str
     uid: str
@@ -191,6 +194,8 @@ class Event:
     reason: str
     message: str
     step: str = ""
+    started: datetime | None = None
+    request_ids: tuple[str, ...] = ()
 
 
 def accepted_event(row: ClusterRow) -> Event:
@@ -204,41 +209,78 @@ def replayed_event(row: ClusterRow, by: str) -> Event:
     return _event(row, "Replayed", f"replayed by {by}", step=row.job.step.value)
 
 
-def events_between(before: ClusterRow, after: ClusterRow, outcome: Outcome) -> Iterator[Event]:
-    """Yield what is worth telling; repeated looks at the same wait are not."""
-    step = before.job.step
-    if isinstance(outcome, Done):
-        if not after.job.active:
-            yield _event(after, "Ready", outcome.note or "verified", step=step)
-        elif outcome.note or before.job.reason:
-            waited = (after.updated - before.job.step_since).total_seconds()
-            yield _event(after, "StepDone", outcome.note or f"as asked, after {waited:.0f} s", step=step)
-    elif isinstance(outcome, Wait):
-        if outcome.reason != before.job.reason or after.phase != before.phase:
-            stalled = after.phase is Phase.STALLED
-            reason = after.phase.value if stalled or outcome.suspended else "Waiting"
-            yield _event(after, reason, outcome.reason, warning=stalled, step=step)
-    elif isinstance(outcome, Back):
-        yield _event(after, "StepDone", outcome.reason, step=step)
-    elif isinstance(outcome, Restart):
-        yield _event(after, "Restarted", outcome.reason, warning=True, step=step)
-    elif not after.job.active:
-        yield _event(after, "Failed", after.job.reason, warning=True, step=step)
-    else:
-        wait = (after.job.next_at - after.updated).total_seconds()
-        message = f"{after.job.reason} (attempt {after.job.attempts}, again in {wait:.0f} s)"
-        yield _event(after, "Retrying", message, warning=True, step=step)
+def events_between(
+    before: ClusterRow, after: ClusterRow, outcome: Outcome, *, request_ids: Sequence[str] = ()
+) -> Iterator[Event]:
+    """Yield what is worth telling: each step's end, each write, each change; not the same wait again.
+
+    ``request_ids`` are the cloud's of the writes that were made.
+    """
+    for reason, message, warning in _told(before, after, outcome, wrote=bool(request_ids)):
+        yield _event(
+            after,
+            reason,
+            message,
+            warning=warning,
+            step=before.job.step,
+            started=before.job.step_since,
+            request_ids=(*request_ids, *_refused(outcome)),
+        )
 
 
-def _event(row: ClusterRow, reason: str, message: str, *, warning: bool = False, step: str = "") -> Event:
+def _told(
+    before: ClusterRow, after: ClusterRow, outcome: Outcome, *, wrote: bool
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield reason, message and whether it is a warning."""
+    waited = (after.updated - before.job.step_since).total_seconds()
+    match outcome:
+        case Done(note=note) if not after.job.active:
+            yield "Ready", note or "verified", False
+        case Done(note=note):
+            yield "StepDone", note or f"as asked, after {waited:.0f} s", False
+        case Wait(reason=words):
+            if words != before.job.reason or after.phase != before.phase or wrote:
+                stalled = after.phase is Phase.STALLED
+                yield after.phase.value if stalled or outcome.suspended else "Waiting", words, stalled
+        case Back(reason=words):
+            yield "StepDone", words, False
+        case Restart(reason=words):
+            yield "Restarted", words, True
+        case _ if not after.job.active:
+            yield "Failed", after.job.reason, True
+        case _:
+            wait = (after.job.next_at - after.updated).total_seconds()
+            attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
+            yield "Retrying", f"{after.job.reason} ({attempt})", True
+
+
+def _refused(outcome: Outcome) -> Sequence[str]:
+    """Return the cloud's id of the request that it refused."""
+    if isinstance(outcome, Retry | Fail) and outcome.error.request_id:
+        return (outcome.error.request_id,)
+    return ()
+
+
+def _event(
+    row: ClusterRow,
+    reason: str,
+    message: str,
+    *,
+    warning: bool = False,
+    step: str = "",
+    started: datetime | None = None,
+    request_ids: Sequence[str] = (),
+) -> Event:
     return Event(
-        row.name,
-        row.uid,
-        row.generation,
-        row.job.sequence,
-        row.updated,
-        warning,
-        reason,
-        message[:1000],
-        step,
+        cluster=row.name,
+        uid=row.uid,
+        generation=row.generation,
+        sequence=row.job.sequence,
+        at=row.updated,
+        warning=warning,
+        reason=reason,
+        message=message[:1000],
+        step=step,
+        started=started,
+        request_ids=tuple(request_ids),
     )

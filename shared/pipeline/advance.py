@@ -28,6 +28,8 @@ _GONE = ("ResourceNotFound", "ResourceGroupNotFound")
 """ARM's codes for a cluster, or a group, that is not there."""
 
 
+PRUNE_EVERY = 50
+"""After so many outcomes of a cluster its old events are removed, which takes a query and some deletes."""
 AWAY_SECONDS = 15
 """How long a message waits when the state does not answer; ten deliveries in a row would bury it."""
 
@@ -84,6 +86,8 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
         _step_aside(row, ports)
         return
     ports.state.append(list(events_between(row, saved, outcome)))
+    if saved.job.sequence % PRUNE_EVERY == 0:
+        ports.state.prune_events(saved.name, ports.config.events_kept)
     if saved.job.active:
         send_continuation(saved, ports)
     if not saved.job.active or saved.phase != row.phase:

@@ -107,9 +107,7 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
     return view if pull.fork else _planned(view, desired, rows, ports)
 
 
-def _planned(
-    view: PullPlan, desired: DesiredFleet, rows: Mapping[str, ClusterRow], ports: Ports
-) -> PullPlan:
+def _planned(view: PullPlan, desired: DesiredFleet, rows: Mapping[str, ClusterRow], ports: Ports) -> PullPlan:
     plan: Plan = make_plan(view.head, desired, rows, now=ports.clock())
     documents = {}
     for item in plan.items:

@@ -296,6 +296,8 @@ def _event(event: Event) -> dict[str, Any]:
         "step": event.step,
         "message": event.message,
         "generation": event.generation,
+        "startedAt": _time(event.started),
+        "requestIds": list(event.request_ids),
     }
 
 

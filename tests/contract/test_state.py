@@ -235,6 +235,40 @@ def test_dead_letters_come_newest_first_and_once(state: State) -> None:
     assert state.count_dead_letters() == 3
 
 
+def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State) -> None:
+    state.append([event(n) for n in range(1, 8)] + [event(1, cluster="gone"), event(2, cluster="gone")])
+    assert state.prune_events("one", 5) == 2
+    assert state.prune_events("one", 5) == 0
+    assert [found.sequence for found in state.events("one", 10)] == [7, 6, 5, 4, 3]
+    assert state.prune_events_before(later(2), living={"one"}) == 1
+    assert len(state.events("one", 10)) == 5
+    assert [found.sequence for found in state.events("gone", 10)] == [2]
+
+
+def test_an_event_comes_back_with_its_start_and_request_ids(state: State) -> None:
+    whole = event(1, started=NOW, request_ids=("r-1", "r-2"))
+    state.append([whole])
+    assert list(state.events("one", 1)) == [whole]
+
+
+def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
+    for number, commit in enumerate("abcde"):
+        made = replace(plan(commit * 40), at=NOW + timedelta(minutes=number), open=commit == "b")
+        state.save_plan(made)
+    assert state.prune_plans(2) == 2
+    kept = [commit for commit in "abcde" if state.plan(commit * 40)]
+    assert kept == ["b", "d", "e"]
+
+
+def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
+    for number in (1, 5):
+        state.remember_delivery(f"d{number}", later(number))
+        state.keep_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "words", 5))
+    assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
+    assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
+    assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
+
+
 def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
     state.remember_delivery("2f1c/?#\\odd", NOW)
     state.remember_delivery("2f1c/?#\\odd", NOW)

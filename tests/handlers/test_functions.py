@@ -55,6 +55,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
+    assert triggers["keep_house"]["schedule"] == "%HOUSEKEEPING_SCHEDULE%"
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
 
 

@@ -8,11 +8,14 @@ from datetime import timedelta
 from shared.jobs.advice import ADVICE, classes
 from shared.jobs.errors import QuotaExceeded, Unavailable
 from shared.jobs.outcomes import Fail, Retry, Wait
-from shared.jobs.recipes import Step
+from shared.jobs.recipes import STEPS, Recipe, Step
 from shared.jobs.row import Claim, ClusterRow, Phase
 from shared.jobs.settle import settle
 from shared.jobs.why import Why, why
 from tests.jobs.rows import NOW, later, row
+
+
+ALL = len(STEPS[Recipe.PROVISION])
 
 
 def told(found: ClusterRow, seconds: float = 0) -> Why:
@@ -26,7 +29,7 @@ def test_every_class_of_errors_has_advice_and_none_that_is_gone() -> None:
 
 def test_a_new_job_is_about_to_run() -> None:
     found = told(row())
-    assert found.doing == "is about to run the step resource-group (1 of 7 of provision)"
+    assert found.doing == f"is about to run the step resource-group (1 of {ALL} of provision)"
     assert found.next_at == NOW
 
 
@@ -38,7 +41,9 @@ def test_a_claim_means_that_a_worker_runs_the_step_now() -> None:
 def test_a_wait_tells_its_reason_and_the_next_look() -> None:
     waiting = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0)
     found = told(waiting)
-    assert found.doing == "waits in the step cluster (2 of 7 of provision): Azure is creating the cluster"
+    assert (
+        found.doing == f"waits in the step cluster (2 of {ALL} of provision): Azure is creating the cluster"
+    )
     assert (found.next, found.next_at) == ("looks again", later(20))
     assert found.person == "Nothing; it goes on by itself."
 

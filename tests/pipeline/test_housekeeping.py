@@ -1,0 +1,65 @@
+"""What is old goes, what is needed stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.errors import Unavailable
+from shared.pipeline.housekeeping import keep_house
+from shared.ports import FleetConfig
+from tests import fleetfiles
+from tests.pipeline.test_main_job import push
+
+
+def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("two"))
+    cloud.run()
+    cloud.clock.advance(29 * 86400)
+    assert keep_house(cloud.ports)["events"] == 0
+    cloud.clock.advance(2 * 86400)
+    assert keep_house(cloud.ports)["events"] > 0
+    assert not cloud.state.events("one", 5)
+    assert cloud.state.events("two", 5)
+    assert cloud.state.plan(cloud.state.fleet().commit)
+
+
+def test_what_fails_holds_up_nothing_else() -> None:
+    cloud = MemoryCloud()
+    cloud.state.remember_delivery("old", cloud.clock())
+    cloud.clock.advance(8 * 86400)
+
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            if name == "prune_events_before":
+                raise Unavailable("Table Storage did not answer")
+            return getattr(cloud.state, name)
+
+    broken: object = Broken()
+    removed = keep_house(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
+    assert removed == {"deliveries": 1, "plans": 0, "dead letters": 0}
+
+
+def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
+    config = FleetConfig("example", "example/fleet", claim_seconds=20, poll_seconds=5, events_kept=5)
+    cloud = MemoryCloud(config=config)
+    for count in range(1, 30):
+        files = fleetfiles.fleet("one")
+        files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=1 + count % 4)
+        push(cloud, files)
+        cloud.run()
+    assert 5 <= len(cloud.state.events("one", 1000)) < 60
+
+
+def test_every_step_tells_when_it_began_and_ended() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    ended = [event for event in cloud.state.events("one", 100) if event.reason in ("StepDone", "Ready")]
+    steps = [event.step for event in reversed(ended)]
+    assert steps[:3] == ["resource-group", "cluster", "node-pools"]
+    assert steps[-1] == "verify"
+    assert all(event.started and event.started <= event.at for event in ended)
