@@ -88,7 +88,7 @@ def parse(content: bytes, file: str) -> Node:
     """Return the one YAML document of a file; raise YamlError for anything else."""
     start = Mark(file, 1, 1)
     if len(content) > MAX_BYTES:
-        raise YamlError(f"the file has {len(content)} bytes; a manifest has at most {MAX_BYTES}", start)
+        raise YamlError(f"the file has {len(content)} bytes; make it at most {MAX_BYTES}", start)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -99,12 +99,16 @@ def parse(content: bytes, file: str) -> Node:
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(file, place.line + 1, place.column + 1) if place else start
-        words = (
-            f"not valid YAML: {error.problem or error.context}; look at the brackets, quotes and indents here"
-        )
-        raise YamlError(f"{words} and just above", mark) from error
+        raise YamlError(_yaml_words(str(error.problem or error.context)), mark) from error
     except yaml.YAMLError as error:
         raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}", start) from error
+
+
+def _yaml_words(found: str) -> str:
+    """Return the parser's own words, with where to look."""
+    if "\\t" in found or "tab character" in found:
+        return "not valid YAML: a tab stands here; indent with spaces"
+    return f"not valid YAML: {found}; look at the brackets, quotes and indents here and just above"
 
 
 class _Builder:
@@ -139,9 +143,9 @@ class _Builder:
         if isinstance(event, yaml.AliasEvent):
             raise YamlError("YAML aliases (*name) are not allowed; write the value out", mark)
         if self._count > MAX_NODES:
-            raise YamlError(f"more than {MAX_NODES} values in one manifest", mark)
+            raise YamlError(f"the file has more than {MAX_NODES} values; make it smaller", mark)
         if depth > MAX_DEPTH:
-            raise YamlError(f"nested more than {MAX_DEPTH} levels deep", mark)
+            raise YamlError(f"nested more than {MAX_DEPTH} levels deep; make it flatter", mark)
         if isinstance(event, yaml.MappingStartEvent):
             return Node(self._mapping(depth), mark)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -156,7 +160,7 @@ class _Builder:
                 raise YamlError("a key must be plain text", mark)
             if event.value in result:
                 first = result[event.value].mark.line
-                raise YamlError(f"{event.value} is written twice, first in line {first}", mark)
+                raise YamlError(f"{event.value} is written twice, first in line {first}; keep one", mark)
             value = self._node(next(self._events), depth + 1)
             result[event.value] = Node(value.value, mark)  # a problem is shown at the key
         return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -134,6 +135,33 @@ def _in_quotes(value: Any) -> str:
     return f'; write it in quotes, as "{_shown(value)}"' if isinstance(value, int) else ""
 
 
+def _one_of(value: Any, expected: str) -> str:
+    """Tell which of some texts was probably meant."""
+    texts = _TEXT.findall(expected)
+    if not isinstance(value, str):
+        return _in_quotes(value) if _shown(value) in texts else ""
+    near = nearest(value, texts) if len(texts) > 1 else ""
+    return f"; did you mean {near}?" if near else ""
+
+
+_TEXT = re.compile(r"'([^']*)'")
+
+
+def _as_list(value: Any) -> str:
+    """Tell how a list is written."""
+    if isinstance(value, dict):
+        return "; begin each item with a hyphen"
+    return f"; write [{_shown(value)}]" if isinstance(value, str | int | float) else ""
+
+
+def _as_map(path: Path, model: type[BaseModel]) -> str:
+    """Tell which keys a map has."""
+    fields = _fields_at(path, model)
+    if len(fields) > MANY_FIELDS:
+        return "; docs/reference.md lists its fields"
+    return f"; its field{' is' if len(fields) == 1 else 's are'} {', '.join(sorted(fields))}"
+
+
 def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     given = _shown(detail.get("input"))
@@ -143,10 +171,7 @@ def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -
         "int_type": f"must be a whole number, got {given}",
         "bool_type": f"must be true or false, got {given}",
         "dict_type": f"must be a map of keys and values, got {given}",
-        "model_type": f"must be a map of keys and values, got {given}",
-        "model_attributes_type": f"must be a map of keys and values, got {given}",
-        "tuple_type": f"must be a list, got {given}",
-        "literal_error": f"must be {context.get('expected')}, got {given}{_in_quotes(detail.get('input'))}",
+        "tuple_type": f"must be a list, got {given}{_as_list(detail.get('input'))}",
         "enum": f"must be {context.get('expected')}, got {given}",
         "greater_than_equal": f"must be {context.get('ge')} or more, got {given}",
         "less_than_equal": f"must be {context.get('le')} or less, got {given}",
@@ -156,7 +181,15 @@ def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -
         "string_too_long": f"must have at most {context.get('max_length')} characters",
     }
     if kind == "missing" and detail["loc"] and nulled:
-        return "is required; null takes it away: write a value, or take this line away"
+        if len(path) == 1:
+            return "is required; write its fields below it"
+        right = "write a value, or take this line away if a layer below has one"
+        return f"is required, and null takes it away; {right}"
+    if kind in ("model_type", "model_attributes_type"):
+        return f"must be a map of keys and values, got {given}{_as_map(path, model)}"
+    if kind == "literal_error":
+        expected = str(context.get("expected"))
+        return f"must be {expected}, got {given}{_one_of(detail.get('input'), expected)}"
     if kind == "extra_forbidden":
         return _unknown_field(str(path[-1]), path, model)
     if kind == "value_error":

@@ -11,7 +11,17 @@ from shared.fleet.layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files
 from shared.fleet.manifests import ClusterClass, Environment, Fleet
 from shared.fleet.nodes import Mark, Node
 from shared.fleet.problems import Problem, problem_at
-from shared.fleet.reading import Loaded, Problems, Read, layer_problems, load, part, reference, without
+from shared.fleet.reading import (
+    Loaded,
+    Problems,
+    Read,
+    layer_problems,
+    load,
+    part,
+    reference,
+    same_names,
+    without,
+)
 
 DEFAULTS = ("spec", "defaults")
 
@@ -28,7 +38,8 @@ def read_layers(fleet: str, files: Files, read: Read) -> Layers:
     if manifest is not None:
         order = manifest.spec.environments
         nothing = removals.of_nothing(fleet_spec, (), DEFAULTS, loaded.node)
-        problems = (*layer_problems(loaded.node, DEFAULTS), *nothing)
+        twice = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
+        problems = (*twice, *layer_problems(loaded.node, DEFAULTS), *nothing)
         listed = _listed(loaded.node, order, environments)
         stray += [problem for found in listed.values() for problem in found]
         environments = {
@@ -61,7 +72,7 @@ def _fleet_file(name: str, files: Files, read: Read) -> Loaded[Fleet]:
     if given == name:
         return loaded
     mark = loaded.node.find(("metadata", "name")).mark
-    message = f"this app serves the fleet {name}, not {given}; change one of the two"
+    message = f"this app serves the fleet {name}, not {given}; change it here, or the setting ROADSTEAD_FLEET"
     return Loaded(loaded.node, problems=(problem_at(mark, "metadata.name", message),))
 
 

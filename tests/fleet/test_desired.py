@@ -115,7 +115,7 @@ MISTAKES = [
     (
         "count: 1",
         "count: 1\n  identity: {type: UserAssigned}",
-        "userAssignedIdentity goes with type: UserAssigned",
+        "type: UserAssigned needs userAssignedIdentity",
     ),
     ("name: one", "name: two", ":4:3 metadata.name: must be one, as the folder is called"),
     ("kind: Cluster", "kind: cluster", ":2:1 kind: must be 'Cluster', got cluster"),

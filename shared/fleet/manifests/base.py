@@ -187,7 +187,9 @@ def _tag_key(key: str) -> str:
     if not 1 <= len(key) <= 512 or set(key) & set("<>%&\\?/") or not key.isprintable():
         raise ValueError(f"must be a tag name: 1 to 512 characters without <>%&\\?/, got {shown(key)}")
     if key.lower().startswith(("microsoft", "azure", "windows")):
-        raise ValueError("a tag name cannot begin with microsoft, azure or windows; Azure keeps these")
+        raise ValueError(
+            "cannot begin with microsoft, azure or windows, which Azure keeps for itself; choose another name"
+        )
     if key.lower().startswith("roadstead-"):
         raise ValueError("is reserved: Roadstead marks what it owns with roadstead-*; choose another name")
     return key
@@ -195,7 +197,10 @@ def _tag_key(key: str) -> str:
 
 def _tags(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > MAX_TAGS:
-        raise ValueError(f"has {len(tags)} tags; Azure takes {MAX_TAGS} besides the three of Roadstead")
+        raise ValueError(
+            f"has {len(tags)} tags; Azure takes {MAX_TAGS} besides the three of Roadstead: "
+            f"take {len(tags) - MAX_TAGS} away"
+        )
     names: dict[str, str] = {}
     for key in tags:
         other = names.setdefault(key.lower(), key)

@@ -197,7 +197,7 @@ class ClusterSpec(ClusterProperties):
             if control_plane[1] - version[1] > 3:
                 raise ValueError(
                     f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is more than "
-                    f"three minors behind kubernetesVersion {self.kubernetes_version}"
+                    f"three minors behind kubernetesVersion {self.kubernetes_version}; raise it"
                 )
         return self
 

@@ -20,8 +20,10 @@ class Identity(Manifest):
 
     @model_validator(mode="after")
     def _named_when_user_assigned(self) -> Self:
-        if (self.type == "UserAssigned") != (self.user_assigned_identity is not None):
-            raise ValueError("userAssignedIdentity goes with type: UserAssigned, and only with it")
+        if self.type == "UserAssigned" and self.user_assigned_identity is None:
+            raise ValueError("type: UserAssigned needs userAssignedIdentity, the resource id of the identity")
+        if self.type != "UserAssigned" and self.user_assigned_identity is not None:
+            raise ValueError("userAssignedIdentity needs type: UserAssigned")
         return self
 
 

@@ -202,7 +202,10 @@ class NodePool(PoolProperties):
         if self.count is None and self.max_count is None:
             raise ValueError("needs a size: count, or minCount and maxCount for the autoscaler")
         if self.min_count is not None and self.max_count is not None and self.min_count > self.max_count:
-            raise ValueError(f"minCount {self.min_count} is more than maxCount {self.max_count}")
+            raise ValueError(
+                f"minCount {self.min_count} is more than maxCount {self.max_count}; raise maxCount or "
+                "lower minCount"
+            )
         if self.mode == "System" and (self.count == 0 or self.min_count == 0):
             raise ValueError("a System pool needs at least one node")
         return self
