@@ -1,0 +1,57 @@
+"""Somebody who works on a branch and proposes it, and what GitHub then shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from localcloud.demo.checkout import Checkout
+from tests.e2e.operator import Operator
+
+
+class Author:
+    """Pushes to a branch of their own; reads what is written on their pull request."""
+
+    def __init__(self, operator: Operator, branch: str) -> None:
+        self.operator, self.branch = operator, branch
+        folder = operator.cloud.state / f"clone-{branch}"
+        self.checkout = Checkout(operator.cloud.remote, folder, branch=branch)
+        self.number = 0
+
+    def push(self, files: Mapping[str, bytes]) -> str:
+        """Make the branch hold exactly these files; return the commit."""
+        self.checkout.replace_all(files)
+        return self.checkout.push("Propose a change")
+
+    def propose(self) -> None:
+        """Open a pull request of the branch into main."""
+        wanted = {"head": self.branch, "base": "main", "title": "A change"}
+        self.number = int(self._github("POST", "/pulls", json=wanted)["number"])
+
+    def wait_for(self, words: str) -> dict[str, Any]:
+        """Wait for the one comment on the pull request to say something; return it."""
+        self.operator.wait(
+            lambda: any(words in comment["body"] for comment in self._comments()), f"the comment says {words}"
+        )
+        (comment,) = self._comments()
+        return comment
+
+    def checks(self, commit: str) -> list[dict[str, Any]]:
+        """Return the check runs of a commit, each with its ``annotations``."""
+        found = self._github("GET", f"/commits/{commit}/check-runs")["check_runs"]
+        return [run | {"annotations": self._annotations(run["id"])} for run in found]
+
+    def _comments(self) -> list[dict[str, Any]]:
+        return list(self._github("GET", f"/issues/{self.number}/comments"))
+
+    def _annotations(self, run: int) -> list[dict[str, Any]]:
+        return list(self._github("GET", f"/check-runs/{run}/annotations"))
+
+    def _github(self, method: str, path: str, **options: Any) -> Any:
+        settings = self.operator.cloud.settings
+        root = f"{self.operator.cloud.urls.github}/repos/{settings['GITHUB_REPOSITORY']}"
+        headers = {"Authorization": f"token {settings['GITHUB_TOKEN']}"}
+        reply = httpx.request(method, root + path, headers=headers, trust_env=False, **options)
+        return reply.raise_for_status().json()

@@ -1,0 +1,54 @@
+"""A commit that deletes everything, signed in with a token: held, shown, approved, carried out to the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.client import Refused
+from localcloud.options import Options
+from tests import fleetfiles
+from tests.cli.command import roadstead
+from tests.e2e.author import Author
+from tests.e2e.conftest import Start
+
+
+def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_that(start: Start) -> None:
+    operator = start(Options(create_seconds=1, extra={"POLL_SECONDS": "0.5"}))
+    url = operator.cloud.urls.functions
+    operator.wait_for_status(operator.push(fleetfiles.fleet("one", "two")), "success")
+
+    author = Author(operator, "empty")
+    proposed = author.push(fleetfiles.fleet())
+    author.propose()
+    author.wait_for("#### `one`: **held, else it would be deleted**")
+    assert operator.status(proposed) == "success: 2 held"
+    assert author.checks(proposed) == []
+
+    commit = operator.push(fleetfiles.fleet())
+    words = operator.wait_for_status(commit, "failure")
+    assert words.startswith("failure: one: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml")
+    author.wait_for("**Out of date**")
+    release = f"{commit[:8]} holds the delete of one, two: roadstead approve {commit[:8]} releases it"
+    assert release in " ".join(roadstead("status", "--url", url).stdout.split())
+    planned = roadstead("plan", "--exit-code", "--url", url, cwd=operator.checkout.folder)
+    assert planned.returncode == 2
+    assert release in " ".join(planned.stdout.split())
+    plan = operator.plan(commit)
+    assert plan is not None
+    assert (plan["heldDeletes"], plan["release"][:26]) == (["one", "two"], f"roadstead approve {commit[:8]}")
+    with pytest.raises(Refused, match="exactly what is held: one, two"):
+        operator.api.post(f"plans/{commit}/approve", {"clusters": ["one"]})
+
+    newer = operator.push({**fleetfiles.fleet(), "README.md": b"A fleet\n"})
+    operator.wait_for_status(newer, "failure")
+    refused = roadstead("approve", commit, "--yes", "--url", url)
+    assert (refused.returncode, "is not the planned commit any more" in refused.stderr) == (1, True)
+    assert operator.phases() == {"one": "Ready", "two": "Ready"}
+
+    done = roadstead("approve", newer[:8], "--yes", "--url", url)
+    assert done.returncode == 0, done.stderr
+    told = operator.wait_for_status(newer, "success")
+    assert told == "success: 2 of 2 clusters as asked (2 delete)"
+    assert operator.phases() == {}
+    accepted = operator.accepted()
+    assert {name: accepted["delete", name] for name in ("one", "two")} == {"one": 1, "two": 1}
