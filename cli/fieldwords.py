@@ -87,7 +87,9 @@ def _value(field: Schema) -> str:
 
 
 def _items(items: Schema) -> str:
-    return "sections" if "$ref" in items else re.sub(r"^text\b", "texts", _value(items))
+    if "$ref" in items:
+        return "sections"
+    return re.sub(r"^text\b", "texts", _value(items)).replace("a whole number", "whole numbers")
 
 
 def _map(field: Schema) -> str:

@@ -17,6 +17,7 @@ class GatingIdentity(Section):
     azure_container_registry: StrictStr
     """The registry."""
     identity: KubeletIdentity
+    """The user-assigned identity that reads it."""
 
 
 class SecurityGating(Section):
