@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shared.fleet.effects import Effect
 from shared.fleet.plan import Action, Change, Item
 
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
@@ -59,7 +60,12 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
             cluster, touched = True, touched | pools
         else:
             cluster = cluster or _for_azure(change)
-    return AzureCalls(puts=int(cluster) + len(touched), deletes=len(gone))
+    replaced = {
+        found[1]
+        for change in item.changes
+        if (found := _POOL.match(change.path)) and change.effect in (Effect.ROTATION, Effect.MAY_ROTATE)
+    }
+    return AzureCalls(puts=int(cluster) + len(touched), deletes=len(gone | replaced))
 
 
 def _for_azure(change: Change) -> bool:

@@ -36,11 +36,12 @@ class Progress:
     ready: int
     failed: int
     first_problem: str
+    suspended: int = 0
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more will change by itself."""
-        return self.ready + self.failed >= self.total
+        """Whether nothing more will change by itself soon: a suspension tells when it has ended."""
+        return self.ready + self.failed + self.suspended >= self.total
 
 
 def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> Progress:
@@ -48,7 +49,7 @@ def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> 
 
     ``newest``: no later commit was planned, so that a cluster which is not there was not removed by one.
     """
-    ready = failed = 0
+    ready = failed = suspended = 0
     problems: list[str] = []
     for item in plan.items:
         row = rows.get(item.cluster)
@@ -56,12 +57,13 @@ def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> 
             ready += 1
             continue
         problem = _problem(item, row)
+        suspended += row is not None and row.phase is Phase.SUSPENDED and not problem
         if problem:
             failed += 1
             problems.append(f"{item.cluster}: {problem}")
     if not plan.items and plan.problems:
         problems.append(plan.problems[0])
-    return Progress(len(plan.items), ready, failed, problems[0] if problems else "")
+    return Progress(len(plan.items), ready, failed, problems[0] if problems else "", suspended)
 
 
 def _problem(item: Item, row: ClusterRow | None) -> str:
@@ -86,16 +88,17 @@ def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
     """Return the commit status for a plan at some progress."""
     if progress.first_problem:
         return CommitStatus("failure", _fit(progress.first_problem), CONTEXT, link)
-    if progress.settled:
+    if progress.ready >= progress.total:
         done = (
             f"{progress.total} of {progress.total} clusters as asked ({plan.summary})"
             if plan.items
             else "no clusters"
         )
         return CommitStatus("success", _fit(done), CONTEXT, link)
+    resting = f", {progress.suspended} suspended" if progress.suspended else ""
     return CommitStatus(
         "pending",
-        _fit(f"{progress.ready} of {progress.total} clusters as asked ({plan.summary})"),
+        _fit(f"{progress.ready} of {progress.total} clusters as asked{resting} ({plan.summary})"),
         CONTEXT,
         link,
     )
