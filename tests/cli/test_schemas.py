@@ -99,6 +99,17 @@ def test_a_class_and_an_environment_are_chosen_where_the_language_lets_them_be()
     assert wrong({**head, "kind": "Fleet", "spec": {"defaults": {"class": "y"}}})
 
 
+def test_only_a_cluster_is_adopted_and_suspended() -> None:
+    head = {"apiVersion": "roadstead.dev/v1alpha1"}
+    plain, adopting = {"name": "x"}, {"name": "x", "annotations": {"roadstead.dev/adopt": "when-equal"}}
+    spec = {"suspend": {"owner": "a", "reason": "b", "until": "2026-05-01T13:00:00Z"}}
+    assert wrong({**head, "kind": "Cluster", "metadata": adopting, "spec": spec}) == []
+    assert wrong({**head, "kind": "ClusterClass", "metadata": plain, "spec": spec})
+    assert wrong({**head, "kind": "Environment", "metadata": plain, "spec": {"defaults": spec}})
+    adopting["annotations"] = {"roadstead.dev/adopt": "always"}
+    assert wrong({**head, "kind": "Cluster", "metadata": adopting, "spec": spec})
+
+
 def test_a_text_is_described_by_its_meaning_and_its_rule() -> None:
     parts = DOCUMENTS["clusterspec.json"]["$defs"]
     size = parts["NodePool"]["properties"]["vmSize"]["description"]
