@@ -202,8 +202,8 @@ class ManagedClusters(Protocol):
     there. All raise Conflict when that does not hold. Writes start an operation and return; look at
     ``properties.provisioningState`` to see its end.
 
-    Every write returns the service's id of the request, for support: "" when it gave none, and when what
-    was to be written or deleted is gone.
+    Every write returns the service's id of the request, for support: "" when it gave none, which it may
+    where there was nothing to do.
     """
 
     def get(self, cluster: ClusterId) -> Json | None:

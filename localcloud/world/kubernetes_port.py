@@ -57,7 +57,8 @@ class WorldKubernetes:
             where = namespace if known.namespaced else ""
             return self._world.list(known, where, labels=labels, fields=fields)[0]
         except ApiError as error:
-            raise from_http(error.code, error.reason, error.message) from error
+            message = f"the list of {api_version} {kind}: {error.message}"
+            raise from_http(error.code, error.reason, message) from error
 
     def cordon(self, node: str, *, on: bool = True) -> None:
         """Let no new pod be scheduled on a node, or let them again; a gone node is success."""
@@ -73,10 +74,10 @@ class WorldKubernetes:
             if error.code == 404:
                 return
             told = [str(cause["message"]) for cause in error.details.get("causes") or ()]
+            message = " ".join([f"pod {pod} in {namespace}: {error.message}", *told])
             if told or "more than one PodDisruptionBudget" in error.message:
-                message = " ".join([f"pod {pod} in {namespace}: {error.message}", *told])
                 raise Blocked(message, code=error.reason) from error
-            raise from_http(error.code, error.reason, error.message) from error
+            raise from_http(error.code, error.reason, message) from error
 
     def _at(self, ref: ObjectRef) -> At | None:
         kind = self._world.kind(ref.api_version, ref.kind)

@@ -159,6 +159,8 @@ class _Connection:
             asked = urlencode({name: value for name, value in query.items() if value})
             answer = self._call("GET", f"{path}?{asked}")
             if answer.status >= 300:
+                if answer.status == 404:
+                    self._resources.clear()
                 raise self._error(answer, f"the list of {api_version} {kind}", secret=kind == "Secret")
             for item in answer.body.get("items") or ():
                 found.append({"apiVersion": api_version, "kind": kind, **item})

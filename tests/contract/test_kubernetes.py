@@ -310,6 +310,11 @@ def test_what_is_listed_is_what_is_read_one_by_one(setting: Setting) -> None:
     assert list(setting.api.list("v1", "ConfigMap")) == [created]
 
 
+def test_a_selector_that_makes_no_sense_is_refused(setting: Setting) -> None:
+    with pytest.raises(InvalidManifest, match="the list of v1 Pod: invalid field selector"):
+        setting.api.list("v1", "Pod", fields="spec.nodeName")
+
+
 def test_a_list_of_an_unknown_kind_waits_for_it(setting: Setting) -> None:
     with pytest.raises(Dependency, match="does not know"):
         setting.api.list("example.org/v1", "Gadget")
@@ -572,6 +577,7 @@ def test_a_server_of_another_authority_is_not_believed(
     [
         (Fault("", status=503, body={"message": "etcd is away"}, times=None), Unavailable),
         (Fault("", status=429, headers={"Retry-After": "7"}, times=None), Throttled),
+        (Fault("", status=410, body={"reason": "Expired"}, times=None), Conflict),
     ],
 )
 def test_what_the_server_answers_becomes_the_error_that_says_what_to_do(
