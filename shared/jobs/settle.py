@@ -84,7 +84,8 @@ def _at(job: Job, step: Step, now: datetime) -> Job:
 
 
 def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
-    moved = now if outcome.wrote or outcome.suspended else job.moved
+    came_on = outcome.suspended or outcome.wrote not in ("", job.wrote)
+    moved = now if came_on else job.moved
     stalled = (now - (moved or job.step_since)).total_seconds() > deadline(job.step)
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     job = replace(

@@ -177,3 +177,14 @@ def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
     after = settle(at_pools, Back(Step.CLUSTER, "on to 1.34"), now=later(5), jitter=0)
     assert (after.job.step, after.job.wrote, after.job.attempts) == (Step.CLUSTER, "", 0)
     assert after.job.next_at == after.job.step_since == later(5)
+
+
+def test_a_new_write_puts_the_deadline_off_and_the_same_one_again_does_not() -> None:
+    late = deadline(Step.NODE_POOLS) + 1
+    first = settle(row(step=Step.NODE_POOLS), Wait(5, "Azure", "apps:1"), now=later(late), jitter=0)
+    assert first.phase is Phase.PROVISIONING
+    again = settle(first, Wait(5, "Azure", "apps:1"), now=later(2 * late), jitter=0)
+    assert again.phase is Phase.STALLED
+    assert (
+        settle(again, Wait(5, "Azure", "apps:2"), now=later(2 * late), jitter=0).phase is Phase.PROVISIONING
+    )
