@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 ENVIRONMENTS = ("dev", "test", "stage", "prod-eu", "prod-us")
 CLASSES = 20
 
@@ -60,8 +58,3 @@ def cluster_file(number: int, count: int = 3) -> tuple[str, str]:
 
 def _head(kind: str, name: str) -> str:
     return f"apiVersion: roadstead.dev/v1alpha1\nkind: {kind}\nmetadata:\n  name: {name}\n"
-
-
-def blob_id(content: bytes) -> str:
-    """Return git's id of a blob."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Parsing alone beside resolving and planning a whole fleet: ``python -m bench.plan [CLUSTERS]``.
+"""Parsing alone beside validating and planning a whole fleet: ``python -m bench.plan [CLUSTERS]``.
 
 Times are of one process after another on the same files; only their ratio means something on a machine
 that does other things as well. Memory is the whole process's peak.
@@ -12,61 +12,106 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from bench.fleet import blob_id, generate
-from shared.fleet.layout import Files
+from bench.fleet import generate
+from cli.validate import summary
+from cli.worktree import open_worktree
+from shared.fleet.blobs import blob_id
+from shared.fleet.layout import Files, manifest_paths
 from shared.fleet.loader import resolve
 from shared.fleet.nodes import parse
 from shared.fleet.plan import make_plan
 
 COMMIT = "c" * 40
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def parsing(files: dict[str, bytes]) -> str:
+def parsing(clusters: int, _: Path) -> Callable[[], str]:
     """Parse every manifest."""
-    for path, content in files.items():
-        if path.endswith(".yaml") and not path.startswith("flux/"):
-            parse(content, path)
-    return f"{len(files)} files"
-
-
-def planning(files: dict[str, bytes]) -> str:
-    """Resolve every cluster and plan the fleet from nothing."""
-    fleet = Files({path: blob_id(content) for path, content in files.items()})
-    desired = resolve("bench", fleet, files.__getitem__)
-    if desired.problems:
-        raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
-    return make_plan(COMMIT, desired, {}, now=datetime.now(UTC)).summary
-
-
-PARTS: dict[str, Callable[[dict[str, bytes]], str]] = {"parsing": parsing, "planning": planning}
-
-
-def measure(part: str, clusters: int) -> None:
-    """Run one part in this process and print seconds, peak MiB and what was done."""
     files = generate(clusters)
+
+    def work() -> str:
+        for path, content in files.items():
+            if path.endswith(".yaml") and not path.startswith("flux/"):
+                parse(content, path)
+        return f"{len(files)} files"
+
+    return work
+
+
+def reading(_: int, folder: Path) -> Callable[[], str]:
+    """Find and read the files of a folder, and parse every manifest."""
+
+    def work() -> str:
+        tree = open_worktree(folder)
+        for path in manifest_paths(tree.files):
+            parse(tree.read(path), path)
+        return f"{len(tree.files.blobs)} files"
+
+    return work
+
+
+def validating(_: int, folder: Path) -> Callable[[], str]:
+    """Do what ``roadstead validate`` does: find and read the files of a folder, and resolve them."""
+    return lambda: summary(open_worktree(folder).resolve())
+
+
+def planning(clusters: int, _: Path) -> Callable[[], str]:
+    """Resolve every cluster and plan the fleet from nothing."""
+    files = generate(clusters)
+    fleet = Files({path: blob_id(content) for path, content in files.items()})
+
+    def work() -> str:
+        desired = resolve("bench", fleet, files.__getitem__)
+        if desired.problems:
+            raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
+        return make_plan(COMMIT, desired, {}, now=NOW).summary
+
+    return work
+
+
+PARTS = {"parsing": parsing, "plan": planning, "reading": reading, "validate": validating}
+ALONE = {"plan": "parsing", "validate": "reading"}
+"""What each is compared with: parsing alone, from memory or from the same folder."""
+
+
+def measure(part: str, clusters: int, folder: Path) -> None:
+    """Run one part in this process and print seconds, peak MiB and what was done."""
+    work = PARTS[part](clusters, folder)
     before = time.perf_counter()
-    words = PARTS[part](files)
+    words = work()
     seconds = time.perf_counter() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{seconds:.3f} {peak} {words}")
 
 
-def main() -> None:
-    """Measure both parts twice, each in a process of its own, and print the better of each."""
-    if len(sys.argv) == 3:
-        measure(sys.argv[1], int(sys.argv[2]))
-        return
-    clusters = int(sys.argv[1]) if len(sys.argv) == 2 else 10_000
+def compare(clusters: int, folder: Path) -> None:
+    """Measure every part twice, each in a process of its own, and compare the better ones."""
+    for path, content in generate(clusters).items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
     best: dict[str, float] = {}
     for _ in range(2):
         for part in PARTS:
-            command = [sys.executable, "-m", "bench.plan", part, str(clusters)]
+            command = [sys.executable, "-m", "bench.plan", part, str(clusters), str(folder)]
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             seconds, peak, words = out.split(" ", 2)
             best[part] = min(best.get(part, float("inf")), float(seconds))
             print(f"{part:<9} {float(seconds):7.2f} s  {peak:>5} MiB  {words.strip()}")
-    print(f"planning takes {best['planning'] / best['parsing']:.2f} times as long as parsing alone")
+    for part, alone in ALONE.items():
+        print(f"{part} takes {best[part] / best[alone]:.2f} times as long as {alone} alone")
+
+
+def main() -> None:
+    """Compare the parts, or measure the one that is named."""
+    if len(sys.argv) == 4:
+        measure(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+        return
+    with TemporaryDirectory() as folder:
+        compare(int(sys.argv[1]) if len(sys.argv) == 2 else 10_000, Path(folder))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from cli.errors import CommandFailed, UsageError
@@ -24,10 +25,10 @@ _MOST = 256 * MAX_BYTES
 
 
 class Blobs(Mapping[str, str]):
-    """Paths of plain files with the ids that git gives their content, each computed when it is asked for."""
+    """Paths of plain files with the ids that git gives their content, each computed once it is asked for."""
 
     def __init__(self, paths: frozenset[str], identify: Callable[[str], str]) -> None:
-        self._paths, self._identify = paths, identify
+        self._paths, self._identify = paths, cache(identify)
 
     def __getitem__(self, path: str) -> str:
         if path not in self._paths:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.plan import Action, Item, make_plan
+from shared.fleet.unchanged import Known
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
@@ -69,7 +70,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             fleet = ports.state.save_fleet(replace(begun, planning=fleet.planning))
             _could_not_read(request, error, fleet, ports)
             return
-        _carry_out(head, desired, rows, _approval(request, head, earlier), begun, ports)
+        _carry_out(head, desired, rows, known, _approval(request, head, earlier), begun, ports)
         if head != fleet.commit:
             pulls.mark_outdated(head, ports)
     except Stale:
@@ -93,6 +94,7 @@ def _carry_out(
     head: str,
     desired: DesiredFleet,
     rows: Mapping[str, ClusterRow],
+    known: Mapping[str, Known],
     approval: Approval | None,
     fleet: FleetRow,
     ports: Ports,
@@ -116,7 +118,7 @@ def _carry_out(
                 raise Stale("another planner has begun")
             _hand_over(item, desired.clusters.get(item.cluster), head, ports)
     ports.state.save_plan(replace(record, plan=replace(plan, applied=True)))
-    save_marks(plan, desired, rows, ports)
+    save_marks(plan, desired, rows, known, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
     planned = replace(fleet, commit=head, at=ports.clock(), planning="", awaiting=awaiting, problem="")
     ports.state.save_fleet(planned)

@@ -88,14 +88,20 @@ class _Contents:
         return self._blobs[self._files.blobs[path]]
 
 
-def save_marks(plan: Plan, desired: DesiredFleet, rows: Mapping[str, ClusterRow], ports: Ports) -> None:
+def save_marks(
+    plan: Plan,
+    desired: DesiredFleet,
+    rows: Mapping[str, ClusterRow],
+    known: Mapping[str, Known],
+    ports: Ports,
+) -> None:
     """Note what the rows are made from, once their plan was handed over: the next one need not read them.
 
     Marks are kept in one place for the whole fleet, and not in the rows, so that a change of a shared file
     that changes no cluster costs one write, and the push after it again only what it changes.
     """
     marks = dict(_marks(plan, desired, rows))
-    if marks != ports.state.marks():
+    if marks != {name: recorded.mark for name, recorded in known.items() if recorded.mark}:
         ports.state.save_marks(marks)
 
 

@@ -1,0 +1,126 @@
+"""What a push costs, beside the size of the fleet: ``python -m bench.push [CLUSTERS] [CHANGED]``.
+
+Plans a generated fleet as the planner does, on a repository and a state in memory: first from nothing, then
+after a push that changes a few clusters, in the parts tree, records, resolve and plan. A tenth of the fleet
+is measured beside it, so that one sees what grows. Seconds are of one process; the calls are what counts.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from bench.fleet import cluster_file, generate
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.desired import DesiredFleet, Stored
+from shared.fleet.plan import Plan, make_plan
+from shared.jobs.row import ClusterRow, accept_change, accept_new
+from shared.pipeline.reading import desired_of, read_files, read_known, save_marks
+from shared.ports import FleetConfig, Ports
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+T = TypeVar("T")
+
+
+class Counted:
+    """A port that counts its calls."""
+
+    def __init__(self, inner: Any, calls: Counter[str]) -> None:
+        self._inner, self._calls = inner, calls
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        self._calls[name] += 1
+        method: Callable[..., Any] = getattr(self._inner, name)
+        return method
+
+
+class Bench:
+    """A fleet in memory, the calls that a plan of it makes, and the seconds of its parts."""
+
+    def __init__(self, clusters: int) -> None:
+        self.cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet"))
+        self.files = generate(clusters)
+        self.calls: Counter[str] = Counter()
+        self.state_calls: Counter[str] = Counter()
+        self.seconds: dict[str, float] = {}
+        self.ports: Ports = replace(
+            self.cloud.ports,
+            repository=Counted(self.cloud.repository, self.calls),
+            state=Counted(self.cloud.state, self.state_calls),
+        )
+
+    def plan(self, files: Mapping[str, bytes]) -> tuple[Plan, DesiredFleet]:
+        """Push the files and plan them, and record what the plan accepts."""
+        self.cloud.repository.push(files)
+        self.calls.clear()
+        self.state_calls.clear()
+        rows = self._timed("records", lambda: {row.name: row for row in self.ports.state.clusters()})
+        known = self._timed("marks", lambda: read_known(rows, self.ports))
+        head = self.ports.repository.head("main")
+        tree = self._timed("tree", lambda: read_files(head, self.ports))
+        desired = self._timed("resolve", lambda: desired_of(head, tree, known, self.ports))
+        if desired.problems:
+            raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
+        plan = self._timed("plan", lambda: make_plan(head, desired, rows, now=NOW))
+        self._timed("save marks", lambda: save_marks(plan, desired, rows, known, self.ports))
+        self._record(plan, desired, rows)
+        return plan, desired
+
+    def _timed(self, part: str, work: Callable[[], T]) -> T:
+        before = time.perf_counter()
+        result = work()
+        self.seconds[part] = time.perf_counter() - before
+        return result
+
+    def _record(self, plan: Plan, desired: DesiredFleet, rows: Mapping[str, ClusterRow]) -> None:
+        for item in plan.items:
+            if item.acts:
+                cluster, row = desired.clusters[item.cluster], rows.get(item.cluster)
+                if row is None:
+                    made = accept_new(cluster, uid="0badcafe", commit=plan.commit, now=NOW)
+                else:
+                    made = accept_change(row, cluster, commit=plan.commit, now=NOW)
+                self.cloud.state.save(made)
+
+    def show(self, title: str, plan: Plan, desired: DesiredFleet) -> None:
+        """Print what a plan cost."""
+        resolved = sum(not isinstance(cluster, Stored) for cluster in desired.clusters.values())
+        print(f"{title}: {plan.summary}")
+        print(f"  blobs read {self.calls['blob']}, clusters resolved {resolved}")
+        print(f"  calls to the repository {self.calls.total()}: {_words(self.calls)}")
+        print(f"  calls to the state {self.state_calls.total()}: {_words(self.state_calls)}")
+        parts = ", ".join(f"{part} {seconds:.3f}" for part, seconds in self.seconds.items())
+        print(f"  seconds {sum(self.seconds.values()):.3f}: {parts}")
+
+
+def _words(calls: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(calls.items()))
+
+
+def measure(clusters: int, changed: int) -> None:
+    """Plan a fleet from nothing, and then a push that changes some of its clusters."""
+    bench = Bench(clusters)
+    bench.show(f"{clusters} clusters, first plan", *bench.plan(bench.files))
+    edits = dict(cluster_file(number, count=4) for number in range(changed))
+    files = bench.files | {path: text.encode() for path, text in edits.items()}
+    bench.show(f"{clusters} clusters, {changed} changed", *bench.plan(files))
+
+
+def main() -> None:
+    """Measure a tenth of the fleet and the fleet."""
+    given = [int(text) for text in sys.argv[1:]]
+    clusters, changed = given + [10_000, 5][len(given) :]
+    measure(max(changed, clusters // 10), changed)
+    measure(clusters, changed)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"peak memory {peak} MiB, with both fleets, their files and their state")
+
+
+if __name__ == "__main__":
+    main()
