@@ -1,32 +1,24 @@
 """The Kubernetes port on the official client: raw JSON calls with server-side apply.
 
-A kubeconfig is parsed in memory. Client certificates touch the disk only while OpenSSL loads them, in
-files of a private folder that is gone before the first request. Clusters with local accounts disabled
-(kubeconfigs that name a plugin to run) are entered with an Entra token instead of the plugin.
-Connections live for five minutes, so that a rotated credential is picked up.
+Clusters with local accounts disabled (kubeconfigs that name a plugin to run) are entered with an Entra
+token instead of the plugin. Connections live for five minutes, so that a rotated credential is picked up.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import ssl
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
-import yaml
 from azure.core.exceptions import AzureError, ClientAuthenticationError
-from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
+from shared.adapters.kubeconfig import Login, open_client, read_login
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.jobs.errors import (
     Blocked,
@@ -72,10 +64,10 @@ class KubernetesConnections:
             self._drop([other for other, (_, until) in self._open.items() if until <= now])
             if cluster in self._open:
                 return self._open[cluster][0]
-        login = _login(cluster, self._kubeconfig(cluster))
+        login = read_login(cluster, self._kubeconfig(cluster))
         if login.plugin and self._aad_token is not None:
-            login = _Login(login.url, login.ca, token=_token(self._aad_token))
-        connection = _Connection(cluster, _client(cluster, login), self._forget)
+            login = Login(login.url, login.ca, token=_token(self._aad_token))
+        connection = _Connection(cluster, open_client(cluster, login), self._forget)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)
@@ -288,18 +280,6 @@ def _seconds(text: str | None) -> float | None:
     return float(text) if text is not None and text.isdigit() else None
 
 
-@dataclass(frozen=True)
-class _Login:
-    """What a kubeconfig's current context says; ``plugin``: it wants a program to be run for a token."""
-
-    url: str
-    ca: bytes = b""
-    certificate: bytes = field(default=b"", repr=False)
-    key: bytes = field(default=b"", repr=False)
-    token: str = field(default="", repr=False)
-    plugin: bool = False
-
-
 def _token(fetch: Callable[[str], str]) -> str:
     """Return an Entra token for the API servers; raise Unauthenticated without the identity's own words."""
     try:
@@ -310,61 +290,3 @@ def _token(fetch: Callable[[str], str]) -> str:
     except AzureError as error:
         message = f"Entra does not answer for a token for the API servers: {type(error).__name__}"
         raise Unavailable(message) from error
-
-
-def _login(cluster: ClusterId, text: str) -> _Login:
-    """Read a kubeconfig; raise Unauthenticated, without any of its text, when it is not usable."""
-    try:
-        content = yaml.safe_load(text)
-        context = _named(content["contexts"], content["current-context"])["context"]
-        server = _named(content["clusters"], context["cluster"])["cluster"]
-        user = _named(content["users"], context["user"]).get("user") or {}
-        return _Login(
-            server["server"].rstrip("/"),
-            _decoded(server, "certificate-authority-data"),
-            _decoded(user, "client-certificate-data"),
-            _decoded(user, "client-key-data"),
-            user.get("token", ""),
-            plugin="exec" in user or "auth-provider" in user,
-        )
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, StopIteration, binascii.Error):
-        raise Unauthenticated(f"the kubeconfig of {cluster.name} is not usable") from None
-
-
-def _named(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    return next(item for item in items if item["name"] == name)
-
-
-def _decoded(section: Mapping[str, str], name: str) -> bytes:
-    return base64.b64decode(section.get(name, ""), validate=True)
-
-
-def _client(cluster: ClusterId, login: _Login) -> Any:
-    """Return an ApiClient; it is not typed."""
-    try:
-        context = _tls(login)
-    except (ssl.SSLError, ValueError):
-        raise Unauthenticated(
-            f"the certificates in the kubeconfig of {cluster.name} are not usable"
-        ) from None
-    client: Any = ApiClient(Configuration(host=login.url))
-    client.user_agent = _MANAGER
-    if login.token:
-        client.set_default_header("Authorization", f"Bearer {login.token}")
-    client.rest_client.pool_manager = urllib3.PoolManager(
-        num_pools=1, maxsize=4, ssl_context=context, retries=False
-    )
-    return client
-
-
-def _tls(login: _Login) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=login.ca.decode() or None)
-    # The authorities of clusters often lack the key identifiers that Python 3.13 began to insist on.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if login.certificate and login.key:
-        with tempfile.TemporaryDirectory() as folder:  # only its owner may enter
-            pair = Path(folder) / "pair.pem"
-            pair.touch(mode=0o600)
-            pair.write_bytes(login.certificate + b"\n" + login.key)
-            context.load_cert_chain(pair)
-    return context

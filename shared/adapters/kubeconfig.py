@@ -1,0 +1,93 @@
+"""From a kubeconfig to a client that trusts the cluster and is trusted by it.
+
+A kubeconfig is parsed in memory. Client certificates touch the disk only while OpenSSL loads them, in
+files of a private folder that is gone before the first request.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import urllib3
+import yaml
+from kubernetes.client import ApiClient, Configuration
+
+from shared.fleet.ids import ClusterId
+from shared.jobs.errors import Unauthenticated
+
+
+@dataclass(frozen=True)
+class Login:
+    """What a kubeconfig's current context says; ``plugin``: it wants a program to be run for a token."""
+
+    url: str
+    ca: bytes = b""
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+    token: str = field(default="", repr=False)
+    plugin: bool = False
+
+
+def read_login(cluster: ClusterId, text: str) -> Login:
+    """Read a kubeconfig; raise Unauthenticated, without any of its text, when it is not usable."""
+    try:
+        content = yaml.safe_load(text)
+        context = _named(content["contexts"], content["current-context"])["context"]
+        server = _named(content["clusters"], context["cluster"])["cluster"]
+        user = _named(content["users"], context["user"]).get("user") or {}
+        return Login(
+            server["server"].rstrip("/"),
+            _decoded(server, "certificate-authority-data"),
+            _decoded(user, "client-certificate-data"),
+            _decoded(user, "client-key-data"),
+            user.get("token", ""),
+            plugin="exec" in user or "auth-provider" in user,
+        )
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, StopIteration, binascii.Error):
+        raise Unauthenticated(f"the kubeconfig of {cluster.name} is not usable") from None
+
+
+def _named(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(item for item in items if item["name"] == name)
+
+
+def _decoded(section: Mapping[str, str], name: str) -> bytes:
+    return base64.b64decode(section.get(name, ""), validate=True)
+
+
+def open_client(cluster: ClusterId, login: Login) -> Any:
+    """Return an ApiClient; it is not typed."""
+    try:
+        context = _tls(login)
+    except (ssl.SSLError, ValueError):
+        raise Unauthenticated(
+            f"the certificates in the kubeconfig of {cluster.name} are not usable"
+        ) from None
+    client: Any = ApiClient(Configuration(host=login.url))
+    client.user_agent = "roadstead"
+    if login.token:
+        client.set_default_header("Authorization", f"Bearer {login.token}")
+    client.rest_client.pool_manager = urllib3.PoolManager(
+        num_pools=1, maxsize=4, ssl_context=context, retries=False
+    )
+    return client
+
+
+def _tls(login: Login) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=login.ca.decode() or None)
+    # The authorities of clusters often lack the key identifiers that Python 3.13 began to insist on.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if login.certificate and login.key:
+        with tempfile.TemporaryDirectory() as folder:  # only its owner may enter
+            pair = Path(folder) / "pair.pem"
+            pair.touch(mode=0o600)
+            pair.write_bytes(login.certificate + b"\n" + login.key)
+            context.load_cert_chain(pair)
+    return context
