@@ -1,7 +1,6 @@
 """When Azure may touch a cluster by itself: ARM's maintenanceConfigurations, resources below the cluster.
 
-They are defined and checked here; writing them takes calls of their own, which come with the lifecycle of
-clusters.
+The step "maintenance-windows" writes those that the manifest names.
 """
 
 from __future__ import annotations
