@@ -18,7 +18,7 @@ import urllib3
 from azure.core.exceptions import AzureError, ClientAuthenticationError
 from kubernetes.client.exceptions import ApiException
 
-from shared.adapters.kubeconfig import Login, open_client, read_login
+from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.jobs.errors import (
     Blocked,

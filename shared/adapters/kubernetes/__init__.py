@@ -1,0 +1,7 @@
+"""Kubernetes through the official client: one connection for each cluster."""
+
+from __future__ import annotations
+
+from shared.adapters.kubernetes.client import AKS_SCOPE, KubernetesConnections
+
+__all__ = ["AKS_SCOPE", "KubernetesConnections"]
