@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -132,7 +133,8 @@ class Plan:
     @property
     def summary(self) -> str:
         """The counts in words, as "2 create, 1 delete, 5 unchanged"."""
-        return ", ".join(f"{self.counts[a]} {a}" for a in Action if a in self.counts) or "no clusters"
+        counts = self.counts
+        return ", ".join(f"{counts[a]} {a}" for a in Action if a in counts) or "no clusters"
 
     def resume(self, earlier: Plan | None) -> Plan:
         """Take over what an interrupted attempt at the same commit had begun.
@@ -296,15 +298,26 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:
 
     Another order is no difference where it means nothing, as in a list of taints.
     """
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in sorted({*old, *new}):
-            yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    if _section(old, new, path):
+        before, after = old or {}, new or {}
+        for key in sorted({*before, *after}):
+            yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else key)
     elif named(old) and named(new):
         before, after = ({item["name"]: item for item in side} for side in (old, new))
         for name in dict.fromkeys([*before, *after]):
             yield from differences(before.get(name), after.get(name), f"{path}[{name}]")
     elif not alike(old, new, tuple(path.split("."))):
         yield Change(path, _short(old), _short(new))
+
+
+def _section(old: Any, new: Any, path: str) -> bool:
+    """Tell whether two values are told field by field: maps, or one that comes or goes as a whole.
+
+    A named thing that comes or goes, such as a node pool, is told by its name.
+    """
+    both = isinstance(old, Mapping) and isinstance(new, Mapping)
+    one = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
+    return both or (one and not path.endswith("]"))
 
 
 def named(value: Any) -> bool:
@@ -317,5 +330,5 @@ def _short(value: Any) -> str:
         return ""
     if isinstance(value, Mapping) and "name" in value:
         return str(value["name"])
-    text = str(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."

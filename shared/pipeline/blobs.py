@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 ARCHIVE_FROM = 20
 """More unknown files than this are read as one archive: two calls, and the bytes of the whole repository."""
-ASKED_FOR = 400
+ASKED_FOR = 1000
 """At most so many blobs are looked up among those that are kept: each lookup is a read of the state, and an
 archive is quicker than thousands of these."""
 MAX_KEPT_BYTES = 60_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -14,9 +15,12 @@ from shared.fleet.blobs import blob_id
 from shared.fleet.desired import Desired, DesiredFleet, Stored, normalised
 from shared.fleet.layout import Files
 from shared.fleet.loader import resolve
+from shared.fleet.plan import make_plan
 from shared.fleet.unchanged import Known, mark_of
+from tests.fleet.test_plan import Row
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("a", "b", "c", "d")
 
 
@@ -106,10 +110,21 @@ def resolved_again(files: dict[str, str]) -> list[str]:
         ({"flux/gotk-components.yaml": "kind: List\nitems: []\n"}, "abcd"),
         ({"systems/shop.yaml": fleet()["systems/shop.yaml"].replace("n: a", "n: b")}, ""),
         ({"classes/big.yaml": fleet()["classes/big.yaml"].replace("class: base", "class: gone")}, "cd"),
+        ({"fleet.yaml": fleet()["fleet.yaml"].replace("[dev, prod]", "[dev]")}, "c"),
     ],
 )
 def test_a_commit_makes_those_clusters_be_read_that_it_can_change(files: dict[str, str], names: str) -> None:
     assert "".join(resolved_again(files)) == names
+
+
+def test_a_cluster_that_lost_its_class_or_its_place_is_not_as_it_was() -> None:
+    empty = fleet() | {"classes/base.yaml": head("ClusterClass", "base").replace("spec:", "spec: {}")}
+    known = recorded(resolved(empty, {}, []))
+    del empty["classes/base.yaml"], empty["classes/big.yaml"]
+    assert sorted(resolved(empty, known, []).invalid) == ["b", "c", "d"]
+    deep = fleet() | {"clusters/x/a/cluster.yaml": cluster("a")}
+    known = recorded(resolved(fleet(), {}, []))
+    assert sorted(resolved(deep, known, []).invalid) == ["a", "x"]
 
 
 def test_new_rules_make_every_cluster_be_read_once_more() -> None:
@@ -146,6 +161,7 @@ EDITS = st.sampled_from(
         ("environments/dev.yaml", "{env: dev}", "{env: '{class}'}"),
         ("fleet.yaml", "[dev, prod]", "[dev]"),
         ("fleet.yaml", "'1.33'", "'1.32'"),
+        ("fleet.yaml", "[dev, prod]", "[dev, prod, test]"),
         ("fleet.yaml", "location: eastus\n", "location: {a: b}\n"),
         ("systems/shop.yaml", "n: a", "n: c"),
         ("flux/gotk-components.yaml", "List", "Kind"),
@@ -155,7 +171,15 @@ LOST = st.sampled_from(
     ["flux/gotk-components.yaml", "classes/big.yaml", "environments/prod.yaml", "fleet.yaml"]
     + [f"clusters/{name}/cluster.yaml" for name in NAMES]
 )
-CHANGES = st.lists(st.one_of(EDITS, LOST), max_size=4)
+ADDED = st.sampled_from(
+    [
+        ("clusters/x/a/cluster.yaml", "", "words"),
+        ("clusters/b.yaml", "", "words"),
+        ("environments/prod.yml", "", "words"),
+        ("classes/base/base.yaml", "", "words"),
+    ]
+)
+CHANGES = st.lists(st.one_of(EDITS, LOST, ADDED), max_size=4)
 
 
 def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) -> dict[str, str]:
@@ -163,13 +187,13 @@ def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) ->
         if isinstance(change, str):
             files.pop(change, None)
             files |= {"clusters/a/notes.txt": ""}
-        elif change[0] in files:
+        elif change[0] in files or not change[1]:
             path, old, new = change
-            files[path] = files[path].replace(old, new, 1)
+            files[path] = files.get(path, "").replace(old, new, 1)
     return files
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(CHANGES, CHANGES)
 def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
     before: list[str | tuple[str, str, str]], after: list[str | tuple[str, str, str]]
@@ -185,6 +209,8 @@ def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
     assert list(quick.clusters) == list(plain.clusters)
     assert [one.digest for one in quick.clusters.values()] == [one.digest for one in plain.clusters.values()]
     assert recorded(quick) == recorded(plain)
+    rows = {name: Row(one.document) for name, one in known.items()}
+    assert make_plan("c" * 40, quick, rows, now=NOW) == make_plan("c" * 40, plain, rows, now=NOW)
 
 
 def test_a_stored_cluster_is_checked_only_when_its_spec_is_asked_for() -> None:
