@@ -61,12 +61,9 @@ def table(made: Plan, items: Sequence[Item], against: Against) -> RenderableType
     if made.problems:
         parts.append(Text("\nMistakes in the manifests:", style="bold red"))
         parts += [_indented(Text(line(problem)), 2) for problem in made.problems]
-    told = (item for item in items if item.action is not Action.UNCHANGED)
-    for _, same in groupby(sorted(told, key=_rank), key=_rank):
-        for number, item in enumerate(sorted(same, key=lambda item: item.cluster)):
-            if number == 0 or _detailed(item):
-                parts.append(Text(""))
-            parts += _item(item)
+    told = sorted((item for item in items if item.action is not Action.UNCHANGED), key=_rank)
+    for _, same in groupby(told, key=lambda item: _rank(item)[:-1]):
+        parts += [Text(""), *_together(list(same))]
     return Group(*parts)
 
 
@@ -80,9 +77,11 @@ def _said(against: Against) -> Iterator[str]:
         yield f"{by} approved the delete of {names} at {commit[:8]}, for that commit alone ({held.at})"
 
 
-def _rank(item: Item) -> tuple[int, bool]:
-    """Return where an item is shown; those of one action without more to tell come last."""
-    return _ORDER.index(item.action), not _detailed(item)
+def _rank(item: Item) -> tuple[int, bool, str, str]:
+    """Return where an item is shown: those of one action with one reason, or none, stand together."""
+    detailed = _detailed(item)
+    together = (item.cluster if item.changes else item.reason) if detailed else ""
+    return _ORDER.index(item.action), not detailed, together, item.cluster
 
 
 def _detailed(item: Item) -> bool:
@@ -94,11 +93,14 @@ def _indented(text: Text, by: int) -> Padding:
     return Padding(text, (0, 0, 0, by), expand=False)
 
 
-def _item(item: Item) -> Iterator[RenderableType]:
-    head = Text.assemble((f"{item.action:<9} ", _STYLE.get(item.action, "")), (item.cluster, "bold"))
-    if destructive(item):
-        head.append(f"  {DESTROYS}", style="bold red")
-    yield head
+def _together(items: Sequence[Item]) -> Iterator[RenderableType]:
+    """Yield a line per cluster, and once what there is to tell of them."""
+    for item in items:
+        head = Text.assemble((f"{item.action:<9} ", _STYLE.get(item.action, "")), (item.cluster, "bold"))
+        if destructive(item):
+            head.append(f"  {DESTROYS}", style="bold red")
+        yield head
+    item = items[0]
     if item.reason and _detailed(item):
         yield _indented(Text(line(item.reason)), 10)
     for change in item.changes:

@@ -16,6 +16,8 @@ from shared.fleet.manifests.base import shown
 View = Mapping[str, Any]
 
 NAMES_TOLD = 5
+NAME_WIDTH = 30
+"""A longer name has a line of its own, so that the rest fits into 80 columns."""
 _STOPPED = ("held", "refused", "invalid")
 _COLOURS = {
     "Ready": "green",
@@ -57,11 +59,12 @@ def few(names: Sequence[str]) -> str:
 
 def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableType]:
     """Yield a line per cluster, and its reason on a line of its own so that narrow terminals can show it."""
-    name_width = max(len("CLUSTER"), *(len(cluster["name"]) for cluster in clusters))
+    width = min(NAME_WIDTH, max(len("CLUSTER"), *(len(cluster["name"]) for cluster in clusters)))
 
     def line(name: str, shown: Text, step: str, generation: str, since: str) -> Text:
         shown.pad_right(max(0, 12 - len(shown)))
-        return Text.assemble(f"{name:<{name_width}}  ", shown, f"  {step:<21}  {generation:>5}  {since:>4}")
+        first = f"{name}\n{'':<{width}}" if len(name) > width else f"{name:<{width}}"
+        return Text.assemble(f"{first}  ", shown, f"  {step:<21}  {generation:>5}  {since:>4}")
 
     head = line("CLUSTER", Text("PHASE"), "STEP", "GEN", "FOR")
     head.stylize("bold")
@@ -73,7 +76,8 @@ def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableTyp
         if cluster["waitingFor"]:
             yield Padding(Text(cluster["waitingFor"], style="dim"), (0, 0, 0, 4))
         if stopped(cluster):
-            yield Padding(Text(stopped(cluster), style="yellow"), (0, 0, 0, 4))
+            # The first words of why; the way out is told above, and of the cluster alone.
+            yield Padding(Text(stopped(cluster).partition("; ")[0], style="yellow"), (0, 0, 0, 4))
 
 
 def stopped(cluster: View) -> str:
@@ -90,7 +94,9 @@ def plans(found: Sequence[View], now: datetime) -> RenderableType:
     for plan in found:
         head = Text(f"{plan['commit'][:8]}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
         if plan["heldDeleteCount"]:
-            head.append(f"  holds deletes: roadstead approve {plan['commit'][:8]}", style="red")
+            deletes = f"{plan['heldDeleteCount']} delete{'s' * (plan['heldDeleteCount'] != 1)}"
+            held = f"\n{'':16}holds {deletes}: roadstead approve {plan['commit'][:8]}"
+            head.append(held, style="yellow")
         lines.append(head)
         if plan["status"]:
             lines.append(Padding(Text(plan["status"], style="dim"), (0, 0, 0, 16)))
@@ -129,7 +135,7 @@ def _facts(view: View, now: datetime) -> Table:
         table.add_row("next look", Text(f"in {_seconds(view['nextLook'], now)}"))
     failure = view.get("failure")
     if failure:
-        words = f"{failure['class']} since {age(failure['since'], now)}, {view['attempts']} attempts"
+        words = f"{failure['class']}, {age(failure['since'], now)} ago, tried {times(view['attempts'])}"
         table.add_row("failure", Text(words, style="red"))
         if failure["requestId"]:
             table.add_row("request id", failure["requestId"])
@@ -178,8 +184,9 @@ def why(view: View, now: datetime) -> RenderableType:
     table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
     error = view["lastError"]
     if error:
-        table.add_row("tried", Text(f"{view['attempts']} times since {error['since']}"))
-        table.add_row("last error", Text(": ".join(w for w in (error["class"], error["code"]) if w)))
+        table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))
+        kinds = dict.fromkeys(filter(None, (error["class"], error["code"])))
+        table.add_row("last error", Text(": ".join(kinds)))
         table.add_row("", Text(error["message"]))
         if error["requestId"]:
             table.add_row("request id", Text(error["requestId"]))
@@ -207,6 +214,11 @@ def dead_letters(found: Sequence[View], now: datetime) -> RenderableType:
 def phase(name: str) -> Text:
     """Return a phase in its colour."""
     return Text(name, style=_COLOURS.get(name, "yellow"))
+
+
+def times(number: int) -> str:
+    """Return how often, in words."""
+    return "once" if number == 1 else f"{number} times"
 
 
 def age(moment: str | None, now: datetime) -> str:

@@ -103,7 +103,7 @@ Every merged commit on the main branch is what the fleet of AKS clusters shall b
 """
 NEXT = """\
 Next:
-1. fleet.yaml: put in your subscriptionId and the repository that Flux reads.
+1. fleet.yaml: look at subscriptionId and at the repository that Flux reads.
 2. flux install --export > flux/gotk-components.yaml
 3. roadstead new cluster NAME --class standard --environment development \\
        --location westeurope

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import yaml
@@ -28,6 +28,7 @@ COMMENT_LIMIT = 65_000
 DESCRIPTION_LIMIT = 140
 DIFF_LINES = 200
 PROBLEMS_SHOWN = 100
+NAMES_TOGETHER = 100
 
 OUTDATED = (
     "> [!WARNING]\n> **Out of date**: the branch that this would be merged into has moved on since. "
@@ -173,10 +174,27 @@ def _items(view: PullPlan) -> Iterator[str]:
     rank = {action: place for place, action in enumerate(_ORDER)}
     shown = sorted(
         (item for item in items if item.action.value in rank),
-        key=lambda item: (rank[item.action.value], item.cluster),
+        key=lambda item: (rank[item.action.value], _guard(item), item.cluster),
     )
-    for item in shown:
-        yield from _item(view, item)
+    for guard, same in groupby(shown, key=_guard):
+        together = list(same)
+        if guard and len(together) > 1:
+            yield from _held(together, guard)
+        else:
+            for item in together:
+                yield from _item(view, item)
+
+
+def _guard(item: Item) -> str:
+    """Return why a delete is held, "" for all else."""
+    return item.reason if item.held_delete else ""
+
+
+def _held(items: Sequence[Item], reason: str) -> Iterator[str]:
+    """Yield the deletes that one guard holds, with the reason once."""
+    yield f"#### {len(items)} clusters: **held, else they would be deleted**\n\n{prose(reason)}"
+    for first in range(0, len(items), NAMES_TOGETHER):
+        yield ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
 
 
 def _item(view: PullPlan, item: Item) -> Iterator[str]:
@@ -244,5 +262,12 @@ def _yaml(document: Mapping[str, Any] | None) -> list[str]:
     if document is None:
         return []
     out = io.StringIO()
-    yaml.safe_dump(dict(document["spec"]), out, sort_keys=True, allow_unicode=True, width=100)
+    yaml.safe_dump(_said(document["spec"]), out, sort_keys=True, allow_unicode=True, width=100)
     return out.getvalue().splitlines()
+
+
+def _said(value: Any) -> Any:
+    """Return a value without what is empty: every cluster has that, and nobody wrote it."""
+    if isinstance(value, Mapping):
+        return {key: _said(inner) for key, inner in value.items() if inner not in ({}, [], None)}
+    return [_said(inner) for inner in value] if isinstance(value, list) else value

@@ -18,6 +18,7 @@ from localcloud.servers.http import HttpServer, json_response
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.plan import make_plan
 from shared.pipeline import views
+from shared.pipeline.approval import approve
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
 from tests.fleet.test_plan import NOW
@@ -91,6 +92,23 @@ def test_each_change_is_told_with_its_effect_and_place(tmp_path: Path, url: str)
     places = [text.index(words) for words in ("held two", "delete three DESTROYS", "update one")]
     assert places == sorted(places)
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_what_is_held_together_is_told_once_and_what_was_planned_with_its_release(
+    tmp_path: Path, url: str, cloud: MemoryCloud
+) -> None:
+    commit = push(cloud, changed("one", "two"))
+    cloud.run()
+    done = roadstead("plan", "--url", url, cwd=write(tmp_path, changed("one", "two")))
+    words = " ".join(done.stdout.split())
+    assert f"{commit[:8]} holds the delete of one, two: roadstead approve {commit[:8]} releases it" in words
+    assert words.count("the commit removes 2 clusters") == 1
+    approve(commit, ["one", "two"], "ada", cloud.ports)
+    cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
+    told = roadstead("plan", "--url", url, cwd=tmp_path).stdout
+    assert f"ada approved the delete of one, two at {commit[:8]}, for that commit" in " ".join(told.split())
+    view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
+    assert view["recorded"]["approval"]["clusters"] == ["one", "two"]
 
 
 def test_json_has_the_words_of_the_api(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:

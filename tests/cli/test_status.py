@@ -108,6 +108,22 @@ def test_something_else_at_the_address_is_named_as_such() -> None:
     assert "is it a Roadstead app?" in shown.stderr
 
 
+def test_what_is_held_is_told_with_its_release_and_a_long_name_fits() -> None:
+    cloud, name = MemoryCloud(), "a-cluster-with-a-name-of-forty-two-letters"
+    push(cloud, fleetfiles.fleet("one", "three", name))
+    cloud.run()
+    commit = push(cloud, fleetfiles.fleet("three"))[:8]
+    cloud.run()
+    with HttpServer(api(cloud.ports)) as running:
+        shown = roadstead("status", ROADSTEAD_URL=running.url).stdout
+        alone = roadstead("status", "one", ROADSTEAD_URL=running.url).stdout
+    words = " ".join(shown.split())
+    assert f"{commit} holds the delete of {name}, one: roadstead approve {commit} releases it" in words
+    assert words.count("held: the commit removes 2 clusters") == 2
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "roadstead approve releases the deletes" in " ".join(alone.split())
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_every_view_fits_its_terminal(cloud: MemoryCloud, width: int) -> None:
     now = cloud.clock() + timedelta(hours=3)

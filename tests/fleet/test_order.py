@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.overlay import alike
-from shared.fleet.plan import Change, differences
+from shared.fleet.plan import Action, Change, differences, make_plan
+from tests.fleet.test_plan import NOW, desired, fleet, record, with_field
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from("ab"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xy"), inner),
     max_leaves=8,
 )
+SYSTEM = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
 POOL: dict[str, Any] = {"name": "a", "count": 1, "nodeTaints": ["x=1:NoSchedule", "y=2:NoSchedule"]}
 
 
@@ -42,7 +44,32 @@ def test_another_order_alone_is_no_change(path: str, old: list[Any], new: list[A
 def test_the_first_address_family_is_the_primary_one(path: str) -> None:
     old, new = ({"spec": {"networkProfile": {path.split(".")[1]: list(order)}}} for order in ("46", "64"))
     assert not alike(old, new)
-    assert list(differences(old, new)) == [Change(f"spec.{path}", "['4', '6']", "['6', '4']")]
+    assert list(differences(old, new)) == [Change(f"spec.{path}", '["4", "6"]', '["6", "4"]')]
+
+
+def test_a_section_that_comes_or_goes_is_told_field_by_field_and_a_pool_by_its_name() -> None:
+    section = {"enablePrivateCluster": True, "authorizedIPRanges": ["192.0.2.0/24"]}
+    old: dict[str, Any] = {"spec": {"nodePools": []}}
+    new = {"spec": {"apiServerAccessProfile": section, "nodePools": [POOL]}}
+    there = [
+        Change("spec.apiServerAccessProfile.authorizedIPRanges", "", '["192.0.2.0/24"]'),
+        Change("spec.apiServerAccessProfile.enablePrivateCluster", "", "true"),
+        Change("spec.nodePools[a]", "", "a"),
+    ]
+    assert list(differences(old, new)) == there
+    assert list(differences(new, old)) == [Change(each.path, each.new, each.old) for each in there]
+    assert list(differences({}, {"x": {}})) == [Change("x", "", "{}")]
+
+
+def test_a_commit_that_only_reorders_changes_no_cluster() -> None:
+    taints = ["a=b:NoSchedule", "c=d:NoSchedule"]
+    before, after = (
+        with_field(desired("a"), "nodePools", [{**SYSTEM, "nodeTaints": order}])
+        for order in (taints, taints[::-1])
+    )
+    assert before.digest != after.digest
+    plan = make_plan("c" * 40, fleet(after), record(before), now=NOW)
+    assert [item.action for item in plan.items] == [Action.UNCHANGED]
 
 
 @pytest.mark.parametrize(("old", "new"), [([1], [True]), (["a", "a"], ["a"]), ([], None), (0, False)])

@@ -189,6 +189,15 @@ def test_a_long_difference_is_cut_and_says_so() -> None:
     assert "key0999" not in body
 
 
+def test_deletes_that_one_guard_holds_stand_together() -> None:
+    held = [Item(name, Action.HELD, 1, reason="the budget", held_delete=True) for name in ("a", "b")]
+    other = Item("c", Action.HELD, 1, reason="protected", held_delete=True)
+    documents = {name: (document(name), None) for name in "abc"}
+    body = comment_of(view(*held, other, documents=documents))
+    assert "#### `c`: **held, else it would be deleted**\n\nprotected\n" in body
+    assert "#### 2 clusters: **held, else they would be deleted**\n\nthe budget\n\n`a`, `b`\n" in body
+
+
 def test_what_destroys_nodes_is_marked() -> None:
     gone = Change("spec.nodePools[batch]", "batch", "", POOL_DELETED)
     rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.ROTATION, "fleet.yaml:3")
