@@ -84,6 +84,24 @@ def test_a_shared_file_that_changes_no_cluster_does_not_make_the_next_push_deare
     assert (calls.archives, len(calls.blobs)) == (0, 5)
 
 
+def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
+    cloud, calls = MemoryCloud(), Calls()
+    planned(cloud, fleetfiles.fleet(*NAMES))
+    git = cloud.repository
+    git.reset(git.head("main"), "topic")
+    changed = {"clusters/c7/cluster.yaml": fleetfiles.cluster("c7", count=2)}
+    git.push(fleetfiles.fleet(*NAMES) | changed, branch="topic")
+    number = git.pulls.open("One more node", "topic", "main").number
+    cloud.with_ports(lambda ports: replace(ports, repository=git))
+    calls.watch(cloud)
+    rows = cloud.state.clusters()
+    planning.handle(PlanRequest(kind="pull", pull=number), cloud.ports)
+    assert (calls.archives, len(calls.blobs)) == (0, 1)
+    [comment] = git.pulls.comments(number)
+    assert "1 update, 39 unchanged" in comment.body
+    assert cloud.state.clusters() == rows
+
+
 def test_lost_marks_cost_one_archive_and_change_nothing() -> None:
     cloud = MemoryCloud()
     planned(cloud, fleetfiles.fleet(*NAMES))
