@@ -23,6 +23,7 @@ var tables = [
   'roadsteaddeliveries'
   'roadsteadfleets'
   'roadsteaddeadletters'
+  'roadsteadbuckets'
 ]
 
 resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {

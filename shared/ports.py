@@ -15,7 +15,9 @@ from typing import Any, Protocol
 from shared.fleet.flux import GitCredentials
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.fleet.plan import Plan
+from shared.jobs.buckets import Bucket
 from shared.jobs.messages import Approval
+from shared.jobs.purse import Purse
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
@@ -308,8 +310,13 @@ class KubernetesApi(Protocol):
 class Kubernetes(Protocol):
     """Reaches the Kubernetes APIs of the fleet."""
 
-    def connect(self, cluster: ClusterId) -> KubernetesApi:
-        """Return the API of a cluster; its credentials live in memory only."""
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
+        """Return the API of a cluster; its credentials live in memory only.
+
+        ``kubeconfig`` fetches them in place of the port's own way, when there is no connection yet.
+        """
         ...
 
 
@@ -457,6 +464,14 @@ class State(Protocol):
         """Remove plans but for the newest and every open one; return how many."""
         ...
 
+    def bucket(self, key: str) -> Bucket | None:
+        """Return one of Azure's token buckets, None when nothing was taken from it yet."""
+        ...
+
+    def save_bucket(self, key: str, bucket: Bucket) -> None:
+        """Write a bucket over the version in its etag ("": only if there is none); raise Stale."""
+        ...
+
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         ...
@@ -510,7 +525,8 @@ class FleetConfig:
 class Ports:
     """Everything the pipeline may touch.
 
-    ``random`` returns a float in [0, 1), ``unique`` a fresh id of 8 hexadecimal digits.
+    ``random`` returns a float in [0, 1), ``unique`` a fresh id of 8 hexadecimal digits;
+    ``purse`` holds what this process took of Azure's token buckets in advance.
     """
 
     config: FleetConfig
@@ -525,3 +541,4 @@ class Ports:
     clock: Clock
     random: Callable[[], float]
     unique: Callable[[], str]
+    purse: Purse = field(default_factory=Purse)

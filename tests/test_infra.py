@@ -66,7 +66,15 @@ def test_the_queues_are_what_the_engine_relies_on() -> None:
 
 def test_the_tables_are_those_that_the_adapter_uses() -> None:
     declared = set(TEMPLATES["storage.bicep"].of("var")["tables"].value)
-    ours = {tables.CLUSTERS, tables.EVENTS, tables.PLANS, tables.DELIVERIES, tables.FLEETS, tables.LETTERS}
+    ours = {
+        tables.CLUSTERS,
+        tables.EVENTS,
+        tables.PLANS,
+        tables.DELIVERIES,
+        tables.FLEETS,
+        tables.LETTERS,
+        tables.BUCKETS,
+    }
     assert declared == ours
 
 

@@ -25,9 +25,10 @@ from shared.fleet.ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline import advance, deadletters, planning, sweep
-from shared.ports import FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
+from shared.ports import Clock, FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
 
 LOCK_SECONDS = 30.0
+CONNECTION = timedelta(minutes=5)
 TIMER_SECONDS = 60.0
 QUEUES = ("plans", "jobs")
 
@@ -58,7 +59,7 @@ class MemoryCloud:
             pulls=WorldPullRequests(self.repository.pulls),
             groups=WorldResourceGroups(self.azure),
             aks=WorldManagedClusters(self.azure),
-            kubernetes=Connections(self.kubernetes, WorldManagedClusters(self.azure)),
+            kubernetes=Connections(self.kubernetes, WorldManagedClusters(self.azure), self.clock),
             clock=self.clock,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
@@ -167,15 +168,25 @@ class MemoryCloud:
 
 
 class Connections:
-    """The Kubernetes port as production wires it: a connection begins with a kubeconfig from Azure."""
+    """The Kubernetes port as production wires it: a connection begins with a kubeconfig, and is kept."""
 
-    def __init__(self, inner: Kubernetes, aks: ManagedClusters) -> None:
-        self._inner, self._aks = inner, aks
+    def __init__(self, inner: Kubernetes, aks: ManagedClusters, clock: Clock) -> None:
+        self._inner, self._aks, self._clock = inner, aks, clock
+        self._open: dict[ClusterId, datetime] = {}
 
-    def connect(self, cluster: ClusterId) -> KubernetesApi:
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
         """Return the API of a cluster; raise what Azure says of one that is not there."""
-        self._aks.kubeconfig(cluster)
-        return self._inner.connect(cluster)
+        now = self._clock()
+        if self._open.get(cluster, now) <= now:
+            (kubeconfig or self._aks.kubeconfig)(cluster)
+            self._open[cluster] = now + CONNECTION
+        try:
+            return self._inner.connect(cluster)
+        except ReconcileError:
+            del self._open[cluster]
+            raise
 
 
 class Tripwire:

@@ -69,7 +69,12 @@ class KubernetesFleet:
             member = self._members.get(cluster)
         return None if member is None else member.world
 
-    def connect(self, cluster: ClusterId) -> KubernetesApi:
+    def connect(
+        self,
+        cluster: ClusterId,
+        *,
+        kubeconfig: Callable[[ClusterId], str] | None = None,  # noqa: ARG002 - nothing is protected here
+    ) -> KubernetesApi:
         """Return the API of a cluster; raise Unavailable when it is not started."""
         world = self.world(cluster)
         if world is None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from shared.jobs.buckets import Bucket
 from shared.jobs.errors import Stale
 from shared.jobs.row import ClusterRow, from_json, to_json, with_etag
 from shared.jobs.settle import Event
@@ -31,6 +32,7 @@ class MemoryState:
         self._deliveries: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
         self._marks: dict[str, str] = {}
+        self._buckets: dict[str, Bucket] = {}
         self._letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
     def cluster(self, name: str) -> ClusterRow | None:
@@ -168,6 +170,19 @@ class MemoryState:
         """Forget deliveries that were remembered before a time."""
         with self._lock:
             return _remove(self._deliveries, lambda _, at: at < before)
+
+    def bucket(self, key: str) -> Bucket | None:
+        """Return one of Azure's token buckets, or None."""
+        with self._lock:
+            return self._buckets.get(key)
+
+    def save_bucket(self, key: str, bucket: Bucket) -> None:
+        """Write a bucket over its version; raise Stale."""
+        with self._lock:
+            present = self._buckets.get(key)
+            if bucket.etag != (present.etag if present else ""):
+                raise Stale("the bucket was changed by somebody else")
+            self._buckets[key] = replace(bucket, etag=f"v{next(self._versions)}")
 
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""

@@ -31,12 +31,13 @@ from azure.data.tables import TableClient, TableErrorCode, TableServiceClient, U
 from pydantic import TypeAdapter
 
 from shared.jobs import row as rows
+from shared.jobs.buckets import Bucket
 from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
 from shared.ports import DeadLetter, FleetRow, PlanRecord
 
-CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS = TABLES = (
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = (
     "roadsteadclusters",
     "roadsteadevents",
     "roadsteadplans",
@@ -44,6 +45,7 @@ CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS = TABLES = (
     "roadsteadfleets",
     "roadsteadblobs",
     "roadsteaddeadletters",
+    "roadsteadbuckets",
 )
 _TEXT_LIMIT = 30_000
 _BYTES_LIMIT = 60_000
@@ -248,6 +250,16 @@ class TablesState:
         """Forget deliveries that were remembered before a time."""
         found = self._keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
         return self._remove(DELIVERIES, found)
+
+    def bucket(self, key: str) -> Bucket | None:
+        """Return one of Azure's token buckets, or None."""
+        entity = self._get(BUCKETS, self._fleet, key)
+        return Bucket(datetime.fromisoformat(entity["fullAt"]), _etag(entity)) if entity else None
+
+    def save_bucket(self, key: str, bucket: Bucket) -> None:
+        """Write a bucket over its version; raise Stale."""
+        entity = {"PartitionKey": self._fleet, "RowKey": key, "fullAt": bucket.full_at.isoformat()}
+        self._write(BUCKETS, entity, bucket.etag)
 
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""

@@ -69,7 +69,8 @@ class Job:
     """The work under way, or the last one. ``active`` False: nothing more will happen by itself.
 
     ``wrote`` is the write of this step that Azure accepted last, "" for none, and ``moved`` when the step
-    last came on; ``part`` is the part of it that is waited for, "" where no part has a time of its own.
+    last came on; ``part`` is the part of it that is waited for, "" where no part has a time of its own;
+    ``reserved`` are turns at Azure's token buckets that the step waits for.
     """
 
     recipe: Recipe
@@ -87,6 +88,7 @@ class Job:
     part_since: datetime | None = None
     failure: Failure | None = None
     claim: Claim | None = None
+    reserved: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

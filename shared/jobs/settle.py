@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ def settle(
     row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRow:
     """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
-    job = replace(row.job, sequence=row.job.sequence + 1, claim=None)
+    job = replace(row.job, sequence=row.job.sequence + 1, claim=None, reserved={})
     match outcome:
         case Done():
             return _done(row, job, outcome, now)
@@ -36,6 +36,27 @@ def settle(
             return _restart(row, job, reason, now)
         case Back(step, reason):
             return _back(row, job, step, reason, now)
+
+
+def postpone(
+    row: ClusterRow,
+    *,
+    until: datetime,
+    reason: str,
+    reserved: Mapping[str, tuple[datetime, ...]],
+    now: datetime,
+) -> ClusterRow:
+    """Return the row whose step waits for its turn at Azure: no attempt, no outcome, its time not running."""
+    job = replace(
+        row.job,
+        sequence=row.job.sequence + 1,
+        claim=None,
+        next_at=until,
+        reason=reason,
+        moved=until,
+        reserved=reserved,
+    )
+    return replace(row, job=job, updated=now)
 
 
 def release(row: ClusterRow, owner: str) -> ClusterRow | None:
@@ -203,6 +224,14 @@ def accepted_event(row: ClusterRow) -> Event:
     """Return the event of a spec, or a removal, that was just accepted."""
     what = "removal" if row.deleting else f"generation {row.generation}"
     return _event(row, "Accepted", f"{what} of commit {row.commit[:8]}", warning=False)
+
+
+def postponed_event(before: ClusterRow, after: ClusterRow, request_ids: Sequence[str]) -> Iterator[Event]:
+    """Yield the event of a step that waits for its turn; not again while it waits."""
+    if request_ids or not before.job.reserved:
+        job = before.job
+        step, started = job.step.value, job.step_since
+        yield _event(after, "Queued", after.job.reason, step=step, started=started, request_ids=request_ids)
 
 
 def replayed_event(row: ClusterRow, by: str) -> Event:

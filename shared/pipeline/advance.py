@@ -15,8 +15,9 @@ from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import next_step
 from shared.jobs.row import ClusterRow
-from shared.jobs.settle import events_between, release, settle
+from shared.jobs.settle import events_between, postpone, postponed_event, release, settle
 from shared.pipeline import planning, report
+from shared.pipeline.budget import Budget, Turn
 from shared.pipeline.fence import LostClaim, fenced
 from shared.pipeline.send import put_off, send_continuation, send_copy
 from shared.pipeline.steps import run_step
@@ -69,11 +70,15 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
         log.info("%s: somebody else was faster", claimed.name)
         _resend_current(claimed.name, ports)
         return
+    budget = Budget(row, ports)
     try:
-        outcome = _outcome(row, fenced(row, ports))
+        outcome = _outcome(row, budget.over(fenced(row, ports)))
     except LostClaim as lost:
         log.warning("%s; stepping aside", lost)
         _step_aside(row, ports)
+        return
+    except Turn as turn:
+        _postpone(row, turn, budget, ports)
         return
     log.info("%s: %s: %s", row.name, row.job.step, outcome)
     if isinstance(outcome, Done) and row.deleting and next_step(row.job.recipe, row.job.step) is None:
@@ -85,7 +90,7 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
     except Stale:
         _step_aside(row, ports)
         return
-    ports.state.append(list(events_between(row, saved, outcome)))
+    ports.state.append(list(events_between(row, saved, outcome, request_ids=budget.request_ids)))
     if saved.job.sequence % PRUNE_EVERY == 0:
         ports.state.prune_events(saved.name, ports.config.events_kept)
     if saved.job.active:
@@ -104,11 +109,24 @@ def _outcome(row: ClusterRow, ports: Ports) -> Outcome:
         return Retry(error)
     except ReconcileError as error:
         return Fail(error)
-    except LostClaim:
+    except (LostClaim, Turn):
         raise
     except Exception as error:  # what nobody foresaw must not run for ever unseen
         log.exception("%s: %s failed unexpectedly", row.name, row.job.step)
         return Retry(Unexpected(f"{type(error).__name__} in {row.job.step.value}; the log has the details"))
+
+
+def _postpone(row: ClusterRow, turn: Turn, budget: Budget, ports: Ports) -> None:
+    """Let the step come back for its turn."""
+    log.info("%s: %s: %s", row.name, row.job.step, turn)
+    after = postpone(row, until=turn.at, reason=str(turn), reserved=budget.reserved, now=ports.clock())
+    try:
+        saved = ports.state.save(after)
+    except Stale:
+        _step_aside(row, ports)
+        return
+    ports.state.append(list(postponed_event(row, saved, budget.request_ids)))
+    send_continuation(saved, ports)
 
 
 def _step_aside(row: ClusterRow, ports: Ports) -> None:

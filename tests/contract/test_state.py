@@ -20,6 +20,7 @@ from localcloud.tools import azurite_command
 from localcloud.world.state import MemoryState
 from shared.adapters.tables import TablesState, table_service
 from shared.fleet.plan import Action, Change, Item, Plan
+from shared.jobs.buckets import Bucket
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.outcomes import Wait
 from shared.jobs.row import ClusterRow, accept_new
@@ -267,6 +268,21 @@ def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
     assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
     assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
     assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
+
+
+def test_a_token_bucket_is_written_by_compare_and_swap(state: State) -> None:
+    assert state.bucket("s|arm-read") is None
+    state.save_bucket("s|arm-read", Bucket(NOW))
+    with pytest.raises(Stale):
+        state.save_bucket("s|arm-read", Bucket(NOW))
+    read = state.bucket("s|arm-read")
+    assert read == Bucket(NOW)
+    assert read is not None
+    moment = later(1.000001)
+    state.save_bucket("s|arm-read", replace(read, full_at=moment))
+    with pytest.raises(Stale):
+        state.save_bucket("s|arm-read", replace(read, full_at=later(2)))
+    assert state.bucket("s|arm-read") == Bucket(moment)
 
 
 def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:

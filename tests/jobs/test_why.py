@@ -14,7 +14,6 @@ from shared.jobs.settle import settle
 from shared.jobs.why import Why, why
 from tests.jobs.rows import NOW, later, row
 
-
 ALL = len(STEPS[Recipe.PROVISION])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from localcloud.world.cloud import MemoryCloud
@@ -83,8 +83,10 @@ class Watched:
     def __init__(self, inner: Kubernetes, applied: list[str]) -> None:
         self.inner, self.applied = inner, applied
 
-    def connect(self, cluster: ClusterId) -> KubernetesApi:
-        return WatchedApi(self.inner.connect(cluster), self.applied)
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
+        return WatchedApi(self.inner.connect(cluster, kubeconfig=kubeconfig), self.applied)
 
 
 class WatchedApi:

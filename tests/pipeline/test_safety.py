@@ -156,7 +156,7 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
     cloud = MemoryCloud()
     connect = cloud.ports.kubernetes.connect
 
-    def vanished(cluster: ClusterId) -> KubernetesApi:
+    def vanished(cluster: ClusterId, **_: object) -> KubernetesApi:
         around(cloud, "kubernetes", connect=connect)
         cloud.ports.aks.delete(cluster, etag=None)
         cloud.clock.advance(10)

@@ -57,14 +57,16 @@ class KubernetesConnections:
         self._open: dict[ClusterId, tuple[_Connection, datetime]] = {}
         self._lock = threading.Lock()
 
-    def connect(self, cluster: ClusterId) -> KubernetesApi:
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
         """Return the API of a cluster, over a connection at most five minutes old."""
         now = self._clock()
         with self._lock:
             self._drop([other for other, (_, until) in self._open.items() if until <= now])
             if cluster in self._open:
                 return self._open[cluster][0]
-        login = read_login(cluster, self._kubeconfig(cluster))
+        login = read_login(cluster, (kubeconfig or self._kubeconfig)(cluster))
         if login.plugin and self._aad_token is not None:
             login = Login(login.url, login.ca, token=_token(self._aad_token))
         connection = _Connection(cluster, open_client(cluster, login), self._forget)

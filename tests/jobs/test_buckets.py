@@ -1,0 +1,121 @@
+"""Azure's token buckets: never more than the documented limit, whoever asks, and whatever their clocks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.jobs.buckets import (
+    AKS_OTHER,
+    ARM_DELETE,
+    ARM_READ,
+    ARM_WRITE,
+    SLACK,
+    Bucket,
+    Limit,
+    correct,
+    reserve,
+    take,
+)
+from shared.jobs.purse import Purse
+from tests.jobs.rows import NOW, later
+
+SKEW = SLACK - 1
+LIMITS = st.sampled_from([ARM_READ, ARM_WRITE, ARM_DELETE, AKS_OTHER, Limit("small", "small limit", 20, 0.5)])
+ASKS = st.lists(
+    st.tuples(st.floats(0, 8), st.floats(0, SKEW), st.floats(0, SKEW), st.integers(1, 60)),
+    min_size=1,
+    max_size=30,
+)
+"""Pauses in seconds, how far the clocks of asker and user are ahead, and how many ask at once."""
+
+
+def busiest(moments: list[datetime], limit: Limit) -> float:
+    """Return by how many calls the busiest window is over the limit: at most 0 is right."""
+    ordered = sorted(moments)
+    over = -1e9
+    lowest = -1e9  # of r * t_i - i over the earlier calls
+    for number, moment in enumerate(ordered):
+        at = (moment - NOW).total_seconds() * limit.per_second
+        lowest = max(lowest, at - number)
+        over = max(over, number + 1 - at + lowest - limit.burst)
+    return over
+
+
+@given(limit=LIMITS, asks=ASKS)
+def test_no_window_has_more_calls_than_the_burst_and_the_rate_allow_with_clocks_5_s_apart(
+    limit: Limit, asks: list[tuple[float, float, float, int]]
+) -> None:
+    bucket, true_time, calls = Bucket(NOW), NOW, list[datetime]()
+    for pause, asker, user, count in asks:
+        true_time += timedelta(seconds=pause)
+        for _ in range(count):
+            now = true_time + timedelta(seconds=asker)
+            bucket, turn = reserve(bucket, limit, now=now)
+            calls.append(max(true_time, turn - timedelta(seconds=user)))
+    assert busiest(calls, limit) <= 1e-3
+
+
+@given(limit=LIMITS, counts=st.lists(st.integers(1, 200), min_size=1, max_size=5))
+def test_turns_to_come_are_distinct_and_in_order(limit: Limit, counts: list[int]) -> None:
+    bucket, turns = Bucket(NOW), list[datetime]()
+    for number, count in enumerate(counts):
+        now = later(number)
+        for _ in range(count):
+            bucket, turn = reserve(bucket, limit, now=now)
+            assert turn >= now
+            if turn > now:
+                turns.append(turn)
+    assert sorted(set(turns)) == turns
+
+
+@given(limit=LIMITS, asks=st.lists(st.tuples(st.floats(0, 20), st.integers(1, 300)), max_size=20))
+def test_no_token_that_there_is_has_to_be_waited_for(limit: Limit, asks: list[tuple[float, int]]) -> None:
+    bucket, now, tokens = Bucket(NOW), NOW, float(limit.usable)
+    for pause, count in asks:
+        now += timedelta(seconds=pause)
+        tokens = min(limit.usable, tokens + pause * limit.per_second)
+        for _ in range(count):
+            bucket, turn = reserve(bucket, limit, now=now)
+            tokens -= 1
+            waits = max(0.0, -tokens / limit.per_second)
+            assert (turn - now).total_seconds() == pytest.approx(waits, abs=1e-3)
+
+
+@given(limit=LIMITS, most=st.integers(1, 500))
+def test_a_batch_takes_what_is_there_and_no_more(limit: Limit, most: int) -> None:
+    bucket, taken = take(Bucket(NOW), limit, now=NOW, most=most)
+    assert taken == min(most, limit.usable)
+    if taken == limit.usable:
+        assert reserve(bucket, limit, now=NOW)[1] > NOW
+
+
+@given(limit=LIMITS, taken=st.integers(0, 300), seconds=st.floats(0, 600))
+def test_a_refusal_empties_the_bucket_until_its_time(limit: Limit, taken: int, seconds: float) -> None:
+    bucket, _ = take(Bucket(NOW), limit, now=NOW, most=taken)
+    bucket = correct(bucket, limit, now=NOW, seconds=seconds)
+    bucket, first = reserve(bucket, limit, now=NOW)
+    assert first >= later(seconds) - timedelta(milliseconds=1)
+    _, second = reserve(bucket, limit, now=NOW)
+    assert second - first >= limit.interval - timedelta(milliseconds=1)
+
+
+def test_the_limits_are_the_documented_ones_less_what_may_come_early() -> None:
+    table = {limit.name: (limit.burst, limit.per_second, limit.usable) for limit in (ARM_READ, ARM_WRITE)}
+    assert table == {"arm-read": (250, 25, 100), "arm-write": (200, 10, 140)}
+    assert (AKS_OTHER.burst, AKS_OTHER.per_second, AKS_OTHER.usable) == (60, 1, 54)
+
+
+def test_tokens_in_the_purse_are_few_and_lapse() -> None:
+    purse = Purse()
+    assert not purse.take("k", NOW)
+    purse.put("k", 2, later(5))
+    assert [purse.take("k", later(1)) for _ in range(3)] == [True, True, False]
+    purse.put("k", 2, later(5))
+    assert not purse.take("k", later(5))
+    purse.put("k", 2, later(5))
+    purse.drop("k")
+    assert not purse.take("k", NOW)

@@ -1,0 +1,202 @@
+"""Azure's limits are kept before Azure has to refuse."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from localcloud.world.azure_errors import ArmError
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.buckets import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
+from shared.jobs.errors import Stale, Throttled
+from shared.jobs.row import ClusterRow, Phase
+from shared.pipeline.budget import Budget, Turn
+from shared.ports import Ports
+from tests import fleetfiles
+from tests.pipeline.test_main_job import phases, push
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+
+
+def cloud_with_row() -> tuple[MemoryCloud, ClusterRow]:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    while not cloud.state.clusters():
+        assert cloud.step()
+    row = cloud.state.cluster("one")
+    assert row is not None
+    return cloud, row
+
+
+def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
+    """Let others have taken everything until a time."""
+    key = f"{SUBSCRIPTION}|{limit.name}"  # type: ignore[attr-defined]
+    before = cloud.state.bucket(key)
+    full_at = cloud.clock() + timedelta(seconds=seconds) + (limit.usable - 1) * limit.interval  # type: ignore[attr-defined]
+    cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
+
+
+def test_a_step_without_a_token_comes_back_for_its_turn_and_that_is_no_attempt() -> None:
+    cloud, _ = cloud_with_row()
+    emptied(cloud, ARM_WRITE, 30)
+    while not any(row.job.reserved for row in cloud.state.clusters()):
+        assert cloud.step()
+    (row,) = cloud.state.clusters()
+    assert row.job.attempts == 0
+    assert row.job.failure is None
+    assert row.job.reason.startswith(
+        f"waits for Azure's write limit of subscription {SUBSCRIPTION}, a turn at "
+    )
+    assert 25 < (row.job.next_at - cloud.clock()).total_seconds() <= 30
+    assert cloud.state.events("one", 1)[0].reason == "Queued"
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_turn_is_used_once_and_only_in_its_time() -> None:
+    cloud, row = cloud_with_row()
+    now = cloud.clock()
+    key = f"{SUBSCRIPTION}|{ARM_WRITE.name}"
+
+    def spend(turn: datetime) -> Budget:
+        budget = Budget(replace(row, job=replace(row.job, reserved={key: (turn,)})), cloud.ports)
+        budget.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+        return budget
+
+    assert spend(now).reserved == {}
+    assert cloud.state.bucket(key) is None  # the turn was taken before
+    with pytest.raises(Turn):
+        spend(now + timedelta(seconds=5))
+    spend(now - timedelta(minutes=5))
+    assert cloud.state.bucket(key) is not None  # it had lapsed, so a new token was taken
+
+
+def test_a_call_that_needs_two_tokens_keeps_the_one_it_has() -> None:
+    cloud, row = cloud_with_row()
+    emptied(cloud, ARM_READ, 20)
+    budget = Budget(row, cloud.ports)
+    with pytest.raises(Turn):
+        budget.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
+    assert set(budget.reserved) == {f"{SUBSCRIPTION}|aks-other", f"{SUBSCRIPTION}|arm-read"}
+    before = cloud.state.bucket(f"{SUBSCRIPTION}|aks-other")
+    cloud.clock.advance(21)
+    again = Budget(replace(row, job=replace(row.job, reserved=budget.reserved)), cloud.ports)
+    again.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
+    assert cloud.state.bucket(f"{SUBSCRIPTION}|aks-other") == before
+
+
+def test_many_that_wait_get_turns_one_after_the_other() -> None:
+    cloud, row = cloud_with_row()
+    turns = []
+    for _ in range(200):
+        try:
+            Budget(row, cloud.ports).call(SUBSCRIPTION, [AKS_OTHER], lambda: None)
+        except Turn as turn:
+            turns.append(turn.at)
+    assert len(turns) == 200 - AKS_OTHER.usable - 1  # a turn within the next second is used at once
+    assert {b - a for a, b in itertools.pairwise(turns)} == {timedelta(seconds=1)}
+
+
+def test_a_step_with_several_calls_on_an_empty_bucket_ends() -> None:
+    cloud, row = cloud_with_row()
+    emptied(cloud, AKS_OTHER, 20)
+    rounds = 0
+    while True:
+        budget = Budget(row, cloud.ports)
+        try:
+            for _ in range(3):
+                budget.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
+        except Turn as turn:
+            rounds += 1
+            cloud.clock.advance((turn.at - cloud.clock()).total_seconds())
+            row = replace(row, job=replace(row.job, reserved=budget.reserved))
+        else:
+            break
+    assert rounds <= 3
+
+
+def test_reads_are_taken_from_the_state_in_batches() -> None:
+    cloud, row = cloud_with_row()
+    for _ in range(10):
+        Budget(row, cloud.ports).call(SUBSCRIPTION, [ARM_READ], lambda: None)
+    bucket = cloud.state.bucket(f"{SUBSCRIPTION}|arm-read")
+    assert bucket is not None
+    expected = Bucket(cloud.clock())
+    for _ in range(10):
+        expected, _ = reserve(expected, ARM_READ, now=cloud.clock())
+    assert bucket == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "empty"),
+    [
+        ("SubscriptionRequestsThrottled", [ARM_WRITE], ["arm-write"]),
+        ("SubscriptionRequestsThrottled", [AKS_OTHER, ARM_READ], ["arm-read"]),
+        ("Throttled", [AKS_OTHER, ARM_READ], ["aks-other"]),
+        ("Throttled", [ARM_WRITE], []),
+    ],
+)
+def test_a_refusal_empties_the_bucket_that_it_is_of(
+    code: str, limits: list[object], empty: list[str]
+) -> None:
+    cloud, row = cloud_with_row()
+
+    def refuse() -> None:
+        raise Throttled("slow down", code=code, retry_after=40)
+
+    with pytest.raises(Throttled):
+        Budget(row, cloud.ports).call(SUBSCRIPTION, limits, refuse)  # type: ignore[arg-type]
+    turns = {}
+    for limit in (ARM_READ, ARM_WRITE, AKS_OTHER):
+        try:
+            Budget(row, cloud.ports).call(SUBSCRIPTION, [limit], lambda: None)
+        except Turn as turn:
+            turns[limit.name] = (turn.at - cloud.clock()).total_seconds()
+    assert list(turns) == empty
+    assert all(seconds >= 39.9 for seconds in turns.values())
+
+
+def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:
+    cloud, row = cloud_with_row()
+
+    class Crowded:
+        def __getattr__(self, name: str) -> object:
+            if name == "save_bucket":
+                raise Stale("somebody was faster")
+            return getattr(cloud.state, name)
+
+    crowded: Ports = replace(cloud.ports, state=Crowded())  # type: ignore[arg-type]
+    with pytest.raises(Turn) as turn:
+        Budget(row, crowded).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+    assert 2 <= (turn.value.at - cloud.clock()).total_seconds() <= 4
+
+
+def test_events_have_azures_ids_of_the_writes() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    written = [event for event in cloud.state.events("one", 100) if event.request_ids]
+    assert {event.step for event in written} >= {"resource-group", "cluster"}
+
+
+def test_a_hundred_clusters_become_ready_without_one_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud = MemoryCloud()
+    refused: Counter[str] = Counter()
+    inner = cloud.azure._limits.take
+
+    def take(limit, key, now):  # type: ignore[no-untyped-def]
+        try:
+            inner(limit, key, now)
+        except ArmError:
+            refused[limit.name] += 1
+            raise
+
+    monkeypatch.setattr(cloud.azure._limits, "take", take)
+    push(cloud, fleetfiles.fleet(*(f"c{number:03}" for number in range(100))))
+    cloud.run()
+    assert set(phases(cloud).values()) == {Phase.READY}
+    assert refused == {}
