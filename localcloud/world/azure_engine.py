@@ -44,7 +44,7 @@ class AzureEngine:
         throttle: bool = True,
     ) -> None:
         self._clock, self._plane, self.timings = clock, plane, timings or Timings()
-        self._limits = limits.Limits(enabled=throttle)
+        self.limits = limits.Limits(enabled=throttle)
         self._lock = threading.RLock()
         self._groups: dict[tuple[str, str], Group] = {}
         self._clusters: dict[ClusterId, Cluster] = {}
@@ -74,9 +74,9 @@ class AzureEngine:
         with self._lock:
             now = self._clock()
             self.settle()
-            self._limits.take(front, subscription.lower(), now)
+            self.limits.take(front, subscription.lower(), now)
             if behind is not None:
-                self._limits.take(behind, key or subscription.lower(), now)
+                self.limits.take(behind, key or subscription.lower(), now)
             yield now
 
     def _accept(self, accepted: Accepted) -> Accepted:

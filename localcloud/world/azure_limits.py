@@ -7,6 +7,7 @@ first empty bucket refuses it with 429 and the whole seconds until its next toke
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,14 +54,20 @@ ANY_OTHER = Limit("AllOtherHandlers", 60, 1)
 
 
 class Limits:
-    """The buckets of one principal, made at their first use; ``enabled=False`` lets everything pass."""
+    """The buckets of one principal, made at their first use; ``enabled=False`` lets everything pass.
+
+    ``counts`` has how often each limit was asked, ``refusals`` which limit refused, and when.
+    """
 
     def __init__(self, *, enabled: bool) -> None:
         self.enabled = enabled
+        self.counts: Counter[str] = Counter()
+        self.refusals: list[tuple[str, datetime]] = []
         self._buckets: dict[tuple[Limit, Hashable], TokenBucket] = {}
 
     def take(self, limit: Limit, key: Hashable, now: datetime) -> None:
         """Take a token from the bucket of ``limit`` for ``key`` (a subscription, a cluster), or raise 429."""
+        self.counts[limit.name] += 1
         if not self.enabled:
             return
         bucket = self._buckets.get((limit, key))
@@ -68,6 +75,7 @@ class Limits:
             bucket = self._buckets[(limit, key)] = TokenBucket(limit.burst, limit.per_second, now=now)
         wait = bucket.take(now)
         if wait > 0:
+            self.refusals.append((limit.name, now))
             raise _throttled(limit, math.ceil(wait))
 
 
