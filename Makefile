@@ -1,12 +1,13 @@
 # Every target works from nothing but Python 3.11, git and make, and is quick when nothing changed.
 PYTHON ?= python3.11
 STATE ?= .localcloud
+SEEDS ?= 1000
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 
-.PHONY: help demo up test check format clean
+.PHONY: help demo up test simulate check format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,6 +31,9 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 
 test: check $(AZURITE) ## every check and every test
 	@$(BIN)/python -m pytest -n 2
+
+simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
+	@$(BIN)/python -m localcloud.simulation --seeds $(SEEDS)
 
 check: $(READY) ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet .

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.world.azure_engine import AzureEngine
+from localcloud.world.azure_engine import AzureEngine, Json, key_of
 from localcloud.world.azure_state import Doom
 from shared.fleet.ids import ClusterId
 
@@ -52,6 +52,13 @@ class AzureBehind(AzureEngine):
         with self._lock:
             self.settle()
             return [cluster.id for cluster in self._clusters.values()]
+
+    def look(self, cluster: ClusterId) -> Json | None:
+        """Return a cluster as it is, or None; counts as no request, and is not to be written to."""
+        with self._lock:
+            self.settle()
+            found = self._clusters.get(key_of(cluster))
+            return found.view() if found else None
 
     def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
         """Give the subscription so many vCPUs in a region; without a limit there is no end to them."""

@@ -18,6 +18,7 @@ from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.world.broker_values import MessageLockLost, QueueConfig, SessionLock, SessionLockLost
 from localcloud.world.clock import ManualClock
 from localcloud.world.commits import Commits
+from localcloud.world.flux_sources import Source
 from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.repository_pull_port import WorldPullRequests
 from localcloud.world.state import MemoryState
@@ -38,16 +39,34 @@ class Crash(BaseException):
 
 
 class MemoryCloud:
-    """The cloud, the fleet repository and the function app, in memory."""
+    """The cloud, the fleet repository and the function app, in memory.
 
-    def __init__(self, *, seed: int = 0, throttle: bool = True, config: FleetConfig | None = None) -> None:
+    ``beside`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        throttle: bool = True,
+        config: FleetConfig | None = None,
+        state: MemoryState | None = None,
+        beside: MemoryCloud | None = None,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
         chance = random.Random(seed)  # noqa: S311
-        self.clock = ManualClock()
+        self._fleets: list[MemoryCloud] = beside._fleets if beside else []
+        self._fleets.append(self)
+        self.clock: ManualClock = beside.clock if beside else ManualClock()
         self.repository = Commits(self.clock)
-        self.broker = Broker([QueueConfig(name, lock_seconds=LOCK_SECONDS) for name in QUEUES], self.clock)
-        self.kubernetes = KubernetesFleet(self.clock, self.repository.source)
-        self.azure = AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
-        self.state = MemoryState()
+        self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
+        self.kubernetes: KubernetesFleet = (
+            beside.kubernetes if beside else KubernetesFleet(self.clock, self._source)
+        )
+        self.azure: AzureWorld = (
+            beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
+        )
+        self.state = state or MemoryState()
         self.buried: list[deadletters.Buried] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
@@ -65,6 +84,11 @@ class MemoryCloud:
             unique=lambda: f"{chance.getrandbits(32):08x}",
         )
 
+    def _source(self, url: str, branch: str) -> Source | None:
+        """Return what Flux reads at an address: the fleet's own repository, for want of others."""
+        named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
+        return next(named, self).repository.source(url, branch)
+
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""
         self.ports = change(self.ports)
@@ -74,13 +98,13 @@ class MemoryCloud:
         for queue in QUEUES:
             lock = self.broker.accept_session(queue)
             if lock is not None:
-                self._deliver(queue, lock)
+                self.deliver(queue, lock, self.ports)
                 return True
-        return any(self._bury(queue) for queue in QUEUES)
+        return any(self.bury(queue, self.ports) for queue in QUEUES)
 
     def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
         """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
-        done = until or self._idle
+        done = until or self.idle
         end = self.clock() + timedelta(seconds=seconds)
         while self.clock() < end:
             while self.step():
@@ -89,7 +113,7 @@ class MemoryCloud:
                 return
             self._jump(min(end, self._next_moment()))
 
-    def _idle(self) -> bool:
+    def idle(self) -> bool:
         """Tell whether no message waits and every row and plan says that its work is done."""
         counts = [self.broker.counts(queue) for queue in QUEUES]
         if any(count.active or count.scheduled for count in counts):
@@ -110,16 +134,18 @@ class MemoryCloud:
         self.kubernetes.reconcile()
         if self.clock() >= self._timer_due:
             self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
-            self._run_timers()
+            self.run_timers(self.ports)
 
-    def _run_timers(self) -> None:
+    def run_timers(self, ports: Ports) -> None:
+        """Run what the timers run."""
         for timer in (sweep.plan_missed_head, sweep.resend_overdue):
             try:
-                timer(self.ports)
+                timer(ports)
             except (Crash, ReconcileError):
                 continue  # a timer that fails runs again at its next time
 
-    def _deliver(self, queue: str, lock: SessionLock) -> None:
+    def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
+        """Deliver the next message of an accepted session, and settle it as the Functions host does."""
         delivery = self.broker.receive(queue, lock)
         if delivery is None:
             self.broker.release_session(queue, lock)
@@ -127,9 +153,9 @@ class MemoryCloud:
         body = delivery.message.draft.body
         try:
             if queue == "plans":
-                planning.handle(PlanRequest.model_validate_json(body), self.ports)
+                planning.handle(PlanRequest.model_validate_json(body), ports)
             else:
-                advance.handle(JobMessage.model_validate_json(body), self.ports)
+                advance.handle(JobMessage.model_validate_json(body), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -142,7 +168,7 @@ class MemoryCloud:
         except (MessageLockLost, SessionLockLost):
             return
 
-    def _bury(self, queue: str) -> bool:
+    def bury(self, queue: str, ports: Ports) -> bool:
         """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
         grave = queue + DEAD_LETTER_SUFFIX
         delivery = self.broker.receive(grave)
@@ -160,7 +186,7 @@ class MemoryCloud:
         )
         self.buried.append(buried)
         try:
-            deadletters.bury(buried, self.ports)
+            deadletters.bury(buried, ports)
             self.broker.complete(grave, delivery.lock_token)
         except (Crash, ReconcileError, MessageLockLost):
             return True

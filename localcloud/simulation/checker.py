@@ -1,0 +1,408 @@
+"""What must always hold, looked at with every write, by rules of its own.
+
+It knows what people asked for (``People``), what is really there (the worlds), and who writes; it shares no
+decision with the code under test. A rule that does not hold raises ``Violated``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from localcloud.simulation.wishes import Wish
+from localcloud.world.azure_engine import key_of
+from localcloud.world.cloud import MemoryCloud
+from localcloud.world.state import MemoryState
+from shared.fleet.ids import ClusterId
+from shared.jobs.row import Claim, ClusterRow, Phase, to_json
+from shared.ports import FleetRow
+
+if TYPE_CHECKING:
+    from localcloud.simulation.life import Life
+
+SECRET = "never-to-be-stored"  # noqa: S105
+POOL_TAG = "roadstead-pool"
+FLUX = (
+    ("source.toolkit.fluxcd.io/v1", "GitRepository"),
+    ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+)
+
+Json = Mapping[str, Any]
+
+
+class Violated(BaseException):
+    """A rule did not hold; ``rule`` is its short name. Not an Exception, so that nothing swallows it."""
+
+    def __init__(self, rule: str, words: str) -> None:
+        super().__init__(f"{rule}: {words}")
+        self.rule = rule
+
+
+@dataclass
+class Actor:
+    """Who acts now: a function of a fleet at work, with the claim that it took; nobody: a person."""
+
+    cloud: MemoryCloud | None = None
+    claim: Claim | None = None
+
+
+@dataclass
+class _Life:
+    """What is known of one life of a cluster, from its row's first version to its end."""
+
+    creates: int = 0
+    vanished_before: int = 0
+
+
+@dataclass
+class Checker:
+    """The rules, and what they remember."""
+
+    life: Life
+    _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
+    _vanished: Counter[ClusterId] = field(default_factory=Counter)
+    _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
+    _owners: dict[ClusterId, str] = field(default_factory=dict)
+    _buried: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    # What people and faults do
+
+    def may_vanish(self, cluster: ClusterId) -> None:
+        """Note that the next operation takes the cluster, or a part of it, with it."""
+        self._vanished[key_of(cluster)] += 1
+        self.disturb(cluster)
+
+    def disturb(self, cluster: ClusterId) -> None:
+        """Note that somebody else changes the cluster now."""
+        self._disturbed[key_of(cluster)] = self.life.clock()
+
+    def disturbed(self, cluster: ClusterId) -> bool:
+        """Tell whether somebody else ever changed the cluster."""
+        return cluster in self._disturbed
+
+    # Azure
+
+    def accepted(self, kind: str, resource: str) -> None:
+        """Look at a write that Azure has accepted."""
+        self.life.tell("    azure: %s %s", kind, resource.rpartition("resourceGroups/")[2])
+        parts = resource.split("/")
+        actor = self.life.actor
+        if len(parts) < 9:
+            if actor.cloud is not None and kind == "delete-group":
+                self._no_cluster_inside(parts[2], parts[4])
+            return
+        cluster, key = (
+            ClusterId(parts[2], parts[4], parts[8]),
+            ClusterId(parts[2], parts[4].lower(), parts[8]),
+        )
+        if actor.cloud is None:
+            self._by_people(kind, key)
+            return
+        fleet, row = actor.cloud.ports.config.fleet, actor.cloud.state.cluster(cluster.name)
+        if kind == "create":
+            self._owners[key] = fleet
+        elif self._owners.get(key) != fleet:
+            owner = self._owners.get(key) or "somebody else"
+            raise Violated("foreign", f"{fleet} does {kind} to {cluster.name}, which belongs to {owner}")
+        if row is None:
+            raise Violated("tombstone", f"{fleet} does {kind} to {cluster.name}, which it has forgotten")
+        if row.job.claim is None or actor.claim is None or row.job.claim.owner != actor.claim.owner:
+            raise Violated("one worker", f"{fleet} does {kind} to {cluster.name} without holding its claim")
+        if kind == "delete":
+            if not row.deleting:
+                raise Violated("unasked delete", f"{fleet} deletes {cluster.name} without a tombstone")
+        elif row.deleting:
+            raise Violated("tombstone", f"{fleet} does {kind} to {cluster.name} after its tombstone")
+        if kind == "create":
+            self._created(fleet, row, key)
+        if kind == "delete-pool":
+            self._pool_may_go(row, key, parts[10])
+
+    def _by_people(self, kind: str, key: ClusterId) -> None:
+        self._disturbed[key] = self.life.clock()
+        if kind == "create":
+            self._owners[key] = ""
+        if kind.startswith("delete"):
+            self._vanished[key] += 1
+
+    def _no_cluster_inside(self, subscription: str, group: str) -> None:
+        inside = [
+            c for c in self.life.azure.ids() if (c.subscription, c.resource_group) == (subscription, group)
+        ]
+        if inside:
+            names = ", ".join(cluster.name for cluster in inside)
+            raise Violated("unasked delete", f"the group {group} is deleted with {names} in it")
+
+    def _created(self, fleet: str, row: ClusterRow, key: ClusterId) -> None:
+        life = self._lives.setdefault((fleet, row.name, row.uid), _Life(0, self._vanished[key]))
+        life.creates += 1
+        if life.creates > 1 + self._vanished[key] - life.vanished_before:
+            raise Violated("created twice", f"{fleet} created {row.name} {life.creates} times in one life")
+
+    def _pool_may_go(self, row: ClusterRow, key: ClusterId, pool: str) -> None:
+        live = self.life.live(key)
+        if live is None:
+            return
+        profiles = {p["name"]: p for p in live["properties"]["agentPoolProfiles"]}
+        serves = _serves(profiles.get(pool, {"name": pool}))
+        wanted = {p["name"] for p in row.document["spec"]["nodePools"]}
+        others = [p for name, p in profiles.items() if name != pool and _serves(p) == serves]
+        if serves in wanted and not others:
+            raise Violated("unasked delete", f"the pool {pool} of {row.name} goes, and {serves} is wanted")
+
+    # The state
+
+    def saved(self, cloud: MemoryCloud, before: ClusterRow | None, after: ClusterRow) -> None:
+        """Look at a row that was written over another."""
+        actor = self.life.actor
+        if after.job.claim is not None and (before is None or before.job.claim != after.job.claim):
+            actor.claim = after.job.claim
+        self.life.tell("    row: %s", lambda: _told(before, after))
+        if before is None or before.uid != after.uid:
+            if before is not None:
+                raise Violated("lost row", f"{after.name} begins a new life over the old one")
+            self._lives[cloud.ports.config.fleet, after.name, after.uid] = _Life(
+                0, self._vanished[key_of(after.desired.id)]
+            )
+            self._asked_for(cloud, after)
+            return
+        self._forward(before, after)
+        if after.deleting and not before.deleting:
+            self._may_be_deleted(cloud, before, after.commit)
+        elif after.generation > before.generation:
+            self._asked_for(cloud, after)
+        if after.observed_generation > before.observed_generation:
+            self._true(cloud, after)
+
+    def _forward(self, before: ClusterRow, after: ClusterRow) -> None:
+        told = f"{after.name} from {_moment(before)} to {_moment(after)}"
+        if before.deleting and not after.deleting:
+            raise Violated("tombstone", f"the tombstone was taken away: {told}")
+        if after.observed_generation > after.generation:
+            raise Violated("ahead of the real", f"more was observed than accepted: {told}")
+        if after.observed_generation < before.observed_generation:
+            raise Violated("lost row", f"the row went back: {told}")
+        if _moment(after) < _moment(before):
+            raise Violated("lost row", f"the row went back: {told}")
+
+    def _asked_for(self, cloud: MemoryCloud, row: ClusterRow) -> None:
+        """A spec that was accepted is what its commit says."""
+        wish = self.life.people(cloud).wish(row.commit)
+        asked = wish.clusters.get(row.name)
+        if asked is None or asked.wrong or wish.wrong:
+            raise Violated(
+                "unasked change", f"{row.name} was accepted, which {row.commit[:8]} does not ask for"
+            )
+        self._not_overtaken(cloud, row.name, row.commit, wanted=True)
+
+    def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRow, commit: str) -> None:
+        """A tombstone needs a commit without the cluster, and no guard that holds it."""
+        people, name = self.life.people(cloud), before.name
+        wish = people.wish(commit)
+        if name in wish.clusters or wish.wrong:
+            raise Violated("unasked delete", f"{commit[:8]} does not remove {name}, and it is being deleted")
+        self._not_overtaken(cloud, name, commit, wanted=False)
+        approved = people.approved[commit]
+        if name in approved:
+            return
+        if before.document["spec"].get("deletionProtection"):
+            raise Violated("unasked delete", f"{name} is protected, and it is being deleted")
+        place = (cloud.ports.config.fleet, commit, people.place(commit))
+        fresh = {r.name for r in cloud.state.clusters() if r.name not in wish.clusters and not r.deleting}
+        self._buried[place].add(name)
+        removed = (fresh | self._buried[place]) - approved
+        if len(removed) > wish.budget:
+            raise Violated("unasked delete", f"{commit[:8]} removes {sorted(removed)}, over its budget")
+
+    def _not_overtaken(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
+        """No commit that was planned later asks for the contrary."""
+        people, planned = self.life.people(cloud), cloud.state.fleet().commit
+        if not planned or people.place(planned) <= people.place(commit):
+            return
+        wish = people.wish(planned)
+        if not wish.wrong and (name in wish.clusters) != wanted:
+            what = "is accepted" if wanted else "is deleted"
+            raise Violated(
+                "unasked change" if wanted else "unasked delete",
+                f"{name} {what} for {commit[:8]}, after {planned[:8]} was planned, which says the contrary",
+            )
+
+    def _true(self, cloud: MemoryCloud, row: ClusterRow) -> None:
+        """What was observed is really so, unless somebody else changed it since the job began."""
+        key = key_of(row.desired.id)
+        if self._disturbed.get(key, row.job.started) > row.job.started:
+            return
+        wish = self.life.people(cloud).wish(row.commit).clusters.get(row.name)
+        found = self.differences(cloud, wish, key) if wish else ""
+        if found:
+            raise Violated("ahead of the real", f"{row.name} is called Ready, and {found}")
+
+    def forgot(self, cloud: MemoryCloud, row: ClusterRow) -> None:
+        """Look at a row that was removed."""
+        self.life.tell("    row: %s is forgotten", row.name)
+        key = key_of(row.desired.id)
+        if not row.deleting:
+            raise Violated("lost row", f"{row.name} was forgotten without a tombstone")
+        if self._owners.get(key) == cloud.ports.config.fleet and self.life.live(key) is not None:
+            raise Violated("left behind", f"{row.name} was forgotten and is still there")
+
+    # The real world
+
+    def differences(self, cloud: MemoryCloud, wish: Wish, key: ClusterId) -> str:
+        """Say how the real cluster differs from a wish, "" when it does not."""
+        live = self.life.live(key)
+        if live is None:
+            return "it is not in Azure"
+        tags, properties = live["tags"], live["properties"]
+        if tags.get("roadstead-fleet") != cloud.ports.config.fleet:
+            return f"its tags are {tags}"
+        if wish.tag and tags.get("cost") != wish.tag:
+            return f"its tag cost is {tags.get('cost')}, not {wish.tag}"
+        if _version(properties["currentKubernetesVersion"]) < _version(wish.version):
+            return f"it runs {properties['currentKubernetesVersion']}, not {wish.version}"
+        profiles = {_serves(p): p for p in properties["agentPoolProfiles"]}
+        if len(profiles) != len(properties["agentPoolProfiles"]) or profiles.keys() != {
+            p.name for p in wish.pools
+        }:
+            return f"its pools are {[p['name'] for p in properties['agentPoolProfiles']]}"
+        for pool in wish.pools:
+            profile = profiles[pool.name]
+            labels = {"tier": pool.label} if pool.label else {}
+            found = (profile["count"], profile["vmSize"], dict(profile.get("nodeLabels") or {}))
+            if found != (pool.count, pool.size, labels):
+                return f"the pool {pool.name} has {found}, not {(pool.count, pool.size, labels)}"
+            if profile["provisioningState"] != "Succeeded":
+                return f"the pool {pool.name} is {profile['provisioningState']}"
+        if properties["provisioningState"] != "Succeeded":
+            return f"it is {properties['provisioningState']}"
+        return self._flux(key)
+
+    def _flux(self, key: ClusterId) -> str:
+        world = self.life.kubernetes_world(key)
+        if world is None:
+            return "its Kubernetes API is not there"
+        for api_version, name in FLUX:
+            kind = world.kind(api_version, name)
+            objects = world.list(kind)[0] if kind is not None else ()
+            ready = [
+                condition["status"]
+                for found in objects
+                for condition in (found.get("status") or {}).get("conditions") or ()
+                if condition["type"] == "Ready"
+            ]
+            if ready != ["True"]:
+                return f"its {name} is not Ready"
+        return ""
+
+    def at_the_end(self, cloud: MemoryCloud) -> None:
+        """Hold the real world against git, once people have mended what only they can and all is quiet."""
+        fleet, people = cloud.ports.config.fleet, self.life.people(cloud)
+        head = cloud.repository.head("main")
+        if cloud.state.fleet().commit != head:
+            raise Violated("lost work", f"{fleet}: the head {head[:8]} was never planned")
+        wish, rows = people.wish(head), {row.name: row for row in cloud.state.clusters()}
+        for name, wanted in wish.clusters.items():
+            row = rows.get(name)
+            if row is None or row.observed_generation != row.generation or row.phase is not Phase.READY:
+                told = f"{row.phase}: {row.job.reason}" if row else "there is no row"
+                raise Violated("lost work", f"{fleet}: {name} was never brought to what git says: {told}")
+            found = self.differences(cloud, wanted, key_of(row.desired.id))
+            if found:
+                raise Violated("not as git", f"{fleet}: {name}: {found}")
+        for key, owner in self._owners.items():
+            if owner == fleet and key.name not in wish.clusters and self.life.live(key) is not None:
+                raise Violated("left behind", f"{fleet}: {key.name} is still there")
+        for name, row in rows.items():
+            if name not in wish.clusters and not self.life.is_others(key_of(row.desired.id), fleet):
+                raise Violated(
+                    "lost work", f"{fleet}: {name} is not forgotten: {row.phase}: {row.job.reason}"
+                )
+        self._no_secret(cloud)
+
+    def _no_secret(self, cloud: MemoryCloud) -> None:
+        kept = [to_json(row) for row in cloud.state.clusters()]
+        kept += [str(event) for name in "abcd" for event in cloud.state.events(name, 100)]
+        kept += [str(record) for record in cloud.state.plans_since(self.life.began)]
+        if any(SECRET in text for text in kept):
+            raise Violated("secret", "a secret was stored")
+
+
+def _serves(profile: Json) -> str:
+    tags = profile.get("tags") or {}
+    return str(tags.get(POOL_TAG) or profile["name"])
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+def _moment(row: ClusterRow) -> tuple[int, int]:
+    return row.generation, row.job.sequence
+
+
+def _told(before: ClusterRow | None, after: ClusterRow) -> str:
+    job, claim = after.job, after.job.claim
+    kept = before is not None and before.job.claim == claim
+    what = (
+        f"claimed by {claim.owner}"
+        if claim and not kept
+        else job.reason or ("done" if not job.active else "")
+    )
+    return (
+        f"{after.name}/{after.uid} {after.generation}.{job.sequence} observed {after.observed_generation} "
+        f"{after.phase} {job.step} {what}"
+    )
+
+
+class WatchedState(MemoryState):
+    """A state that tells the checker of every row that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cloud: MemoryCloud | None = None
+        self.checker: Checker | None = None
+
+    def save(self, row: ClusterRow) -> ClusterRow:
+        """Write the row."""
+        before = self.cluster(row.name)
+        saved = super().save(row)
+        if self.checker is not None and self.cloud is not None:
+            self.checker.saved(self.cloud, before, saved)
+        return saved
+
+    def forget(self, row: ClusterRow) -> None:
+        """Remove the row."""
+        there = self.cluster(row.name) is not None
+        super().forget(row)
+        if there and self.checker is not None and self.cloud is not None:
+            self.checker.forgot(self.cloud, row)
+
+    def save_fleet(self, row: FleetRow) -> FleetRow:
+        """Write the fleet's row."""
+        saved = super().save_fleet(row)
+        if self.checker is not None:
+            what = f"planned {saved.commit[:8]}, planning {saved.planning[:8]} {saved.problem}"
+            self.checker.life.tell("    fleet: %s", what)
+        return saved
+
+    def touch(self, name: str) -> None:
+        """Give a row another version, as a write of the same does."""
+        row = self.cluster(name)
+        if row is not None:
+            super().save(row)
+
+
+class Accepted(list[dict[str, str]]):
+    """The list of what Azure accepted, which tells the checker."""
+
+    def __init__(self, checker: Checker) -> None:
+        super().__init__()
+        self._checker = checker
+
+    def append(self, write: dict[str, str]) -> None:
+        """Add a write."""
+        super().append(write)
+        self._checker.accepted(write["accepted"], write["resource"])
