@@ -19,10 +19,10 @@ from localcloud.world import azure_limits
 from localcloud.world.azure_state import Timings
 from localcloud.world.cloud import Connections, MemoryCloud
 from shared.fleet.ids import ClusterId
-from shared.jobs.purse import Purse
 from shared.pipeline.intake import accept
 from shared.pipeline.webhook import Pushed
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
+from shared.purse import Purse
 from tests import fleetfiles
 
 CREATION = 300.0

@@ -17,10 +17,10 @@ from shared.fleet.ids import ClusterId, ObjectRef
 from shared.fleet.plan import Plan
 from shared.jobs.buckets import Bucket
 from shared.jobs.messages import Approval
-from shared.jobs.purse import Purse
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.jobs.row import ClusterRow
 from shared.jobs.settle import Event
+from shared.purse import Purse
 
 Json = Mapping[str, Any]
 """A JSON object, as the service writes it."""

@@ -20,7 +20,7 @@ from shared.jobs.buckets import (
     reserve,
     take,
 )
-from shared.jobs.purse import Purse
+from shared.purse import Purse
 from tests.jobs.rows import NOW, later
 
 SKEW = SLACK - 1
