@@ -20,6 +20,7 @@ from cli import render
 from cli.client import Api, ApiError
 from cli.errors import CommandFailed, UsageError
 from cli.explain import explain
+from cli.importing import import_cluster
 from cli.jobs import dead_letters, events, replay, why
 from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url
 from cli.output import line
@@ -40,6 +41,7 @@ app.command()(explain)
 app.command(cls=PlanCommand)(plan)
 app.command()(init)
 app.add_typer(new, name="new")
+app.command(name="import")(import_cluster)
 app.command()(schema)
 app.command()(why)
 app.command()(events)

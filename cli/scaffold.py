@@ -38,7 +38,7 @@ def init(
     if folder.exists() and (not folder.is_dir() or _occupied(folder)):
         raise UsageError(f"{folder} is not an empty folder; give a new one, nothing is overwritten")
     files = templates.repository(fleet, subscription, repository)
-    _write(folder, files | {f"{schemas.FOLDER}/{file}": text for file, text in schemas.texts().items()})
+    write_new(folder, files | {f"{schemas.FOLDER}/{file}": text for file, text in schemas.texts().items()})
     console().print(Text(f"The fleet {fleet} is in {folder}.\n{templates.NEXT}"), end="", soft_wrap=True)
 
 
@@ -60,10 +60,10 @@ def new_cluster(
     tree = open_worktree(path)
     if name in tree.files.folders:
         raise UsageError(f"there is a cluster {name} already, see {cluster_path(name)}")
-    _known(tree, {"class": cluster_class, "environment": environment})
+    check_known(tree, {"class": cluster_class, "environment": environment})
     chosen = {"class": cluster_class, "environment": environment, "location": location}
     file, text = templates.cluster(name, chosen)
-    _write(tree.root, {file: text})
+    write_new(tree.root, {file: text})
     console().print(Text(f"{tree.shown(file)} is written."), soft_wrap=True)
     problems = open_worktree(path).resolve().invalid.get(name, ())
     if problems:
@@ -90,7 +90,7 @@ def _occupied(folder: Path) -> bool:
     return any(entry.name != ".git" for entry in folder.iterdir())
 
 
-def _known(tree: Worktree, chosen: Mapping[str, str]) -> None:
+def check_known(tree: Worktree, chosen: Mapping[str, str]) -> None:
     """Refuse a class or environment that does not exist, before anything is written."""
     layers = read_layers(tree.fleet, tree.files, tree.read)
     for kind, name in chosen.items():
@@ -99,7 +99,8 @@ def _known(tree: Worktree, chosen: Mapping[str, str]) -> None:
             raise UsageError(line(message))
 
 
-def _write(root: Path, files: Mapping[str, str]) -> None:
+def write_new(root: Path, files: Mapping[str, str]) -> None:
+    """Write files that do not exist yet; raise CommandFailed."""
     try:
         for path, text in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from typing import Any
 import azure.functions as func
 
 from handlers.reply import json_reply
-from shared.pipeline import approval, replay, views
+from shared.pipeline import approval, importing, replay, views
 from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
@@ -71,6 +71,12 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def recorded(req: func.HttpRequest) -> func.HttpResponse:
         return _paged(req, lambda page: views.recorded_view(ports, page))
+
+    @bp.function_name("import")
+    @bp.route("import", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def import_cluster(req: func.HttpRequest) -> func.HttpResponse:
+        answer = importing.import_cluster(req.params.get("resource") or "", ports)
+        return json_reply(answer.status, answer.body)
 
     @bp.function_name("plan")
     @bp.route("plans/{commit}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)

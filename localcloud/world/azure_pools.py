@@ -85,6 +85,8 @@ def changed_pool(
                 raise immutable(f"properties.{path}")
     settable = {k: v for k, v in given.items() if v is not None and k not in READ_ONLY}
     defaults = {**_DEFAULTS, "maxPods": max_pods, "orchestratorVersion": control_plane}
+    if str(settable.get("osType")).lower() == "windows":
+        defaults["osSKU"] = "Windows2022"  # since Kubernetes 1.25: rest/api/aks/agent-pools, OSSKU
     pool: dict[str, Any] = {**defaults, **(existing or {}), **settable, "name": name}
     # AKS gives the keys of a pool's tags back in lower case (github.com/Azure/AKS/issues/1747).
     pool["tags"] = {key.lower(): value for key, value in (pool.get("tags") or {}).items()}

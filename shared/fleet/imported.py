@@ -1,0 +1,298 @@
+"""The manifest of a cluster that exists: what Azure shows, said in the words of a fleet repository.
+
+What only Azure writes is left out, and so is what means the same unsaid; what has no typed place goes to
+``azure.properties``. Defaults are those of learn.microsoft.com/rest/api/aks/managed-clusters and
+.../agent-pools. The manifest, planned against that very cluster, writes nothing but our ownership tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from shared.fleet.armparts import Json, Parts, empty, places, words_of
+from shared.fleet.azure import all_differences
+from shared.fleet.desired import Desired
+from shared.fleet.effects import owned_by_azure
+from shared.fleet.ids import ClusterId
+from shared.fleet.manifests import Cluster, ClusterSpec, NodePool
+from shared.fleet.manifests.cluster import ClusterProperties
+from shared.fleet.manifests.kinds import ADOPT, API_VERSION
+from shared.fleet.manifests.maintenance import MaintenanceConfiguration
+from shared.fleet.manifests.pools import PoolProperties
+from shared.fleet.overlay import Path, same
+from shared.fleet.ownership import Owner
+from shared.fleet.upgrades import minor
+from shared.fleet.versions import must_rise, numbers, runs_newer
+from shared.fleet.writes import running_version
+
+READ_ONLY = (
+    *owned_by_azure(),
+    "agentPoolProfiles",
+    "networkProfile.loadBalancerProfile.effectiveOutboundIPs",
+    "networkProfile.natGatewayProfile.effectiveOutboundIPs",
+    "oidcIssuerProfile.issuerURL",
+    "addonProfiles.*.identity",
+    "ingressProfile.webAppRouting.identity",
+    "privateLinkResources",
+)
+POOL_READ_ONLY = ("name", *owned_by_azure("nodePools[]."), "enableAutoScaling")
+
+DEFAULTS: Mapping[str, Any] = {
+    "enableRBAC": True,
+    "supportPlan": "KubernetesOfficial",
+    "publicNetworkAccess": "Enabled",
+    "networkProfile.networkDataplane": "azure",
+    "networkProfile.outboundType": "loadBalancer",
+    "networkProfile.loadBalancerSku": "standard",
+    "networkProfile.ipFamilies": ["IPv4"],
+    "networkProfile.loadBalancerProfile.managedOutboundIPs.count": 1,
+    "networkProfile.loadBalancerProfile.backendPoolType": "NodeIPConfiguration",
+    "networkProfile.loadBalancerProfile.idleTimeoutInMinutes": 30,
+    "networkProfile.loadBalancerProfile.allocatedOutboundPorts": 0,
+    "nodeProvisioningProfile.mode": "Manual",
+    "nodeResourceGroupProfile.restrictionLevel": "Unrestricted",
+    "bootstrapProfile.artifactSource": "Direct",
+    "serviceMeshProfile.mode": "Disabled",
+    "storageProfile.diskCSIDriver.version": "v1",
+    "servicePrincipalProfile.clientId": "msi",
+}
+"""What ARM shows of a cluster that nobody asked for anything else."""
+POOL_DEFAULTS: Mapping[str, Any] = {
+    "type": "VirtualMachineScaleSets",
+    "mode": "User",
+    "osType": "Linux",
+    "osSKU": "Ubuntu",
+    "osDiskType": "Managed",
+    "kubeletDiskType": "OS",
+    "scaleSetPriority": "Regular",
+    "scaleDownMode": "Delete",
+    "workloadRuntime": "OCIContainer",
+    "securityProfile.sshAccess": "LocalUser",
+    "upgradeSettings.maxUnavailable": "0",
+}
+_FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
+"""Stands for what Azure does not know, so that the rest can be checked."""
+
+
+class NotImportable(ValueError):
+    """No manifest can say what this cluster is; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A manifest: ``spec`` says everything, ``short`` without what means the same unsaid.
+
+    ``left`` tells what a manifest cannot say, ``differences`` the fields that a takeover would write.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    short: Mapping[str, Any]
+    left: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a cluster that is to be adopted once it is as its spec says."""
+    metadata = {"name": name, "annotations": {ADOPT: "when-equal"}}
+    return {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": metadata, "spec": dict(spec)}
+
+
+def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]) -> Imported:
+    """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
+
+    ``maintenance`` are its maintenance configurations by name. ``flux`` is not in it: Azure does not know.
+    """
+    properties = existing["properties"]
+    if (properties.get("powerState") or {}).get("code") == "Stopped":
+        raise NotImportable(f"{cluster.name} is stopped: Azure shows no nodes then; start it first")
+    parts = Parts(READ_ONLY)
+    if owner.is_others(existing):
+        parts.left.append(f"tags: the cluster has an owner already: {owner.told(existing)}")
+    typed, rest = parts.take(properties, ClusterProperties)
+    _leave_azures_own(typed, cluster, existing)
+    typed["kubernetesVersion"] = _version(properties)
+    spec: dict[str, Any] = {
+        "subscriptionId": cluster.subscription,
+        "resourceGroup": cluster.resource_group,
+        "location": str(existing["location"]).replace(" ", "").lower(),
+        **_beside(existing, parts),
+        **typed,
+        "nodePools": [
+            _pool(profile, owner, typed["kubernetesVersion"], parts.left)
+            for profile in properties.get("agentPoolProfiles") or ()
+        ],
+        "maintenanceWindows": _windows(maintenance, parts),
+    }
+    rest = _unsaid(rest, None, DEFAULTS, ()) or {}
+    if rest:
+        spec["azure"] = {"properties": rest}
+    return _checked(cluster, owner, existing, {k: v for k, v in spec.items() if not empty(v)}, parts.left)
+
+
+def _version(properties: Json) -> str:
+    """Return the version that runs; its minor alone where that was asked for, or Azure upgrades patches."""
+    asked, runs = str(properties.get("kubernetesVersion")), running_version(properties, "kubernetesVersion")
+    channel = str((properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "none").lower()
+    loose = len(numbers(asked)) == 2 or channel in ("patch", "stable", "rapid")
+    return minor(runs) if loose else runs
+
+
+def _leave_azures_own(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
+    """Take away names and identities that Azure chose by itself."""
+    group = str(typed.get("nodeResourceGroup") or "")
+    location = str(existing["location"])
+    if group.lower() == f"mc_{cluster.resource_group}_{cluster.name}_{location}".lower():
+        del typed["nodeResourceGroup"]
+    kubelet = (typed.get("identityProfile") or {}).get("kubeletidentity") or {}
+    made = group and f"/resourcegroups/{group}/".lower() in str(kubelet.get("resourceId")).lower()
+    if made or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
+        typed.pop("identityProfile", None)
+    network = typed.get("networkProfile") or {}
+    for one in ("podCidr", "serviceCidr"):
+        if network.get(one) and network.get(f"{one}s") == [network[one]]:
+            del network[f"{one}s"]
+
+
+def _beside(existing: Json, parts: Parts) -> dict[str, Any]:
+    """Return what a manifest says of what ARM has beside the properties."""
+    sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
+    if str(sku.get("name") or "Base").lower() != "base":
+        parts.left.append(f"sku.name: {sku['name']}; only Base has a place")
+    if existing.get("extendedLocation"):
+        parts.left.append("extendedLocation: it has no place")
+    outer = {"sku": {"tier": sku.get("tier")}, "tags": _tags(existing)}
+    typed, _ = parts.take(outer, ClusterSpec)
+    users = list(identity.get("userAssignedIdentities") or ())
+    if identity.get("type") == "UserAssigned" and len(users) == 1:
+        return typed | {"identity": {"type": "UserAssigned", "userAssignedIdentity": users[0]}}
+    if identity.get("type") == "SystemAssigned":
+        return typed | {"identity": {"type": "SystemAssigned"}}
+    if identity.get("type") not in (None, "None"):
+        parts.left.append(f"identity: {identity['type']} with {len(users)} identities has no place")
+    return typed
+
+
+def _tags(resource: Json) -> dict[str, Any]:
+    tags = resource.get("tags") or {}
+    return {key: value for key, value in tags.items() if not key.lower().startswith("roadstead-")}
+
+
+def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) -> dict[str, Any]:
+    name = owner.pool_of(profile)
+    parts = Parts(POOL_READ_ONLY, left)
+    typed, rest = parts.take({**profile, "tags": _tags(profile)}, PoolProperties, where=f"nodePools[{name}].")
+    sizes = ("count",) if profile.get("enableAutoScaling") else ("minCount", "maxCount")
+    typed = {key: value for key, value in typed.items() if key not in (*sizes, "orchestratorVersion")}
+    runs = running_version(profile, "orchestratorVersion")
+    if must_rise(cluster_version, runs) or runs_newer(cluster_version, runs):
+        typed["orchestratorVersion"] = runs
+    rest = _unsaid(rest, None, POOL_DEFAULTS, ()) or {}
+    pool = {"name": name, **typed, **({"azure": {"properties": rest}} if rest else {})}
+    try:
+        NodePool.model_validate(pool)
+    except ValidationError as error:
+        raise NotImportable(f"node pool {profile['name']}: {words_of(error)}") from error
+    return pool
+
+
+def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, Any]]:
+    windows = []
+    for name, body in sorted(maintenance.items()):
+        at = f"maintenanceWindows[{name}]"
+        properties = body.get("properties") or {}
+        typed, _ = parts.take({"name": name, **properties}, MaintenanceConfiguration, where=f"{at}.")
+        try:
+            MaintenanceConfiguration.model_validate(typed)
+        except ValidationError as error:
+            parts.left.append(f"{at}: {words_of(error)}")
+        else:
+            windows.append(typed)
+    return windows
+
+
+def _checked(
+    cluster: ClusterId, owner: Owner, existing: Json, spec: dict[str, Any], left: list[str]
+) -> Imported:
+    name = cluster.name.lower()
+    while True:
+        try:
+            _desired(name, spec)
+            break
+        except ValidationError as error:
+            spec = _without(spec, error, left)
+    short = _short(spec)
+    try:
+        _desired(name, short)
+    except ValidationError:
+        short = spec
+    found = all_differences(_desired(name, short), owner, existing)
+    return Imported(name, spec, short, tuple(left), tuple(found))
+
+
+def _desired(name: str, spec: Mapping[str, Any]) -> Desired:
+    manifest = Cluster.model_validate(document(name, {**spec, "flux": _FLUX}))
+    return Desired(name, manifest.spec, "", adopt="when-equal")
+
+
+def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -> dict[str, Any]:
+    """Take away what a manifest cannot say, and tell of it; raise NotImportable when that is the whole."""
+    where = error.errors()[0]["loc"]
+    if len(where) < 2 or where[0] != "spec" or where[1] not in spec or where[1] in _NEEDED:
+        raise NotImportable(words_of(error)) from error
+    left.append(words_of(error).removeprefix("spec."))
+    return {key: value for key, value in spec.items() if key != where[1]}
+
+
+_NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "nodePools")
+
+
+def _short(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec without what means the same unsaid."""
+    short: dict[str, Any] = {}
+    for key, value in spec.items():
+        place = places(ClusterProperties).get(key.lower())
+        if key == "nodePools":
+            short[key] = [_short_pool(pool) for pool in value]
+        elif place is None:
+            short[key] = value
+        elif (small := _unsaid(value, place.section, DEFAULTS, (key,))) is not None:
+            short[key] = small
+    if short.get("identity") == {"type": "SystemAssigned"}:
+        del short["identity"]
+    return short
+
+
+def _short_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
+    kept = _unsaid(pool, NodePool, POOL_DEFAULTS, ())
+    return kept if isinstance(kept, dict) else dict(pool)
+
+
+def _unsaid(value: Any, model: type[BaseModel] | None, defaults: Mapping[str, Any], path: Path) -> Any:
+    """Return a value without what means the same unsaid, None when that is all of it."""
+    if not isinstance(value, Mapping):
+        default = defaults.get(".".join(path))
+        meant = same(value, None, path) or (default is not None and same(value, default, path))
+        return None if meant else value
+    kept = {}
+    for key, inner in value.items():
+        place = places(model).get(key.lower()) if model else None
+        if place is not None and place.section is None and isinstance(inner, Mapping):
+            small: Any = inner  # labels and tags: each of them is wanted
+        else:
+            small = _unsaid(inner, place.section if place else None, defaults, (*path, key))
+        if not empty(small):
+            kept[key] = small
+    return (kept if _whole(kept, model) else dict(value)) if kept else None
+
+
+def _whole(section: Mapping[str, Any], model: type[BaseModel] | None) -> bool:
+    """Tell whether a section may be written so: a model may need what would mean the same unsaid."""
+    try:
+        return model is None or bool(model.model_validate(section))
+    except ValidationError:
+        return False

@@ -1,0 +1,172 @@
+"""``roadstead import``: a cluster that exists becomes a manifest, and by that manifest it is adopted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.importing import text_of
+from handlers import api
+from localcloud.functions.http import HttpFunctions
+from localcloud.functions.index import functions_of
+from localcloud.functions.invoke import Invoker
+from localcloud.servers.http import HttpServer
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId
+from shared.fleet.nodes import parse
+from shared.jobs.row import Phase
+from tests import fleetfiles
+from tests.cli.command import roadstead, write
+from tests.pipeline.test_main_job import accepted, phases, push
+
+ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-shop", "shop-aks")
+POOL = {"vmSize": "Standard_D4s_v5", "type": "VirtualMachineScaleSets"}
+THEIRS: dict[str, Any] = {
+    "location": "westeurope",
+    "sku": {"name": "Base", "tier": "Free"},
+    "identity": {"type": "SystemAssigned"},
+    "tags": {"team": "shop"},
+    "properties": {
+        "kubernetesVersion": "1.33.4",
+        "dnsPrefix": "theirs",
+        "networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"},
+        "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
+        "newThing": {"mode": "Fast"},
+        "agentPoolProfiles": [
+            {"name": "system", "mode": "System", "count": 3, **POOL},
+            {"name": "apps", "mode": "User", "enableAutoScaling": True, "minCount": 1, "maxCount": 5, **POOL},
+        ],
+    },
+}
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    """Return a cloud with a fleet, and a cluster that is nobody's."""
+    made = MemoryCloud()
+    made.ports.groups.put(ONE.subscription, ONE.resource_group, {"location": "westeurope", "tags": {}})
+    made.ports.aks.put(ONE, THEIRS, etag=None)
+    made.ports.aks.put_maintenance(
+        ONE, "default", {"properties": {"timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}}
+    )
+    push(made, fleetfiles.example())
+    made.run()
+    return made
+
+
+@pytest.fixture
+def url(cloud: MemoryCloud) -> Iterator[str]:
+    app = func.FunctionApp()
+    app.register_functions(api.blueprint(cloud.ports))
+    invoker = Invoker(threads=2)
+    with HttpServer(HttpFunctions(functions_of(app, {}), invoker, prefix="api")) as running:
+        yield running.url
+    invoker.close(5)
+
+
+def test_the_whole_manifest_is_printed_without_what_means_the_same_unsaid(url: str) -> None:
+    done = roadstead("import", ONE.resource, "--url", url)
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout.startswith("#")
+    assert yaml.safe_load(done.stdout) == {
+        "apiVersion": "roadstead.dev/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"name": "shop-aks", "annotations": {"roadstead.dev/adopt": "when-equal"}},
+        "spec": {
+            "subscriptionId": ONE.subscription,
+            "resourceGroup": "rg-shop",
+            "location": "westeurope",
+            "sku": {"tier": "Free"},
+            "tags": {"team": "shop"},
+            "kubernetesVersion": "1.33.4",
+            "dnsPrefix": "theirs",
+            "networkProfile": {
+                "networkPlugin": "azure",
+                "networkPluginMode": "overlay",
+                "podCidr": "10.244.0.0/16",
+                "serviceCidr": "10.0.0.0/16",
+                "dnsServiceIP": "10.0.0.10",
+            },
+            "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
+            "nodePools": [
+                pool("system", mode="System", count=3),
+                pool("apps", minCount=1, maxCount=5),
+            ],
+            "maintenanceWindows": [
+                {"name": "default", "timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}
+            ],
+            "azure": {"properties": {"newThing": {"mode": "Fast"}}},
+        },
+    }
+
+
+def pool(name: str, **more: Any) -> dict[str, Any]:
+    shown = {"vmSize": "Standard_D4s_v5", "osDiskSizeGB": 128, "upgradeSettings": {"maxSurge": "10%"}}
+    return {"name": name, **shown, "maxPods": 250, **more}
+
+
+@pytest.mark.parametrize("chosen", [[], ["--class", "apps-fixed", "--environment", "production"]])
+def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
+    tmp_path: Path, cloud: MemoryCloud, url: str, chosen: list[str]
+) -> None:
+    fleet = write(tmp_path, fleetfiles.example())
+    done = roadstead("import", ONE.resource, *chosen, "--path", str(fleet), ROADSTEAD_URL=url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "clusters/shop-aks/cluster.yaml is written." in done.stdout
+    assert roadstead("validate", cwd=fleet).returncode == 0
+    text = (fleet / "clusters/shop-aks/cluster.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=../../.roadstead/schemas/cluster.json\n")
+    assert "networkPlugin:" not in text  # the fleet's defaults say it
+    before = accepted(cloud)
+    push(cloud, {p.relative_to(fleet).as_posix(): p.read_bytes() for p in fleet.rglob("*") if p.is_file()})
+    cloud.run()
+    assert phases(cloud)["shop-aks"] is Phase.READY
+    writes = accepted(cloud)
+    writes.subtract(before)
+    assert {kind: n for (kind, name), n in writes.items() if n and name == "shop-aks"} == {"update": 1}
+    live = cloud.ports.aks.get(ONE)
+    assert live is not None
+    marks = {key: value for key, value in live["tags"].items() if not key.startswith("roadstead-")}
+    assert (marks, live["sku"]["tier"]) == ({"team": "shop"}, "Free")
+    again = roadstead("import", ONE.resource, "--path", str(fleet), ROADSTEAD_URL=url)
+    assert (again.returncode, "there is a cluster shop-aks already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["/subscriptions/x"], 1, "resource must be the id of a managed cluster, as /subscriptions/"),
+        ([ONE.resource.replace("shop", "toy")], 1, "there is no managed cluster toy-aks in rg-toy"),
+        ([ONE.resource, "--class", "apps"], 2, "give it with --path"),
+        ([ONE.resource, "--path", "fleet", "--class", "apps-fixd"], 2, "did you mean apps-fixed?"),
+        ([ONE.resource, "--path", "nowhere"], 2, "there is no folder nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    tmp_path: Path, url: str, arguments: list[str], status: int, words: str
+) -> None:
+    shutil.copytree(fleetfiles.EXAMPLE, tmp_path / "fleet")
+    done = roadstead("import", *arguments, cwd=tmp_path, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert words in done.stderr
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.from_regex(r"[-+.0-9eExo_:~]{1,6}")
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=3))
+def test_what_is_written_is_read_as_it_was(document: dict[str, Any]) -> None:
+    assert parse(text_of(document).encode(), "cluster.yaml").plain() == document

@@ -1,0 +1,230 @@
+"""A cluster that exists, as a manifest: planned against that very cluster it writes nothing but our tags."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, reject
+
+from shared.fleet import removals
+from shared.fleet.azure import all_differences
+from shared.fleet.beside import beside
+from shared.fleet.desired import Desired
+from shared.fleet.ids import ClusterId
+from shared.fleet.imported import Imported, NotImportable, document, imported
+from shared.fleet.manifests import Cluster
+from shared.fleet.nodes import Node, merge, parse, without_nulls
+from shared.fleet.ownership import Owner
+from shared.jobs.errors import InvalidManifest
+from tests.fleet.specs import SPECS
+from tests.fleet.test_azure import created, desired
+from tests.fleet.test_azure_property import GENERATED
+
+OWNER = Owner("fleet", "example/fleet", "one")
+ID = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
+Json = dict[str, Any]
+FLUX = {"flux": {"repository": "https://github.com/example/fleet", "path": "./platform"}}
+
+
+def strangers(live: dict[str, Any]) -> dict[str, Any]:
+    """Return a cluster without the tags of a fleet."""
+    properties = live["properties"]
+    pools = [untagged(pool) for pool in properties["agentPoolProfiles"]]
+    return untagged({**live, "properties": {**properties, "agentPoolProfiles": pools}})
+
+
+def lived(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a cluster of nobody's, made as a spec says; some that go together offline Azure refuses."""
+    try:
+        return strangers(created(desired(**spec)))
+    except InvalidManifest:
+        reject()
+
+
+def untagged(resource: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in resource["tags"].items() if not key.startswith("roadstead-")}
+    return {**resource, "tags": kept}
+
+
+def as_desired(name: str, spec: Any) -> Desired:
+    manifest = Cluster.model_validate(document(name, {**spec, **FLUX}))
+    assert manifest.metadata.annotations.adopt == "when-equal"
+    return Desired(name, manifest.spec, "blob", adopt="when-equal")
+
+
+@GENERATED
+@given(SPECS)
+def test_what_was_imported_is_as_azure_has_it(spec: dict[str, Any]) -> None:
+    live = lived(spec)
+    found = imported(ID, OWNER, live, {})
+    for said in (found.spec, found.short):
+        assert all_differences(as_desired(found.name, said), OWNER, live) == []
+    assert found.differences == ()
+    assert found.left == ()
+
+
+@GENERATED
+@given(SPECS, SPECS)
+def test_beside_any_layers_it_asks_for_what_azure_has(spec: dict[str, Any], other: dict[str, Any]) -> None:
+    live = lived(spec)
+    found = imported(ID, OWNER, live, {})
+    base = {key: value for key, value in other.items() if key not in ("azure", "subscriptionId")}
+    own = beside(found.spec, found.short, base)
+    laid = without_nulls(merge(node_of(base), node_of(own))).plain()
+    assert all_differences(as_desired(found.name, laid), OWNER, live) == []
+    assert not list(removals.of_nothing(node_of(own), [node_of(base)], ("spec",), node_of({"spec": own})))
+
+
+def node_of(value: Any) -> Node:
+    """Return a value as if it were read from a file."""
+    return parse(json.dumps(value).encode(), "file.yaml")
+
+
+def shown(*, beside: dict[str, Any] | None = None, pool: dict[str, Any] | None = None, **more: Any) -> Json:
+    """Return a cluster of nobody's as Azure shows it, with other properties of its own and of its pool."""
+    live = strangers(created(desired()))
+    profile = {**live["properties"]["agentPoolProfiles"][0], **(pool or {})}
+    properties = {**live["properties"], "agentPoolProfiles": [profile], **more}
+    return {**live, "properties": properties, **(beside or {})}
+
+
+def taken(live: Json, name: str = "one") -> Imported:
+    found = imported(replace(ID, name=name), replace(OWNER, cluster=name.lower()), live, {})
+    as_desired(found.name, found.short)
+    return found
+
+
+IDENTITY = "/subscriptions/s/resourceGroups/{}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{}"
+OURS = IDENTITY.format("rg-one", "cluster")
+USER = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {OURS: {"clientId": "c"}}}}
+
+
+@pytest.mark.parametrize(
+    ("live", "expected"),
+    [
+        (shown(autoUpgradeProfile={"upgradeChannel": "patch"}), {"kubernetesVersion": "1.33"}),
+        (
+            shown(kubernetesVersion="1.33.1"),
+            {"kubernetesVersion": "1.33.5"},
+        ),
+        (shown(kubernetesVersion="1.33"), {"kubernetesVersion": "1.33"}),
+        (shown(nodeResourceGroup="rg-nodes"), {"nodeResourceGroup": "rg-nodes"}),
+        (shown(networkProfile={"networkPlugin": "Azure"}), {"networkProfile": {"networkPlugin": "azure"}}),
+        (shown(enableRBAC=False), {"azure": {"properties": {"enableRBAC": False}}}),
+        (
+            shown(oidcIssuerProfile={"enabled": True, "issuerURL": "https://x", "newPart": {"on": True}}),
+            {
+                "oidcIssuerProfile": {"enabled": True},
+                "azure": {"properties": {"oidcIssuerProfile": {"newPart": {"on": True}}}},
+            },
+        ),
+        (
+            shown(beside={**USER, "location": "East US", "sku": {"name": "Base", "tier": "Premium"}}),
+            {
+                "identity": {"type": "UserAssigned", "userAssignedIdentity": OURS},
+                "location": "eastus",
+                "sku": {"tier": "Premium"},
+            },
+        ),
+        (
+            shown(
+                beside=USER,
+                identityProfile={"kubeletidentity": {"resourceId": IDENTITY.format("rg", "kubelet")}},
+            ),
+            {"identityProfile": {"kubeletidentity": {"resourceId": IDENTITY.format("rg", "kubelet")}}},
+        ),
+    ],
+)
+def test_each_thing_has_its_place(live: Json, expected: dict[str, Any]) -> None:
+    found = taken(live)
+    assert {key: found.short.get(key) for key in expected} == expected
+    assert (found.left, found.differences) == ((), ())
+
+
+def test_what_azure_chose_by_itself_is_not_said() -> None:
+    found = taken(shown(beside=USER))
+    unsaid = {"identityProfile", "nodeResourceGroup", "azure", "supportPlan", "storageProfile", "fqdn"}
+    assert not unsaid & found.short.keys()
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"),
+    [
+        (
+            {"enableAutoScaling": True, "minCount": 2, "maxCount": 9, "count": 4},
+            {"minCount": 2, "maxCount": 9},
+        ),
+        ({"count": 4, "maxPods": 30}, {"count": 4, "maxPods": 30}),
+        ({"currentOrchestratorVersion": "1.32.7"}, {"orchestratorVersion": "1.32.7"}),
+        ({"type": "AvailabilitySet"}, {"azure": {"properties": {"type": "AvailabilitySet"}}}),
+        ({"nodeLabels": {"a": "", "b": "c"}}, {"nodeLabels": {"a": "", "b": "c"}}),
+        (
+            {"mode": "User", "scaleSetPriority": "spot", "spotMaxPrice": -1},
+            {"scaleSetPriority": "Spot", "spotMaxPrice": -1},
+        ),
+    ],
+)
+def test_a_pool_says_its_size_and_what_differs_from_the_usual(
+    pool: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    live = shown(pool={"name": "apps", **pool})
+    live["properties"]["agentPoolProfiles"].append(shown()["properties"]["agentPoolProfiles"][0])
+    found = taken(live)
+    (apps, _) = found.short["nodePools"]
+    assert {key: apps.get(key) for key in expected} == expected
+    assert ("count" in apps) != ("maxCount" in apps)
+    assert found.differences == ()
+
+
+@pytest.mark.parametrize(
+    ("live", "words"),
+    [
+        (shown(beside={"tags": {"azure-policy": "x", "team": "a"}}), "tags.azure-policy: "),
+        (shown(adminPassword="x"), "adminPassword: it sounds like a secret"),
+        (shown(networkProfile={"networkPlugin": "flat"}), "networkProfile.networkPlugin: "),
+        (shown(beside={"sku": {"name": "Automatic", "tier": "Standard"}}), "sku.name: Automatic"),
+        (shown(dnsPrefix="{name}"), "dnsPrefix: a manifest would fill in the braces"),
+        (shown(beside={"tags": {"roadstead-fleet": "theirs"}}), "tags: the cluster has an owner already"),
+        (
+            shown(pool={"nodeLabels": {"kubernetes.azure.com/x": "y", "mine": "z"}}),
+            "nodePools[system].nodeLabels.kubernetes.azure.com/x: ",
+        ),
+    ],
+)
+def test_what_a_manifest_cannot_say_is_told_and_nothing_else_is_lost(live: Json, words: str) -> None:
+    found = taken(live)
+    assert [words in told for told in found.left] == [True]
+    tags = {key: value for key, value in live["tags"].items() if key == "team"}
+    assert found.short.get("tags", {}) == tags
+
+
+@pytest.mark.parametrize(
+    ("live", "name", "words"),
+    [
+        (shown(powerState={"code": "Stopped"}), "one", "is stopped: .* start it first"),
+        (shown(agentPoolProfiles=[]), "one", "nodePools"),
+        (shown(), "under_score", "metadata.name must be"),
+        (shown(pool={"count": 0}), "one", "a System pool needs at least one node"),
+    ],
+)
+def test_a_cluster_that_no_manifest_can_be_is_refused_with_the_reason(
+    live: Json, name: str, words: str
+) -> None:
+    with pytest.raises(NotImportable, match=words):
+        taken(live, name)
+
+
+def test_capitals_in_a_name_are_the_same_to_azure() -> None:
+    assert taken(shown(), "One").name == "one"
+
+
+def test_a_pool_that_took_the_place_of_another_keeps_the_name_of_the_manifest() -> None:
+    live = created(desired())
+    profile = live["properties"]["agentPoolProfiles"][0]
+    profile.update(name="systemb", tags={**profile["tags"], "roadstead-pool": "system"})
+    found = imported(ID, Owner("example", "example/fleet", "one"), live, {})
+    assert [pool["name"] for pool in found.short["nodePools"]] == ["system"]
+    assert found.differences == ()
