@@ -19,6 +19,8 @@ from shared.fleet.writes import Write, refuse_fixed, running_version, unfinished
 Json = Mapping[str, Any]
 
 _FIELDS = set(PoolProperties.model_fields)
+_RESERVED = "kubernetes.azure.com/"
+"""AKS sets labels and taints itself, as on Spot pools: learn.microsoft.com/azure/aks/spot-node-pool."""
 _AZURES = ("name", *owned_by_azure("nodePools[]."))
 
 
@@ -37,12 +39,35 @@ def pool_write(
     return Write({"properties": _counted(pool, _writable(merged))}, tuple(found))
 
 
-def new_pool_write(pool: NodePool, owner: Owner, name: str, *, like: Json | None = None) -> Write:
-    """Return the PUT of a pool to create; ``like`` is the pool whose place it takes, and its node count."""
+def new_pool_write(
+    pool: NodePool, owner: Owner, name: str, *, like: Json | None = None, control_plane: str = ""
+) -> Write:
+    """Return the PUT of a pool to create; ``like`` is the pool whose place it takes, and its node count.
+
+    While the control plane still climbs, the new pool begins at the version that runs.
+    """
     properties = new_pool(pool, owner, name)
+    if pool.orchestrator_version:
+        properties["orchestratorVersion"] = no_newer_than(control_plane, pool.orchestrator_version)
     if like and pool.min_count is not None and pool.max_count is not None:
         properties["count"] = min(max(int(like.get("count") or 0), pool.min_count), pool.max_count)
     return Write({"properties": properties})
+
+
+def marks_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
+    """Return the PUT that takes a pool over by our tags alone."""
+    tags = owner.pool_tags(pool.name, str(existing["name"]))
+    merged, found = overlay(existing, {"tags": tags})
+    return Write({"properties": _writable(merged)}, tuple(found))
+
+
+def resting_write(existing: Json) -> Write | None:
+    """Return the PUT that keeps the autoscaler from a pool that is to be emptied, None when it needs none."""
+    if not existing.get("enableAutoScaling"):
+        return None
+    properties = {k: v for k, v in _writable(existing).items() if k not in ("minCount", "maxCount")}
+    leaf = Leaf(("enableAutoScaling",), True, False)
+    return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
 
 
 def pool_leaves(
@@ -84,8 +109,16 @@ def version_of(pool: NodePool, desired: Desired) -> str:
 def _wanted(
     pool: NodePool, desired: Desired, owner: Owner, existing: Json, control_plane: str
 ) -> dict[str, Any]:
-    """Return what an existing pool should have; labels and taints that git does not say are taken away."""
-    properties = {"nodeLabels": {}, "nodeTaints": [], **_properties(pool, owner, str(existing["name"]))}
+    """Return what an existing pool should have.
+
+    Labels and taints that git does not say are taken away, but for those of AKS.
+    """
+    properties = _properties(pool, owner, str(existing["name"]))
+    said = properties.get("nodeLabels") or {}
+    labels = existing.get("nodeLabels") or {}
+    properties["nodeLabels"] = {**{k: v for k, v in labels.items() if k.startswith(_RESERVED)}, **said}
+    taints = [taint for taint in existing.get("nodeTaints") or () if taint.startswith(_RESERVED)]
+    properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))
     hop = next_version(wanted, running_version(existing, "orchestratorVersion"))

@@ -26,6 +26,11 @@ class Leaf:
     def __str__(self) -> str:
         return ".".join(self.path)
 
+    @property
+    def shown_old(self) -> Any:
+        """What Azure has, for people."""
+        return "nothing" if self.old in (None, "", [], {}) else self.old
+
 
 EXACT = (
     *("tags.*", "nodeTaints", "nodeInitializationTaints", "messageOfTheDay"),
@@ -50,6 +55,11 @@ ABSENT: Mapping[str, Any] = {
     "storageProfile.diskCSIDriver.enabled": True,
     "storageProfile.fileCSIDriver.enabled": True,
     "storageProfile.snapshotController.enabled": True,
+    "scaleSetPriority": "Regular",
+    "scaleDownMode": "Delete",
+    "workloadRuntime": "OCIContainer",
+    "podIPAllocationMode": "DynamicIndividual",
+    "gpuProfile.driver": "Install",
 }
 """What it means that ARM shows nothing; elsewhere nothing is the same as false, "" and an empty list."""
 

@@ -3,6 +3,7 @@
 A pool whose fixed properties changed is replaced: a second pool is made under another name and with the
 tag ``roadstead-pool``, the first is drained, then removed. So a pool of the manifest has one pool in Azure,
 or two while it is being replaced. Every decision looks at the world alone, and can be taken again.
+A pool without our tags serves only where none of ours does, and has to be taken over before it is replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 from shared.fleet.azurepools import fixed_leaves
 from shared.fleet.desired import Desired
 from shared.fleet.manifests.pools import NodePool
+from shared.fleet.overlay import Leaf
 from shared.fleet.ownership import Owner
+from shared.fleet.writes import unfinished
 
 Json = Mapping[str, Any]
 
@@ -50,21 +53,25 @@ class Replace:
 
 @dataclass(frozen=True)
 class Retire:
-    """Two pools serve it: once ``kept`` has its nodes, drain ``old`` and remove it."""
+    """Two pools serve it: once ``kept`` has its nodes, drain ``old`` and remove it.
+
+    ``misfit`` names what neither of them can become; "" when ``kept`` fits.
+    """
 
     old: Json
     kept: Json
+    misfit: str = ""
 
 
 Stage = Create | Keep | Replace | Retire
 
 
 def serving(profiles: Iterable[Json], owner: Owner) -> dict[str, list[Json]]:
-    """Return the pools in Azure by the pool of the manifest that they serve."""
+    """Return the pools in Azure by the pool of the manifest that they serve, or would serve."""
     found: dict[str, list[Json]] = {}
     for profile in profiles:
         found.setdefault(owner.pool_of(profile), []).append(profile)
-    return found
+    return {name: [one for one in mine if owner.owns(one)] or mine for name, mine in found.items()}
 
 
 def stage_of(
@@ -82,18 +89,22 @@ def stage_of(
     if len(mine) == 1:
         if fitting:
             return Keep(mine[0])
-        why = ", ".join(f"{leaf} from {leaf.old} to {leaf.new}" for leaf in fixed[0])
-        return Replace(mine[0], _free(pool, names), why)
-    # Of two that fit, or of none, one has to go before anything else: the one that was made later, if
-    # its name tells. With none that fits, the one that stays is replaced afterwards.
-    kept = min(fitting or mine, key=lambda profile: profile["name"] != pool.name)
-    return Retire(next(profile for profile in mine if profile is not kept), kept)
+        return Replace(mine[0], _free(pool, names), _told(fixed[0]))
+    # Of two that fit, or of none, one has to go before anything else: one that Azure could not make, or
+    # the one with the other name. With none that fits, the one that stays is replaced afterwards.
+    kept = min(fitting or mine, key=lambda profile: (unfinished(profile), profile["name"] != pool.name))
+    misfit = "" if fitting else _told(fixed[mine.index(kept)])
+    return Retire(next(profile for profile in mine if profile is not kept), kept, misfit)
 
 
 def drain_minutes(pool: NodePool) -> int:
     """Return how long draining the pool may take."""
     settings = pool.upgrade_settings
     return (settings and settings.drain_timeout_in_minutes) or DRAIN_MINUTES
+
+
+def _told(leaves: Iterable[Leaf]) -> str:
+    return ", ".join(f"{leaf} from {leaf.shown_old} to {leaf.new}" for leaf in leaves)
 
 
 def _free(pool: NodePool, taken: set[str]) -> str:

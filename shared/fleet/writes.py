@@ -57,7 +57,7 @@ def refuse_fixed(found: Iterable[Leaf], what: str, prefix: str) -> None:
     for leaf in found:
         way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
         if way_out:
-            old = "nothing" if leaf.old in (None, "", [], {}) else leaf.old
             raise ImmutableChange(
-                f"{what}: {leaf} cannot be changed from {old} to {leaf.new} once it exists; {way_out}"
+                f"{what}: {leaf} cannot be changed from {leaf.shown_old} to {leaf.new} once it exists; "
+                f"{way_out}"
             )

@@ -62,8 +62,16 @@ def not_ready(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     if doing:
         return Wait(poll(ports), doing)
     if state_of(existing) in BAD and row.job.wrote:
-        return failure(properties, f"the cluster {row.name}")
+        return _why_failed(properties, row)
     return None
+
+
+def _why_failed(properties: Json, row: ClusterRow) -> Fail:
+    """Return why the cluster failed; AKS may call it failed over a pool, and say why only there."""
+    for pool in properties.get("agentPoolProfiles") or ():
+        if pool.get("provisioningState") in BAD and pool.get("status") and not properties.get("status"):
+            return failure(pool, f"the node pool {pool['name']}")
+    return failure(properties, f"the cluster {row.name}")
 
 
 def busy(properties: Json) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from shared.fleet.desired import digest_of
 from shared.fleet.manifests import NodePool
 from shared.fleet.rotation import drain_minutes
 from shared.fleet.upgrades import POOL_LABEL, old_nodes
@@ -12,21 +13,33 @@ from shared.fleet.writes import running_version
 from shared.jobs.errors import Blocked
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.looks import Json, poll, profiles_of
+from shared.pipeline.steps.looks import Json, owner_of, poll, profiles_of
 from shared.ports import KubernetesApi, Ports
 
-EVICTIONS = 20
-"""How many pods one look asks to leave: it has to end within its claim."""
+EVICTIONS, CORDONS = 20, 100
+"""How many pods one look asks to leave, and how many nodes it closes: it has to end within its claim."""
 SHOWN = 5
+MANAGER = "roadstead"
+LATE = timedelta(minutes=1)
+"""How long after a node was closed a pod may still come that was sent there before."""
+LOST = timedelta(minutes=5)
+"""How long after its own grace a pod that ends is still waited for: the node may be gone."""
 
 
 def behind(existing: Json, row: ClusterRow, ports: Ports) -> Wait | None:
-    """Return the wait for nodes that are older than Azure says, None when none is."""
+    """Return the wait for nodes of ours that are older than Azure says, None when none is.
+
+    No pool is being emptied now: nodes that we closed before, for one that was to go and stays, are opened.
+    """
+    owner, api = owner_of(row, ports), ports.kubernetes.connect(row.desired.id)
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
         for profile in profiles_of(existing)
+        if owner.owns(profile)
     }
-    old = old_nodes(ports.kubernetes.connect(row.desired.id).list("v1", "Node"), running)
+    nodes = api.list("v1", "Node")
+    _open(nodes, api)
+    old = old_nodes(nodes, running)
     if not old:
         return None
     more = f" and {len(old) - SHOWN} more" if len(old) > SHOWN else ""
@@ -37,50 +50,104 @@ def behind(existing: Json, row: ClusterRow, ports: Ports) -> Wait | None:
 def moved(pool: NodePool, old: Json, kept: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Move the pods of one pool to another; None when the old one is empty.
 
-    The time limit counts from the first look at which pods had to leave.
+    The time limit counts from the last look at which a pod left, or had to for the first time.
     """
     api = ports.kubernetes.connect(row.desired.id)
     fresh = _nodes(api, str(kept["name"]))
-    for node in fresh:
-        if _unschedulable(node):
-            api.cordon(_name(node), on=False)
+    _open(fresh, api)
     ready, wanted = sum(map(_ready, fresh)), int(kept.get("count") or 0)
     if ready < wanted:
         return Wait(poll(ports), f"{ready} of {wanted} nodes of the node pool {kept['name']} are Ready")
-    for node in (leaving := _nodes(api, str(old["name"]))):
-        if not _unschedulable(node):
-            api.cordon(_name(node))
+    leaving = _nodes(api, str(old["name"]))
+    still_open = [node for node in leaving if not _unschedulable(node)]
+    for node in still_open[:CORDONS]:
+        api.cordon(_name(node))
+    if len(still_open) > CORDONS:
+        return Wait(1, f"closing the nodes of the node pool {old['name']}: {len(still_open) - CORDONS} to go")
     return _evicted(pool, str(old["name"]), leaving, api, row, ports)
+
+
+def _open(nodes: Sequence[Json], api: KubernetesApi) -> None:
+    """Let pods come again to the nodes that we closed; those that a person closed stay closed."""
+    for node in nodes:
+        if _unschedulable(node) and _closing(node):
+            api.cordon(_name(node), on=False)
+
+
+def _closing(node: Json) -> Json | None:
+    """Return the entry of its managedFields by which we closed a node, None when we did not."""
+    for entry in node["metadata"].get("managedFields") or ():
+        spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        if entry.get("manager") == MANAGER and "f:unschedulable" in spec:
+            return dict(entry)
+    return None
+
+
+def _closed_at(node: Json) -> datetime | None:
+    """Return when we closed a node, None when nobody knows."""
+    time = (_closing(node) or {}).get("time")
+    return datetime.fromisoformat(time) if time else None
 
 
 def _evicted(
     pool: NodePool, old: str, leaving: Sequence[Json], api: KubernetesApi, row: ClusterRow, ports: Ports
 ) -> Outcome | None:
-    staying: list[str] = []
-    blocked: dict[str, str] = {}
-    for node in leaving:
-        for pod in api.list("v1", "Pod", fields=f"spec.nodeName={_name(node)}"):
-            if not _has_to_leave(pod):
-                continue
-            staying.append(f"{pod['metadata']['namespace']}/{_name(pod)}")
-            if len(staying) <= EVICTIONS and "deletionTimestamp" not in pod["metadata"]:
-                try:
-                    api.evict(pod["metadata"]["namespace"], _name(pod))
-                except Blocked as error:
-                    blocked[staying[-1]] = str(error)
-        if len(staying) >= EVICTIONS:
-            break
+    staying = _staying(leaving, api, ports)
     if not staying:
         return None
+    asked: list[str] = []
+    blocked: dict[str, str] = {}
+    ending = [pod for pod in staying if "deletionTimestamp" in pod["metadata"]]
+    for pod in [pod for pod in staying if pod not in ending][:EVICTIONS]:
+        try:
+            api.evict(pod["metadata"]["namespace"], _name(pod))
+            asked.append(_path(pod))
+        except Blocked as error:
+            blocked[_path(pod)] = str(error)
     part = f"drain {old}"
-    since = row.job.part_since if row.job.part == part and row.job.part_since else ports.clock()
+    before = row.job.part if row.job.part.split(":")[0] == part else ""
+    # A pod that could leave begins the time anew; the same as before lets it run on.
+    now_part = f"{part}:{digest_of(asked)}" if asked else before or part
+    since = row.job.part_since if now_part == row.job.part and row.job.part_since else ports.clock()
     if blocked and ports.clock() - since > timedelta(minutes=drain_minutes(pool)):
         return Fail(Blocked(_given_up(pool, old, blocked)))
-    return Wait(poll(ports), _draining(old, staying, blocked), part=part)
+    wrote = now_part if asked else ""
+    return Wait(poll(ports), _draining(old, staying, len(ending), blocked), wrote, part=now_part)
 
 
-def _draining(old: str, staying: Sequence[str], blocked: Mapping[str, str]) -> str:
+def _staying(leaving: Sequence[Json], api: KubernetesApi, ports: Ports) -> list[Json]:
+    """Return pods that have to leave, from the first nodes that have enough of them.
+
+    Each look begins at another one, so that some that are blocked do not keep the others.
+    """
+    found: list[Json] = []
+    for node in _turned(leaving, ports.random()):
+        closed = _closed_at(node)
+        pods = api.list("v1", "Pod", fields=f"spec.nodeName={_name(node)}")
+        found += [pod for pod in pods if _has_to_leave(pod) and not _is_lost(pod, closed, ports.clock())]
+        if len(found) >= EVICTIONS:
+            break
+    return _turned(found, ports.random())
+
+
+def _turned(things: Sequence[Json], part: float) -> list[Json]:
+    first = int(part * len(things))
+    return [*things[first:], *things[:first]]
+
+
+def _is_lost(pod: Json, closed: datetime | None, now: datetime) -> bool:
+    """Tell whether waiting for a pod is in vain: its node does not end it, or it comes to closed nodes."""
+    metadata = pod["metadata"]
+    ends, made = metadata.get("deletionTimestamp"), metadata.get("creationTimestamp")
+    if ends and now - datetime.fromisoformat(ends) > LOST:
+        return True
+    return bool(closed and made and datetime.fromisoformat(made) - closed > LATE)
+
+
+def _draining(old: str, staying: Sequence[Json], ending: int, blocked: Mapping[str, str]) -> str:
     told = f"draining the node pool {old}: {_some(staying)} to move"
+    if ending:
+        told += f", {ending} of them ending"
     return f"{told}; blocked: {_reasons(blocked)}" if blocked else told
 
 
@@ -93,9 +160,9 @@ def _reasons(blocked: Mapping[str, str]) -> str:
     return "; ".join(f"{pod}: {why}" for pod, why in list(blocked.items())[:SHOWN])
 
 
-def _some(names: Sequence[str]) -> str:
-    many = len(names) >= EVICTIONS
-    return f"{EVICTIONS} pods or more" if many else f"{len(names)} pod{'s' if len(names) > 1 else ''}"
+def _some(pods: Sequence[Json]) -> str:
+    many = len(pods) >= EVICTIONS
+    return f"{EVICTIONS} pods or more" if many else f"{len(pods)} pod{'s' if len(pods) > 1 else ''}"
 
 
 def _nodes(api: KubernetesApi, pool: str) -> Sequence[Json]:
@@ -104,6 +171,10 @@ def _nodes(api: KubernetesApi, pool: str) -> Sequence[Json]:
 
 def _name(thing: Json) -> str:
     return str(thing["metadata"]["name"])
+
+
+def _path(pod: Json) -> str:
+    return f"{pod['metadata']['namespace']}/{_name(pod)}"
 
 
 def _unschedulable(node: Json) -> bool:

@@ -5,17 +5,17 @@ New pools come before old ones go, so that a System pool is always there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.fleet.azure import control_plane, newer_than_asked, upgrade_ahead
-from shared.fleet.azurepools import new_pool_write, pool_write
+from shared.fleet.azurepools import marks_write, new_pool_write, pool_difference, pool_write, resting_write
 from shared.fleet.desired import digest_of
 from shared.fleet.manifests import NodePool
-from shared.fleet.rotation import Create, Keep, Replace, Retire, serving, stage_of
+from shared.fleet.rotation import Create, Keep, Replace, Retire, Stage, serving, stage_of
 from shared.fleet.upgrades import minor, next_version
 from shared.fleet.versions import image_older
 from shared.fleet.writes import ImmutableChange, Write
-from shared.jobs.errors import Immutable, InvalidManifest
+from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
@@ -46,38 +46,71 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
     if hindered:
         return hindered
     pools = serving(profiles_of(existing), owner)
-    for pool in desired.spec.node_pools:
-        outcome = _ensure_pool(pool, pools.get(pool.name, ()), existing, row, ports)
+    stages = [(pool, _stage(pool, pools, existing, row, ports)) for pool in desired.spec.node_pools]
+    # Another System pool has to be there before one becomes a User pool.
+    for pool, stage in sorted(stages, key=lambda one: (type(one[1]) is not Create, one[0].mode != "System")):
+        outcome = _brought_on(pool, stage, existing, row, ports)
         if outcome:
             return outcome
-    wanted = {pool.name for pool in desired.spec.node_pools}
-    unwanted = [profile for name, found in pools.items() if name not in wanted for profile in found]
+    wanted = [profile for pool in desired.spec.node_pools for profile in pools.get(pool.name, ())]
+    unwanted = [profile for profile in profiles_of(existing) if profile not in wanted]
     for profile in unwanted:
         if owner.owns(profile):
             return _remove(profile, row, ports)
     return _next_hop(existing, row, ports) or Done("; ".join(_notes(unwanted, existing, row, ports)))
 
 
-def _ensure_pool(
-    pool: NodePool, mine: Sequence[Json], existing: Json, row: ClusterRow, ports: Ports
-) -> Outcome | None:
-    """Do the next thing that a pool of the manifest needs; None when it needs nothing."""
-    owner = owner_of(row, ports)
+def _stage(
+    pool: NodePool, pools: Mapping[str, Sequence[Json]], existing: Json, row: ClusterRow, ports: Ports
+) -> Stage:
     taken = {str(profile["name"]) for profile in profiles_of(existing)}
     taken |= {other.name for other in row.desired.spec.node_pools if other.name != pool.name}
-    match stage_of(pool, row.desired, owner, mine, taken):
+    return stage_of(pool, row.desired, owner_of(row, ports), pools.get(pool.name, ()), taken)
+
+
+def _brought_on(
+    pool: NodePool, stage: Stage, existing: Json, row: ClusterRow, ports: Ports
+) -> Outcome | None:
+    """Do the next thing that a pool of the manifest needs; None when it needs nothing."""
+    owner, plane = owner_of(row, ports), control_plane(existing)
+    match stage:
         case Create(name):
-            return _make(
-                name, new_pool_write(pool, owner, name), f"Azure is creating the node pool {name}", row, ports
-            )
+            write = new_pool_write(pool, owner, name, control_plane=plane)
+            return _make(name, write, f"Azure is creating the node pool {name}", row, ports)
+        case Keep(profile) | Replace(profile) if not owner.owns(profile):
+            return _taken_over(pool, profile, row, ports)
         case Keep(profile):
             return _keep(pool, profile, existing, row, ports)
         case Replace(old, name, why):
-            write = new_pool_write(pool, owner, name, like=old)
+            write = new_pool_write(pool, owner, name, like=old, control_plane=plane)
             told = f"replacing the node pool {old['name']} by {name}, which alone can have {why}"
             return _make(name, write, told, row, ports)
-        case Retire(old, kept):
-            return _retire(pool, old, kept, existing, row, ports)
+        case Retire():
+            return _retire(pool, stage, existing, row, ports)
+
+
+def _taken_over(pool: NodePool, profile: Json, row: ClusterRow, ports: Ports) -> Outcome:
+    """Mark a pool as ours that is not, if nothing else of it differs or differences are accepted."""
+    desired, owner, name = row.desired, owner_of(row, ports), str(profile["name"])
+    found = [
+        path
+        for path in pool_difference(pool, desired, owner, profile)
+        if not path.startswith("tags.roadstead-")
+    ]
+    accepted = desired.adopt == "with-differences" and not owner.is_others(profile)
+    if owner.is_others(profile) or (found and not accepted):
+        told = f"the node pool {name} is not touched: it is not this cluster's: {owner.told(profile)}"
+        differs = f"; it differs from the manifest in {', '.join(found[:5])}" if found else ""
+        way_out = "give the pool another name in the manifest"
+        if found and not owner.is_others(profile):
+            way_out += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
+        return Fail(NotOwned(f"{told}{differs}; {way_out}"))
+    write = marks_write(pool, owner, profile)
+    wrote = f"{name}:{digest_of(write.body)}"
+    if wrote == row.job.wrote:
+        return not_kept(f"the node pool {name}", write)
+    request = ports.aks.put_pool(desired.id, name, write.body, etag=etag_of(profile))
+    return Wait(poll(ports), f"taking the node pool {name} over{fields(write)}", wrote, request)
 
 
 def _make(name: str, write: Write, told: str, row: ClusterRow, ports: Ports) -> Wait:
@@ -104,21 +137,45 @@ def _keep(pool: NodePool, profile: Json, existing: Json, row: ClusterRow, ports:
     return Wait(poll(ports), f"Azure is updating {what}{fields(write)}", wrote, request)
 
 
-def _retire(
-    pool: NodePool, old: Json, kept: Json, existing: Json, row: ClusterRow, ports: Ports
-) -> Outcome | None:
+def _retire(pool: NodePool, stage: Retire, existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Empty a pool that has been replaced, then remove it."""
-    if kept.get("provisioningState") in BAD:
-        if row.job.wrote.startswith(f"{kept['name']}:"):
-            return failure(kept, f"the node pool {kept['name']}")
-        return _keep(pool, kept, existing, row, ports)
-    return nodes.moved(pool, old, kept, row, ports) or _remove(old, row, ports)
+    old, kept = stage.old, stage.kept
+    made = tuple(f"{profile['name']}:" for profile in (old, kept))
+    if stage.misfit and row.job.wrote.startswith(made):
+        made_for_nothing = f"Azure has made a second node pool for {pool.name} that still differs"
+        told = f"{made_for_nothing}: {stage.misfit}; nothing is drained, and no third one is made"
+        return Fail(InvalidManifest(told))
+    # What a later commit says of the pool that stays may be what lets the pods move there.
+    hindered = None if stage.misfit else _keep(pool, kept, existing, row, ports)
+    return (
+        hindered
+        or _rested(old, row, ports)
+        or nodes.moved(pool, old, kept, row, ports)
+        or _remove(old, row, ports)
+    )
 
 
-def _remove(profile: Json, row: ClusterRow, ports: Ports) -> Wait:
+def _rested(old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
+    """Switch the autoscaler of a pool off, or it would make new nodes for the pods that leave."""
+    write = resting_write(old)
+    if write is None:
+        return None
+    name = str(old["name"])
+    wrote = f"rest {name}:{digest_of(write.body)}"
+    if wrote == row.job.wrote:
+        return not_kept(f"the node pool {name}", write)
+    request = ports.aks.put_pool(row.desired.id, name, write.body, etag=etag_of(old))
+    told = f"Azure is switching the autoscaler of the node pool {name} off, which is to be emptied"
+    return Wait(poll(ports), told, wrote, request)
+
+
+def _remove(profile: Json, row: ClusterRow, ports: Ports) -> Outcome:
     name = str(profile["name"])
+    wrote = f"{name}:deleted"
+    if profile.get("provisioningState") in BAD and row.job.wrote == wrote:
+        return failure(profile, f"the node pool {name}")
     request = ports.aks.delete_pool(row.desired.id, name, etag=etag_of(profile))
-    return Wait(poll(ports), f"Azure is deleting the node pool {name}", f"{name}:deleted", request)
+    return Wait(poll(ports), f"Azure is deleting the node pool {name}", wrote, request)
 
 
 def _image(profile: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
