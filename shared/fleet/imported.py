@@ -1,8 +1,7 @@
 """The manifest of a cluster that exists: what Azure shows, said in the words of a fleet repository.
 
 What only Azure writes is left out, and so is what means the same unsaid; what has no typed place goes to
-``azure.properties``. Defaults are those of learn.microsoft.com/rest/api/aks/managed-clusters and
-.../agent-pools. The manifest, planned against that very cluster, writes nothing but our ownership tags.
+``azure.properties``. The manifest, planned against that very cluster, writes nothing but our ownership tags.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from shared.fleet.armparts import Json, Parts, empty, places, words_of
+from shared.fleet.armparts import Json, Parts, empty, words_of
 from shared.fleet.azure import all_differences
 from shared.fleet.desired import Desired
 from shared.fleet.effects import owned_by_azure
@@ -23,8 +22,8 @@ from shared.fleet.manifests.cluster import ClusterProperties
 from shared.fleet.manifests.kinds import ADOPT, API_VERSION
 from shared.fleet.manifests.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.pools import PoolProperties
-from shared.fleet.overlay import Path, same
 from shared.fleet.ownership import Owner
+from shared.fleet.unsaid import DEFAULTS, POOL_DEFAULTS, short, unsaid
 from shared.fleet.upgrades import minor
 from shared.fleet.versions import must_rise, numbers, runs_newer
 from shared.fleet.writes import running_version
@@ -41,39 +40,6 @@ READ_ONLY = (
 )
 POOL_READ_ONLY = ("name", *owned_by_azure("nodePools[]."), "enableAutoScaling")
 
-DEFAULTS: Mapping[str, Any] = {
-    "enableRBAC": True,
-    "supportPlan": "KubernetesOfficial",
-    "publicNetworkAccess": "Enabled",
-    "networkProfile.networkDataplane": "azure",
-    "networkProfile.outboundType": "loadBalancer",
-    "networkProfile.loadBalancerSku": "standard",
-    "networkProfile.ipFamilies": ["IPv4"],
-    "networkProfile.loadBalancerProfile.managedOutboundIPs.count": 1,
-    "networkProfile.loadBalancerProfile.backendPoolType": "NodeIPConfiguration",
-    "networkProfile.loadBalancerProfile.idleTimeoutInMinutes": 30,
-    "networkProfile.loadBalancerProfile.allocatedOutboundPorts": 0,
-    "nodeProvisioningProfile.mode": "Manual",
-    "nodeResourceGroupProfile.restrictionLevel": "Unrestricted",
-    "bootstrapProfile.artifactSource": "Direct",
-    "serviceMeshProfile.mode": "Disabled",
-    "storageProfile.diskCSIDriver.version": "v1",
-    "servicePrincipalProfile.clientId": "msi",
-}
-"""What ARM shows of a cluster that nobody asked for anything else."""
-POOL_DEFAULTS: Mapping[str, Any] = {
-    "type": "VirtualMachineScaleSets",
-    "mode": "User",
-    "osType": "Linux",
-    "osSKU": "Ubuntu",
-    "osDiskType": "Managed",
-    "kubeletDiskType": "OS",
-    "scaleSetPriority": "Regular",
-    "scaleDownMode": "Delete",
-    "workloadRuntime": "OCIContainer",
-    "securityProfile.sshAccess": "LocalUser",
-    "upgradeSettings.maxUnavailable": "0",
-}
 _FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
 """Stands for what Azure does not know, so that the rest can be checked."""
 
@@ -128,7 +94,7 @@ def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapp
         ],
         "maintenanceWindows": _windows(maintenance, parts),
     }
-    rest = _unsaid(rest, None, DEFAULTS, ()) or {}
+    rest = unsaid(rest, None, DEFAULTS, ()) or {}
     if rest:
         spec["azure"] = {"properties": rest}
     return _checked(cluster, owner, existing, {k: v for k, v in spec.items() if not empty(v)}, parts.left)
@@ -191,7 +157,7 @@ def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) ->
     runs = running_version(profile, "orchestratorVersion")
     if must_rise(cluster_version, runs) or runs_newer(cluster_version, runs):
         typed["orchestratorVersion"] = runs
-    rest = _unsaid(rest, None, POOL_DEFAULTS, ()) or {}
+    rest = unsaid(rest, None, POOL_DEFAULTS, ()) or {}
     pool = {"name": name, **typed, **({"azure": {"properties": rest}} if rest else {})}
     try:
         NodePool.model_validate(pool)
@@ -225,13 +191,13 @@ def _checked(
             break
         except ValidationError as error:
             spec = _without(spec, error, left)
-    short = _short(spec)
+    brief = short(spec)
     try:
-        _desired(name, short)
+        _desired(name, brief)
     except ValidationError:
-        short = spec
-    found = all_differences(_desired(name, short), owner, existing)
-    return Imported(name, spec, short, tuple(left), tuple(found))
+        brief = spec
+    found = all_differences(_desired(name, brief), owner, existing)
+    return Imported(name, spec, brief, tuple(left), tuple(found))
 
 
 def _desired(name: str, spec: Mapping[str, Any]) -> Desired:
@@ -249,50 +215,3 @@ def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -
 
 
 _NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "nodePools")
-
-
-def _short(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec without what means the same unsaid."""
-    short: dict[str, Any] = {}
-    for key, value in spec.items():
-        place = places(ClusterProperties).get(key.lower())
-        if key == "nodePools":
-            short[key] = [_short_pool(pool) for pool in value]
-        elif place is None:
-            short[key] = value
-        elif (small := _unsaid(value, place.section, DEFAULTS, (key,))) is not None:
-            short[key] = small
-    if short.get("identity") == {"type": "SystemAssigned"}:
-        del short["identity"]
-    return short
-
-
-def _short_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
-    kept = _unsaid(pool, NodePool, POOL_DEFAULTS, ())
-    return kept if isinstance(kept, dict) else dict(pool)
-
-
-def _unsaid(value: Any, model: type[BaseModel] | None, defaults: Mapping[str, Any], path: Path) -> Any:
-    """Return a value without what means the same unsaid, None when that is all of it."""
-    if not isinstance(value, Mapping):
-        default = defaults.get(".".join(path))
-        meant = same(value, None, path) or (default is not None and same(value, default, path))
-        return None if meant else value
-    kept = {}
-    for key, inner in value.items():
-        place = places(model).get(key.lower()) if model else None
-        if place is not None and place.section is None and isinstance(inner, Mapping):
-            small: Any = inner  # labels and tags: each of them is wanted
-        else:
-            small = _unsaid(inner, place.section if place else None, defaults, (*path, key))
-        if not empty(small):
-            kept[key] = small
-    return (kept if _whole(kept, model) else dict(value)) if kept else None
-
-
-def _whole(section: Mapping[str, Any], model: type[BaseModel] | None) -> bool:
-    """Tell whether a section may be written so: a model may need what would mean the same unsaid."""
-    try:
-        return model is None or bool(model.model_validate(section))
-    except ValidationError:
-        return False

@@ -109,7 +109,12 @@ def test_the_whole_manifest_is_printed_without_what_means_the_same_unsaid(url: s
 
 
 def pool(name: str, **more: Any) -> dict[str, Any]:
-    shown = {"vmSize": "Standard_D4s_v5", "osDiskSizeGB": 128, "upgradeSettings": {"maxSurge": "10%"}}
+    shown = {
+        "vmSize": "Standard_D4s_v5",
+        "osDiskSizeGB": 128,
+        "osDiskType": "Managed",
+        "upgradeSettings": {"maxSurge": "10%"},
+    }
     return {"name": name, **shown, "maxPods": 250, **more}
 
 
