@@ -168,8 +168,11 @@ def events(found: Sequence[View], now: datetime) -> Table:
     for event in found:
         style = "yellow" if event["type"] == "Warning" else ""
         where = f"{event['step']}: " if event["step"] else ""
+        asked = f" (request {', '.join(event['requestIds'])})" if event["requestIds"] else ""
         table.add_row(
-            age(event["at"], now), Text(event["reason"], style=style), Text(f"{where}{event['message']}")
+            age(event["at"], now),
+            Text(event["reason"], style=style),
+            Text(f"{where}{event['message']}{asked}"),
         )
     return table
 

@@ -1,0 +1,65 @@
+"""Dead letters over the wire: what the queues give up is told, and replayed to its end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from azure.servicebus import ServiceBusMessage
+
+from localcloud.inspect import bus_messages, table_entities
+from localcloud.options import Options
+from shared.adapters.servicebus import service_bus_client
+from shared.adapters.tables import CLUSTERS
+from shared.jobs.messages import JobMessage
+from tests import fleetfiles
+from tests.e2e.conftest import Start
+from tests.e2e.operator import Operator
+
+
+def bury(operator: Operator, body: str) -> None:
+    """Put a message into the dead letters of the queue of jobs, as its receiver."""
+    connection = operator.cloud.settings["ServiceBus"]
+    with (
+        service_bus_client(connection_string=connection) as client,
+        client.get_queue_receiver("jobs", session_id="by-hand") as receiver,
+        client.get_queue_sender("jobs") as sender,
+    ):
+        sender.send_messages(ServiceBusMessage(body, session_id="by-hand"))
+        (message,) = receiver.receive_messages(1, max_wait_time=10)
+        receiver.dead_letter_message(message, reason="TooOften", error_description="ten times")
+
+
+def row(operator: Operator) -> Any:
+    (found,) = (entity for entity in table_entities(operator.cloud) if entity["table"] == CLUSTERS)
+    return json.loads(found["body0"])
+
+
+def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
+    operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "25"}))
+    commit = operator.push(fleetfiles.fleet("one"))
+    operator.wait(lambda: operator.phases() == {"one": "Provisioning"}, "the cluster is planned")
+    operator.wait(lambda: row(operator)["job"]["step"] == "cluster", "the cluster is being made")
+    operator.wait(lambda: row(operator)["job"]["reason"] != "", "the step waits")
+    present = row(operator)
+    moment = JobMessage(
+        cluster="one",
+        uid=present["uid"],
+        generation=present["generation"],
+        sequence=present["job"]["sequence"],
+    )
+    bury(operator, moment.model_copy(update={"sequence": 1}).model_dump_json())
+    bury(operator, "not a message")
+    bury(operator, moment.model_dump_json())
+    operator.wait(lambda: operator.phases() == {"one": "Failed"}, "the job failed")
+    operator.wait(lambda: bool(operator.api.get("dead-letters")["deadLetters"]), "the odd one is kept")
+    (letter,) = operator.api.get("dead-letters")["deadLetters"]
+    assert (letter["body"], letter["reason"]) == ("not a message", "TooOften")
+    assert operator.api.get("clusters")["deadLetters"] == 1
+    why = operator.api.get("clusters/one/why")
+    assert why["lastError"]["class"] == "DeadLettered"
+    assert "TooOften: ten times" in why["lastError"]["message"]
+    operator.api.post("clusters/one/replay", {}, actor="an operator")
+    operator.wait_for_status(commit, "success")
+    assert operator.accepted()["create", "one"] == 1
+    assert "not a message" not in bus_messages(operator.cloud, "jobs")
