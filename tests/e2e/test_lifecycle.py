@@ -1,0 +1,247 @@
+"""The later life of clusters over the wire: upgrades under faults, rotation, deletion, adoption, replay."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+import httpx
+
+from localcloud.options import Options
+from localcloud.world.clock import system_clock
+from shared.adapters.kubernetes import KubernetesConnections
+from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
+from shared.fleet.ids import ClusterId
+from shared.ports import KubernetesApi, Message
+from tests import fleetfiles
+from tests.cli.command import roadstead
+from tests.e2e.conftest import Start
+from tests.e2e.operator import Operator
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+QUICK = Options(
+    create_seconds=1, lock_seconds=5, resend_schedule="*/2 * * * * *", extra={"POLL_SECONDS": "0.5"}
+)
+SLOW_DOWN = {"error": {"code": "TooManyRequests", "message": "slow down"}}
+BROKEN = {"error": {"code": "InternalServerError", "message": "try again"}}
+
+
+def spoiled(match: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a fault script that spoils more than a tenth: refused, failed, or done and not answered."""
+    often: dict[str, Any] = {"match": match, "times": None, "share": 0.1}
+    return [
+        {**often, "status": 429, "headers": {"Retry-After": "1"}, "body": body},
+        {**often, "status": 500, "body": body},
+        {**often, "status": 503, "body": body, "after": True},
+    ]
+
+
+def pool(name: str, size: str = "Standard_D4s_v5", **fields: Any) -> str:
+    more = "".join(f", {key}: {value}" for key, value in fields.items())
+    return f"    - {{name: {name}, vmSize: {size}, count: 1{more}}}\n"
+
+
+def fleet(**clusters: str) -> dict[str, bytes]:
+    """Return a fleet of clusters, each with YAML below its spec, after its pool "system"."""
+    manifests = {
+        f"clusters/{name}/cluster.yaml": fleetfiles.cluster(name, extra=extra)
+        for name, extra in clusters.items()
+    }
+    return fleetfiles.fleet(budget=5) | manifests
+
+
+def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
+    with arm(operator) as client:
+        found = client.get(path(name)).json()["properties"]["agentPoolProfiles"]
+    return {profile["name"]: profile for profile in found}
+
+
+def path(name: str) -> str:
+    cluster = f"Microsoft.ContainerService/managedClusters/{name}?api-version=2025-08-01"
+    return f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-{name}/providers/{cluster}"
+
+
+@contextmanager
+def arm(operator: Operator) -> Iterator[httpx.Client]:
+    """Yield a client of Resource Manager, as a person who is signed in has one."""
+    cloud = operator.cloud
+    asked = {"api-version": "2019-08-01", "resource": cloud.urls.arm}
+    headers = {"X-IDENTITY-HEADER": cloud.settings["IDENTITY_HEADER"]}
+    endpoint = cloud.settings["IDENTITY_ENDPOINT"]
+    answer = httpx.get(endpoint, params=asked, headers=headers, trust_env=False).json()
+    trust = ssl.create_default_context(cafile=str(cloud.state / "ca.pem"))
+    signed = {"Authorization": f"Bearer {answer['access_token']}"}
+    with httpx.Client(base_url=cloud.urls.arm, headers=signed, verify=trust, trust_env=False) as client:
+        yield client
+
+
+@contextmanager
+def kubernetes(operator: Operator, name: str) -> Iterator[KubernetesApi]:
+    """Yield the Kubernetes API of a cluster, entered with the kubeconfig that the local cloud writes."""
+    text = (operator.cloud.state / "kubeconfigs" / f"{name}.yaml").read_text()
+    connections = KubernetesConnections(lambda _: text, aad_token=None, clock=system_clock)
+    with closing(connections):
+        yield connections.connect(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
+
+
+def budget(available: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": available, "selector": {"matchLabels": {"app": "web"}}},
+    }
+
+
+def run_blocked_pod(api: KubernetesApi, pool: str) -> None:
+    node = api.list("v1", "Node", labels=f"kubernetes.azure.com/agentpool={pool}")[0]
+    spec = {"nodeName": node["metadata"]["name"], "containers": [{"name": "web", "image": "web:1"}]}
+    metadata = {"name": "web", "namespace": "default", "labels": {"app": "web"}}
+    api.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    api.apply(budget(1))
+
+
+def test_a_cluster_with_three_pools_climbs_two_minors_under_faults(start: Start) -> None:
+    operator = start(QUICK)
+    more = pool("apps") + pool("batch")
+    before = fleet(one=f'{more}  kubernetesVersion: "1.31"\n')
+    operator.wait_for_status(operator.push(before), "success")
+    calm = len(operator.cloud.requests("arm"))
+    operator.faults(operator.cloud.urls.arm, spoiled("/subscriptions/", BROKEN))
+    commit = operator.push(fleet(one=f'{more}  kubernetesVersion: "1.33"\n'))
+    operator.wait_for_status(commit, "success", seconds=150)
+    operator.faults(operator.cloud.urls.arm, [])
+    found = pools(operator, "one")
+    assert {p["currentOrchestratorVersion"].rpartition(".")[0] for p in found.values()} == {"1.33"}
+    calls = operator.cloud.requests("arm")[calm:]
+    hit = [call for call in calls if call.get("fault")]
+    assert len(hit) >= len(calls) / 10
+    minors = [
+        event["message"]
+        for event in operator.api.get("clusters/one/events?limit=500")["events"]
+        if "every node runs" in event["message"]
+    ]
+    assert minors == ["every node runs 1.32; on to 1.33"]
+
+
+def test_a_rotation_waits_for_a_budget_and_a_delete_overtakes_a_create(start: Start) -> None:
+    operator = start(QUICK)
+    operator.wait_for_status(operator.push(fleet(one=pool("apps"))), "success")
+    with kubernetes(operator, "one") as api:
+        run_blocked_pod(api, "apps")
+        commit = operator.push(fleet(one=pool("apps", "Standard_D8s_v5")))
+        blocked = "blocked: default/web"
+        operator.wait(lambda: blocked in operator.api.get("clusters/one")["waitingFor"], blocked)
+        assert set(pools(operator, "one")) == {"system", "apps", "appsb"}
+        api.apply(budget(0))
+        operator.wait_for_status(commit, "success")
+        assert api.list("v1", "Pod", fields="metadata.name=web") == []
+    assert set(pools(operator, "one")) == {"system", "appsb"}
+
+    operator.push(fleet(one=pool("apps", "Standard_D8s_v5"), two=""))
+    operator.wait(lambda: operator.accepted()["create", "two"] == 1, "two is being created")
+    commit = operator.push(fleet(one=pool("apps", "Standard_D8s_v5")))
+    operator.wait_for_status(commit, "success")
+    assert operator.phases() == {"one": "Ready"}
+    with arm(operator) as client:
+        assert client.get(path("two")).status_code == 404
+    assert operator.accepted()["create", "two"] == 1
+
+
+def test_an_existing_cluster_is_imported_and_adopted(start: Start) -> None:
+    operator = start(QUICK)
+    body = {
+        "location": "eastus",
+        "identity": {"type": "SystemAssigned"},
+        "sku": {"name": "Base", "tier": "Free"},
+        "tags": {"team": "shop"},
+        "properties": {
+            "dnsPrefix": "grown",
+            "kubernetesVersion": "1.32",
+            "agentPoolProfiles": [
+                {"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 2}
+            ],
+        },
+    }
+    with arm(operator) as client:
+        group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-grown?api-version=2024-11-01"
+        assert client.put(group, json={"location": "eastus"}).is_success
+        assert client.put(path("grown"), json=body).is_success
+        state = "provisioningState"
+        operator.wait(
+            lambda: client.get(path("grown")).json()["properties"][state] == "Succeeded", "it is created"
+        )
+    resource = path("grown").partition("?")[0]
+    imported = roadstead("import", resource, "--url", operator.cloud.urls.functions)
+    assert imported.returncode == 0, imported.stdout + imported.stderr
+    assert "when-equal" in imported.stdout
+    before = operator.accepted()
+    files = fleetfiles.fleet()
+    files["fleet.yaml"] = b"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Fleet
+metadata: {name: example}
+spec:
+  environments: [development, production]
+  defaults:
+    flux: {repository: https://github.com/example/fleet, path: ./platform}
+"""
+    manifest = imported.stdout.encode()
+    operator.wait_for_status(operator.push(files | {"clusters/grown/cluster.yaml": manifest}), "success")
+    assert operator.phases() == {"grown": "Ready"}
+    new = operator.accepted() - before
+    assert {name for kind, name in new if kind == "create"} == set()
+    assert new["update", "grown"] == 1  # our tags, and nothing else
+    with arm(operator) as client:
+        tags = client.get(path("grown")).json()["tags"]
+    assert (tags["team"], tags["roadstead-fleet"]) == ("shop", "example")
+
+
+def test_what_failed_and_every_dead_letter_can_be_replayed(start: Start) -> None:
+    operator = start(QUICK)
+    urls = operator.cloud.urls
+    quota = {"error": {"code": "QuotaExceeded", "message": "no cores left"}}
+    refused = {"match": "^PUT .*/managedClusters/", "status": 409, "body": quota, "times": None}
+    operator.faults(urls.arm, [refused])
+    commit = operator.push(fleet(one="", two=""))
+    operator.wait_for_status(commit, "failure")
+    operator.wait(lambda: set(operator.phases().values()) == {"Failed"}, "both failed")
+    strange = ['{"schema_version": 99, "cluster": "one"}', "neither JSON nor anything else"]
+    send(operator, [Message("one", f"strange-{n}", body) for n, body in enumerate(strange)])
+    operator.wait(lambda: len(operator.api.get("dead-letters")["deadLetters"]) == 2, "two dead letters")
+    kept = {letter["body"] for letter in operator.api.get("dead-letters")["deadLetters"]}
+    assert kept == set(strange)
+    told = roadstead("why", "one", "--url", urls.functions).stdout
+    assert "QuotaExceeded" in told
+    assert "no cores left" in told
+
+    operator.faults(urls.arm, [])
+    sent = [
+        Message(name, f"by-hand-{name}-{number}", job(operator, name, number))
+        for number in (3, 1, 2)
+        for name in ("one", "two")
+    ]
+    send(operator, sent + [Message("one", f"again-{n}", body) for n, body in enumerate(strange)])
+    replayed = roadstead("replay", "--all", "--url", urls.functions)
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    operator.wait_for_status(commit, "success")
+    assert operator.phases() == {"one": "Ready", "two": "Ready"}
+    assert operator.accepted()["create", "one"] == operator.accepted()["create", "two"] == 1
+
+
+def send(operator: Operator, messages: list[Message]) -> None:
+    """Send raw messages to the jobs, as a person with a tool does."""
+    with closing(service_bus_client(connection_string=operator.cloud.settings["ServiceBus"])) as client:
+        queue = ServiceBusQueue(client, "jobs")
+        for message in messages:
+            queue.send(message)
+
+
+def job(operator: Operator, name: str, sequence: int) -> str:
+    """Return an old message of a cluster's job."""
+    recorded = operator.api.get("recorded")["clusters"]
+    uid = next(cluster["uid"] for cluster in recorded if cluster["name"] == name)
+    body = f'"cluster": "{name}", "uid": "{uid}", "generation": 1, "sequence": {sequence}'
+    return "{" + f'"schema_version": 1, {body}' + "}"
