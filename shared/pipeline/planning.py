@@ -82,12 +82,14 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
 def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRecord | None) -> bool:
     """Tell whether to look once more before believing that this is the head.
 
-    GitHub may show a branch as it was a moment before. A head that is not the announced commit, or that
-    was planned before the last one, is believed after three looks: it can be a forced push.
+    GitHub may show a branch as it was a moment before. A head that is not the announced commit, that nobody
+    announced, or that has a plan already, is believed after three looks: it can be a forced push. A plan
+    that was begun last and not finished goes on at once.
     """
-    unannounced = request.commit not in ("", head)
-    returned = earlier is not None and earlier.plan.applied and head != fleet.commit
-    return (unannounced or returned) and request.attempt < STALE_HEAD_ATTEMPTS
+    if head == fleet.planning or (head == fleet.commit and not request.commit):
+        return False
+    returned = earlier is not None and head != fleet.commit
+    return (request.commit != head or returned) and request.attempt < STALE_HEAD_ATTEMPTS
 
 
 def _carry_out(
