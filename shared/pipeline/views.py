@@ -165,7 +165,7 @@ def recorded_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
     rows = ports.state.clusters_page(page.after, page.limit)
     record = ports.state.plan(commit)
     held = record.plan.held_deletes if record else frozenset[str]()
-    approved = record.approval.clusters if record and record.approval else ()
+    approved = frozenset(record.approval.clusters if record and record.approval else ())
     return {
         "fleet": ports.config.fleet,
         "commit": commit,

@@ -6,16 +6,23 @@ import pytest
 
 from cli.client import Refused
 from localcloud.options import Options
+from shared.fleet.ids import ClusterId
 from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.e2e.author import Author
 from tests.e2e.conftest import Start
+
+ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
 
 
 def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_that(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra={"POLL_SECONDS": "0.5"}))
     url = operator.cloud.urls.functions
     operator.wait_for_status(operator.push(fleetfiles.fleet("one", "two")), "success")
+
+    written = roadstead("import", ONE.resource, "--url", url)
+    assert (written.returncode, "name: one" in written.stdout) == (0, True)
+    assert not [said for said in written.stdout.splitlines() if said.startswith("#")]
 
     author = Author(operator, "empty")
     proposed = author.push(fleetfiles.fleet())
