@@ -107,6 +107,24 @@ def is_applied(manifest: Json, live: Json | None) -> bool:
     return bool(seen == manifest["metadata"]["annotations"][DIGEST])
 
 
+_OTHER_SOURCE = ("url", "ref", "path", "sourceRef")
+"""What in a sync object decides which manifests are applied, and so which ones are pruned."""
+
+
+def source_difference(manifest: Json, live: Json | None) -> list[str]:
+    """Return the fields in which a sync object that is there applies something else than ours would.
+
+    Flux prunes what the old source had and the new one has not.
+    """
+    if live is None:
+        return []
+    wanted, now = manifest["spec"], dict(live.get("spec") or {})
+    if "path" in now:
+        now["path"] = _flux_path(now["path"])
+    names = (key for key in _OTHER_SOURCE if key in wanted and wanted[key] != now.get(key))
+    return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
+
+
 def ref_of(manifest: Json) -> ObjectRef:
     """Return the reference of an object."""
     metadata = manifest["metadata"]

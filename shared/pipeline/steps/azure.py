@@ -13,6 +13,7 @@ from shared.fleet.writes import ImmutableChange
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.flux import other_source
 from shared.pipeline.steps.looks import (
     Json,
     etag_of,
@@ -24,6 +25,7 @@ from shared.pipeline.steps.looks import (
     poll,
     state_of,
 )
+from shared.pipeline.steps.maintenance import differing_windows
 from shared.ports import Ports
 
 OBSERVE_SECONDS = 300.0
@@ -81,8 +83,12 @@ def _hindrance(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
 
 def _observed(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Return the differences of a cluster that is to be adopted, None when it may be taken over."""
+    if row.desired.adopt == "with-differences":
+        return _no_way_up(existing, row.desired, ports)
     found = all_differences(row.desired, owner_of(row, ports), existing)
-    if not found or row.desired.adopt == "with-differences":
+    found += [f"maintenanceWindows[{name}]" for name in differing_windows(row.desired, ports)]
+    found += other_source(row, ports)
+    if not found:
         return _no_way_up(existing, row.desired, ports)
     shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
     return Wait(

@@ -46,6 +46,13 @@ def ensure_sync(row: ClusterRow, ports: Ports) -> Outcome:
     return Done(f"applied {applied} sync objects" if applied else "")
 
 
+def other_source(row: ClusterRow, ports: Ports) -> list[str]:
+    """Return the fields in which Flux in a cluster follows another source, or another path, than ours."""
+    api = ports.kubernetes.connect(row.desired.id)
+    ours = [thing for thing in flux.sync_objects(row.desired, None) if thing["kind"] != "Secret"]
+    return [path for thing in ours for path in flux.source_difference(thing, api.get(flux.ref_of(thing)))]
+
+
 def verify(row: ClusterRow, ports: Ports) -> Outcome:
     """Wait until Flux says Ready for what was applied, and every node runs the version of its pool."""
     api = ports.kubernetes.connect(row.desired.id)

@@ -7,23 +7,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from shared.fleet.desired import Desired
 from shared.fleet.overlay import overlay
 from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.looks import Json
 from shared.ports import Ports
 
 
 def ensure_maintenance_windows(row: ClusterRow, ports: Ports) -> Outcome:
     """Write the maintenance windows that differ from the manifest; no call where it has none."""
-    desired = row.desired
+    found = differing_windows(row.desired, ports)
+    for name, body in found.items():
+        ports.aks.put_maintenance(row.desired.id, name, body)
+    return Done(f"wrote the maintenance windows {', '.join(found)}" if found else "")
+
+
+def differing_windows(desired: Desired, ports: Ports) -> dict[str, Json]:
+    """Return the bodies that the maintenance windows need, by name; those that need none are left out."""
     windows = desired.spec.maintenance_windows
     existing = ports.aks.maintenance(desired.id) if windows else {}
-    written = []
+    needed: dict[str, Json] = {}
     for window in windows:
         body: dict[str, Any] = window.model_dump(by_alias=True, mode="json", exclude_none=True)
         name = body.pop("name")
         merged, found = overlay(existing.get(name) or {}, {"properties": body})
         if found:
-            ports.aks.put_maintenance(desired.id, name, {"properties": merged["properties"]})
-            written.append(name)
-    return Done(f"wrote the maintenance windows {', '.join(written)}" if written else "")
+            needed[name] = {"properties": merged["properties"]}
+    return needed

@@ -47,17 +47,23 @@ def behind(existing: Json, row: ClusterRow, ports: Ports) -> Wait | None:
     return Wait(poll(ports), f"{told}; look at the pods and PodDisruptionBudgets that keep these nodes")
 
 
-def moved(pool: NodePool, old: Json, kept: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
-    """Move the pods of one pool to another; None when the old one is empty.
-
-    The time limit counts from the last look at which a pod left, or had to for the first time.
-    """
+def arrived(kept: Json, row: ClusterRow, ports: Ports) -> Wait | None:
+    """Return the wait for the nodes of a pool that takes another one's place, None when all are Ready."""
     api = ports.kubernetes.connect(row.desired.id)
     fresh = _nodes(api, str(kept["name"]))
     _open(fresh, api)
     ready, wanted = sum(map(_ready, fresh)), int(kept.get("count") or 0)
-    if ready < wanted:
-        return Wait(poll(ports), f"{ready} of {wanted} nodes of the node pool {kept['name']} are Ready")
+    if ready >= wanted:
+        return None
+    return Wait(poll(ports), f"{ready} of {wanted} nodes of the node pool {kept['name']} are Ready")
+
+
+def emptied(pool: NodePool, old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
+    """Move the pods of a pool away; None when it is empty.
+
+    The time limit counts from the last look at which a pod left, or had to for the first time.
+    """
+    api = ports.kubernetes.connect(row.desired.id)
     leaving = _nodes(api, str(old["name"]))
     still_open = [node for node in leaving if not _unschedulable(node)]
     for node in still_open[:CORDONS]:

@@ -146,13 +146,9 @@ def _retire(pool: NodePool, stage: Retire, existing: Json, row: ClusterRow, port
         told = f"{made_for_nothing}: {stage.misfit}; nothing is drained, and no third one is made"
         return Fail(InvalidManifest(told))
     # What a later commit says of the pool that stays may be what lets the pods move there.
-    hindered = None if stage.misfit else _keep(pool, kept, existing, row, ports)
-    return (
-        hindered
-        or _rested(old, row, ports)
-        or nodes.moved(pool, old, kept, row, ports)
-        or _remove(old, row, ports)
-    )
+    written = None if stage.misfit else _keep(pool, kept, existing, row, ports)
+    arriving = written or nodes.arrived(kept, row, ports) or _rested(old, row, ports)
+    return arriving or nodes.emptied(pool, old, row, ports) or _remove(old, row, ports)
 
 
 def _rested(old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
