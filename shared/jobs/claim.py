@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from shared.jobs.messages import JobMessage
 from shared.jobs.row import Claim, ClusterRow
 
+MOST_LOST = 8
+"""Claims of one step that may run out without an outcome: then it is the step that ends its worker."""
 EARLY = timedelta(seconds=1)
 """How much before its time a message may run; clocks differ a little."""
 
@@ -62,7 +64,8 @@ def claim(
         return NotYet(row, held.until)
     if row.job.next_at > now + EARLY:
         return NotYet(row, row.job.next_at)
-    claimed = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)))
+    lost = row.job.lost + (held is not None)
+    claimed = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)), lost=lost)
     return Run(replace(row, job=claimed))
 
 

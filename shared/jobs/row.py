@@ -70,7 +70,8 @@ class Job:
 
     ``wrote`` is the write of this step that Azure accepted last, "" for none, and ``moved`` when the step
     last came on; ``part`` is the part of it that is waited for, "" where no part has a time of its own;
-    ``reserved`` are turns at Azure's token buckets that the step waits for.
+    ``reserved`` are turns at Azure's token buckets that the step waits for. ``lost`` counts the claims since
+    the last outcome that ran out: their workers died, or were cut off.
     """
 
     recipe: Recipe
@@ -88,6 +89,7 @@ class Job:
     part_since: datetime | None = None
     failure: Failure | None = None
     claim: Claim | None = None
+    lost: int = 0
     reserved: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
 
 

@@ -22,7 +22,7 @@ def settle(
     row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRow:
     """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
-    job = replace(row.job, sequence=row.job.sequence + 1, claim=None, reserved={})
+    job = replace(row.job, sequence=row.job.sequence + 1, claim=None, lost=0, reserved={})
     match outcome:
         case Done():
             return _done(row, job, outcome, now)
@@ -51,6 +51,7 @@ def postpone(
         row.job,
         sequence=row.job.sequence + 1,
         claim=None,
+        lost=0,
         next_at=until,
         reason=reason,
         moved=until,

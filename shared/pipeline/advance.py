@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from shared.jobs.claim import NotYet, Resend, Run, Superseded, claim
+from shared.jobs.claim import MOST_LOST, NotYet, Resend, Run, Superseded, claim
 from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
@@ -101,6 +101,9 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
 
 def _outcome(row: ClusterRow, ports: Ports) -> Outcome:
     """Run the row's step; an error becomes the outcome that its class asks for."""
+    if row.job.lost >= MOST_LOST:
+        told = f"the worker died {row.job.lost} times in {row.job.step.value}, or was cut off"
+        return Fail(Unexpected(f"{told}; the log of the host may say why"))
     try:
         return run_step(row, ports)
     except Retryable as error:

@@ -8,7 +8,9 @@ import pytest
 
 from shared.jobs.claim import Decision, NotYet, Resend, Run, Superseded, claim, overdue
 from shared.jobs.messages import JobMessage, continuation_id, job_message
+from shared.jobs.outcomes import Wait
 from shared.jobs.row import Claim, ClusterRow, accept_change, accept_delete
+from shared.jobs.settle import settle
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, row
 
@@ -90,3 +92,13 @@ def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> N
     assert continuation_id(row(), "overdue2") == "one:0badcafe:1:1@overdue2"
     longest = replace(row(sequence=10**9), name="x" * 63, generation=10**9)
     assert len(continuation_id(longest, str(int(NOW.timestamp())))) <= 128
+
+
+def test_claims_that_run_out_are_counted_until_there_is_an_outcome() -> None:
+    current = row()
+    for lost in range(3):
+        decision = decide(current, job_message(current))
+        assert isinstance(decision, Run)
+        assert decision.row.job.lost == lost
+        current = replace(decision.row, job=replace(decision.row.job, claim=Claim("me", NOW)))
+    assert settle(current, Wait(5, "Azure"), now=NOW, jitter=0).job.lost == 0

@@ -346,3 +346,23 @@ def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_
     cloud.run()
     assert accepted(cloud) == before
     assert cloud.state.clusters() == [row]
+
+
+def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    put, deaths = cloud.ports.aks.put, []
+
+    def dies(cluster: ClusterId, body: Json, **options: Any) -> str:
+        if cluster.name == "one":
+            deaths.append(cluster)
+            raise Crash
+        return put(cluster, body, **options)
+
+    around(cloud, "aks", put=dies)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert "the worker died 8 times in cluster" in row.job.reason
+    assert len(deaths) == 8
