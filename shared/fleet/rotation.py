@@ -97,10 +97,10 @@ def stage_of(
     return Retire(next(profile for profile in mine if profile is not kept), kept, misfit)
 
 
-def drain_minutes(pool: NodePool) -> int:
-    """Return how long draining the pool may take."""
-    settings = pool.upgrade_settings
-    return (settings and settings.drain_timeout_in_minutes) or DRAIN_MINUTES
+def drain_minutes(profile: Json) -> int:
+    """Return how long draining a pool may take without a pod that leaves."""
+    settings = profile.get("upgradeSettings") or {}
+    return int(settings.get("drainTimeoutInMinutes") or DRAIN_MINUTES)
 
 
 def _told(leaves: Iterable[Leaf]) -> str:

@@ -311,6 +311,19 @@ def test_pods_that_come_to_closed_nodes_do_not_lengthen_a_drain() -> None:
     assert "shop/web" in row(cloud).job.reason
 
 
+def test_a_pool_that_git_no_longer_has_is_emptied_with_respect_for_budgets_before_it_goes() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files())
+    cloud.run(seconds=600)
+    assert "apps" in pools(cloud)
+    assert "draining the node pool apps: 1 pod to move; blocked: shop/web" in row(cloud).job.reason
+    push(cloud, files(pool()))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
+    assert not any(nodes(cloud, "apps").values())
+
+
 def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
     cloud = ready(pool())
     pod(cloud, "lost", min(nodes(cloud, "apps")), finalizers=["example.com/never"])

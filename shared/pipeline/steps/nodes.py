@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
-from shared.fleet.manifests import NodePool
-from shared.fleet.rotation import drain_minutes
 from shared.fleet.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.writes import running_version
 from shared.jobs.errors import Blocked
@@ -58,10 +56,10 @@ def arrived(kept: Json, row: ClusterRow, ports: Ports) -> Wait | None:
     return Wait(poll(ports), f"{ready} of {wanted} nodes of the node pool {kept['name']} are Ready")
 
 
-def emptied(pool: NodePool, old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
+def emptied(old: Json, minutes: int, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Move the pods of a pool away; None when it is empty.
 
-    The time limit counts from the last look at which a pod left, or had to for the first time.
+    It fails when no pod could leave for so many ``minutes`` and one is blocked by a budget.
     """
     api = ports.kubernetes.connect(row.desired.id)
     leaving = _nodes(api, str(old["name"]))
@@ -70,7 +68,8 @@ def emptied(pool: NodePool, old: Json, row: ClusterRow, ports: Ports) -> Outcome
         api.cordon(_name(node))
     if len(still_open) > CORDONS:
         return Wait(1, f"closing the nodes of the node pool {old['name']}: {len(still_open) - CORDONS} to go")
-    return _evicted(pool, str(old["name"]), leaving, api, row, ports)
+    staying = _staying(leaving, api, ports)
+    return _evicted(str(old["name"]), staying, minutes, api, row, ports) if staying else None
 
 
 def _open(nodes: Sequence[Json], api: KubernetesApi) -> None:
@@ -96,11 +95,8 @@ def _closed_at(node: Json) -> datetime | None:
 
 
 def _evicted(
-    pool: NodePool, old: str, leaving: Sequence[Json], api: KubernetesApi, row: ClusterRow, ports: Ports
-) -> Outcome | None:
-    staying = _staying(leaving, api, ports)
-    if not staying:
-        return None
+    old: str, staying: Sequence[Json], minutes: int, api: KubernetesApi, row: ClusterRow, ports: Ports
+) -> Outcome:
     asked: list[str] = []
     blocked: dict[str, str] = {}
     ending = [pod for pod in staying if "deletionTimestamp" in pod["metadata"]]
@@ -115,8 +111,8 @@ def _evicted(
     # A pod that could leave begins the time anew; the same as before lets it run on.
     now_part = f"{part}:{digest_of(asked)}" if asked else before or part
     since = row.job.part_since if now_part == row.job.part and row.job.part_since else ports.clock()
-    if blocked and ports.clock() - since > timedelta(minutes=drain_minutes(pool)):
-        return Fail(Blocked(_given_up(pool, old, blocked)))
+    if blocked and ports.clock() - since > timedelta(minutes=minutes):
+        return Fail(Blocked(_given_up(old, minutes, blocked)))
     wrote = now_part if asked else ""
     return Wait(poll(ports), _draining(old, staying, len(ending), blocked), wrote, part=now_part)
 
@@ -157,8 +153,8 @@ def _draining(old: str, staying: Sequence[Json], ending: int, blocked: Mapping[s
     return f"{told}; blocked: {_reasons(blocked)}" if blocked else told
 
 
-def _given_up(pool: NodePool, old: str, blocked: Mapping[str, str]) -> str:
-    told = f"the node pool {old} could not be drained in {drain_minutes(pool)} minutes: {_reasons(blocked)}"
+def _given_up(old: str, minutes: int, blocked: Mapping[str, str]) -> str:
+    told = f"the node pool {old} could not be drained in {minutes} minutes: {_reasons(blocked)}"
     return f"{told}. Nothing was removed; give the budget room, then replay"
 
 

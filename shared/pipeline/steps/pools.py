@@ -11,7 +11,7 @@ from shared.fleet.azure import control_plane, newer_than_asked, upgrade_ahead
 from shared.fleet.azurepools import marks_write, new_pool_write, pool_difference, pool_write, resting_write
 from shared.fleet.desired import digest_of
 from shared.fleet.manifests import NodePool
-from shared.fleet.rotation import Create, Keep, Replace, Retire, Stage, serving, stage_of
+from shared.fleet.rotation import Create, Keep, Replace, Retire, Stage, drain_minutes, serving, stage_of
 from shared.fleet.upgrades import minor, next_version
 from shared.fleet.versions import image_older
 from shared.fleet.writes import ImmutableChange, Write
@@ -56,7 +56,7 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
     unwanted = [profile for profile in profiles_of(existing) if profile not in wanted]
     for profile in unwanted:
         if owner.owns(profile):
-            return _remove(profile, row, ports)
+            return _gone(profile, drain_minutes(profile), row, ports)
     return _next_hop(existing, row, ports) or Done("; ".join(_notes(unwanted, existing, row, ports)))
 
 
@@ -147,8 +147,13 @@ def _retire(pool: NodePool, stage: Retire, existing: Json, row: ClusterRow, port
         return Fail(InvalidManifest(told))
     # What a later commit says of the pool that stays may be what lets the pods move there.
     written = None if stage.misfit else _keep(pool, kept, existing, row, ports)
-    arriving = written or nodes.arrived(kept, row, ports) or _rested(old, row, ports)
-    return arriving or nodes.emptied(pool, old, row, ports) or _remove(old, row, ports)
+    return written or nodes.arrived(kept, row, ports) or _gone(old, drain_minutes(kept), row, ports)
+
+
+def _gone(profile: Json, minutes: int, row: ClusterRow, ports: Ports) -> Outcome:
+    """Empty a pool, as AKS itself does not, then remove it; ``minutes`` is how long no pod may leave."""
+    resting = _rested(profile, row, ports)
+    return resting or nodes.emptied(profile, minutes, row, ports) or _remove(profile, row, ports)
 
 
 def _rested(old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
