@@ -13,7 +13,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.layers import Base, Layers
 from shared.fleet.layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
 from shared.fleet.manifests import Cluster
-from shared.fleet.nodes import Mark, Node, YamlError, merge, parse, without_nulls, without_removed
+from shared.fleet.nodes import Mark, Node, Root, YamlError, merge, parse, without_nulls, without_removed
 from shared.fleet.nodes import settled as settle
 from shared.fleet.placeholders import Filler
 from shared.fleet.problems import Problem, problem_at, problem_in, problems_of
@@ -117,7 +117,7 @@ class Reader:
 
     def _merged(self, name: str) -> _Merged | Problems:
         root = self._parsed(name)
-        if not isinstance(root, Node):
+        if not isinstance(root, Root):
             return root
         written = root.child("spec")
         whole = written is not None and isinstance(written.value, dict)
@@ -131,10 +131,10 @@ class Reader:
             return _Merged(root, base, cluster_class, environment)
         said = without(spec, "class", "environment")
         laid = Node({**root.value, "spec": _protected(merge(base.node, said), base)}, root.mark)
-        nothing = tuple(removals.of_nothing(said, [base.node], SPEC, root))
+        nothing = tuple(removals.of_nothing(said, [base.node], SPEC, root)) if root.takes_away else ()
         return _Merged(laid, base, cluster_class, environment, nothing)
 
-    def _parsed(self, name: str) -> Node | Problems:
+    def _parsed(self, name: str) -> Root | Problems:
         path = cluster_path(name)
         if name in self._files.misplaced:
             return self._files.misplaced[name]

@@ -76,6 +76,13 @@ class Node:
         return named.value if named is not None and isinstance(named.value, str) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Root(Node):
+    """A whole file; ``takes_away`` tells whether anything in it may be null or ``$patch: delete``."""
+
+    takes_away: bool
+
+
 class YamlError(Exception):
     """The text is not a manifest; says why and where."""
 
@@ -84,7 +91,7 @@ class YamlError(Exception):
         self.message, self.mark = message, mark
 
 
-def parse(content: bytes, file: str) -> Node:
+def parse(content: bytes, file: str) -> Root:
     """Return the one YAML document of a file; raise YamlError for anything else."""
     start = Mark(file, 1, 1)
     if len(content) > MAX_BYTES:
@@ -118,8 +125,9 @@ class _Builder:
         self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
         self._file = file
         self._count = 0
+        self._takes_away = False
 
-    def document(self) -> Node:
+    def document(self) -> Root:
         """Return the only document."""
         next(self._events)  # stream start
         event = next(self._events)
@@ -135,7 +143,7 @@ class _Builder:
             raise YamlError(
                 "a second document begins here; a file holds one, so take the --- away", self._mark(event)
             )
-        return root
+        return Root(root.value, root.mark, self._takes_away)
 
     def _node(self, event: Any, depth: int) -> Node:
         mark = self._mark(event)
@@ -150,7 +158,10 @@ class _Builder:
             return Node(self._mapping(depth), mark)
         if isinstance(event, yaml.SequenceStartEvent):
             return Node(self._sequence(depth), mark)
-        return Node(_scalar(event, mark), mark)
+        value = _scalar(event, mark)
+        if value is None or value == REMOVED[1]:
+            self._takes_away = True
+        return Node(value, mark)
 
     def _mapping(self, depth: int) -> dict[str, Node]:
         result: dict[str, Node] = {}
