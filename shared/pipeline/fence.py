@@ -2,7 +2,8 @@
 
 A worker can be frozen between its look and its write, for longer than its claim lasts. Another one then
 goes on, and may even have deleted the cluster; the write of the first would bring it back, unknown to
-everybody. So each write asks the row once more, and is not made in the last part of a claim.
+everybody. So each write asks the row once more, and is not made in the last part of a claim, nor once a
+newer spec or a removal was accepted: after a tombstone nothing is created.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def fenced(row: ClusterRow, ports: Ports) -> Ports:
         current = ports.state.cluster(row.name)
         if claim is None or current is None or current.job.claim != claim or current.uid != row.uid:
             raise LostClaim(f"{row.name}: another worker has the row")
+        if current.generation != row.generation:
+            raise LostClaim(f"{row.name}: a newer commit was accepted")
         if ports.clock() + margin > claim.until:
             raise LostClaim(f"{row.name}: the claim has nearly ended")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.row import Claim
+from shared.jobs.row import Claim, accept_delete
 from shared.pipeline.fence import LostClaim, fenced
 from shared.ports import ManagedClusters, Ports, ResourceGroups
 from tests.jobs.rows import row
@@ -75,3 +75,15 @@ def test_a_worker_that_holds_its_claim_may_do_everything(port: str, name: str) -
     ports, behind = claimed(20)
     assert call(getattr(ports, port), name) == "an-id"
     assert behind.calls == [name]
+
+
+def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
+    cloud, port = MemoryCloud(), Noted()
+    noted: Any = port
+    claim = Claim("worker", cloud.clock() + timedelta(seconds=20))
+    mine = cloud.state.save(replace(row(claim=claim), etag=""))
+    ports = fenced(mine, replace(cloud.ports, groups=noted, aks=noted))
+    cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
+    with pytest.raises(LostClaim, match="newer commit"):
+        ports.groups.put("subscription", "rg", {})
+    assert port.calls == []
