@@ -62,7 +62,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         _tell(pull, _view(pull, ports), ports)
     except ReconcileError as error:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
-        wait = wait_before_retry(error, request.attempt + 1, ports.random())
+        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
         if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
             _again(request, wait, ports)
 

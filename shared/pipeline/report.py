@@ -135,7 +135,7 @@ def report_open_plans(ports: Ports) -> None:
             _report(record, rows, newest, ports, last_time=position >= OPEN_PLANS)
         except Retryable as error:
             log.warning("the commit status waits: %s: %s", error.kind, error)
-            wait = wait_before_retry(error, 3, ports.random()) or EVERY_SECONDS
+            wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or EVERY_SECONDS
             until = ports.clock() + timedelta(seconds=wait)
             ports.state.save_plan(replace(record, not_before=until))
             request(ports, after=wait)

@@ -22,7 +22,10 @@ from tests.e2e.operator import Operator
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 QUICK = Options(
-    create_seconds=1, lock_seconds=5, resend_schedule="*/2 * * * * *", extra={"POLL_SECONDS": "0.5"}
+    create_seconds=1,
+    lock_seconds=5,
+    resend_schedule="*/2 * * * * *",
+    extra={"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/2 Throttled=forever/2 Conflict=forever/2"},
 )
 SLOW_DOWN = {"error": {"code": "TooManyRequests", "message": "slow down"}}
 BROKEN = {"error": {"code": "InternalServerError", "message": "try again"}}

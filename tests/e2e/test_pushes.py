@@ -14,7 +14,7 @@ from tests import fleetfiles
 from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator
 
-QUICK = {"POLL_SECONDS": "0.5"}
+QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/2 Throttled=forever/2 Conflict=forever/2"}
 
 
 def deliver(operator: Operator, commit: str, *, key: str, delivery: str = "d1") -> int:
