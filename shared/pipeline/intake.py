@@ -43,5 +43,7 @@ def accept(delivery: Delivery, ports: Ports) -> Receipt:
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
     """Queue a plan request for the fleet's one planner; ``after`` seconds if set."""
-    at = ports.clock() + timedelta(seconds=after) if after else None
+    now = ports.clock()
+    request = request if request.at else request.model_copy(update={"at": now})
+    at = now + timedelta(seconds=after) if after else None
     ports.plans.send(Message(ports.config.fleet, message_id, request.model_dump_json(), at))

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 STALE_HEAD_SECONDS = 5.0
 STALE_HEAD_ATTEMPTS = 3
 READ_ATTEMPTS = 8
+OVERTAKEN_SECONDS = 120.0
+"""After so long a plan that met an unfinished one is made again: that planner may have made a row since."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -60,6 +62,8 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         return
     try:
         begun = ports.state.save_fleet(replace(fleet, planning=head))
+        if fleet.planning:
+            _overtake(fleet.planning, ports)
         # Only now: rows that were read before it could be those from before another planner's work.
         rows = {row.name: row for row in ports.state.clusters()}
         known = read_known(rows, ports)
@@ -73,22 +77,42 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         _carry_out(head, desired, rows, known, _approval(request, head, earlier), begun, ports)
         if head != fleet.commit:
             pulls.mark_outdated(head, ports)
+        if fleet.planning not in ("", head):
+            again = PlanRequest(again=True, reason="another plan was not finished")
+            request_plan(again, message_id=f"overtaken:{begun.etag}", ports=ports, after=OVERTAKEN_SECONDS)
     except Stale:
         # Another planner took over, for this one lost its session. Its plan may have met our changes.
         log.warning("another planner was faster; planning once more")
         _request_again(request.model_copy(update={"commit": "", "again": True}), STALE_HEAD_SECONDS, ports)
 
 
+def _overtake(commit: str, ports: Ports) -> None:
+    """Give the rows that an unfinished plan acts on another version.
+
+    Its planner may be alive and frozen between its look at the fleet's row and its save of a cluster's.
+    That save now fails, and its next look tells it that it was overtaken.
+    """
+    unfinished = ports.state.plan(commit)
+    for item in unfinished.plan.items if unfinished else ():
+        while item.acts and (row := ports.state.cluster(item.cluster)) is not None:
+            try:
+                ports.state.save(row)
+            except Stale:
+                continue
+            break
+
+
 def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRecord | None) -> bool:
     """Tell whether to look once more before believing that this is the head.
 
     GitHub may show a branch as it was a moment before. A head that is not the announced commit, that nobody
-    announced, or that has a plan already, is believed after three looks: it can be a forced push. A plan
-    that was begun last and not finished goes on at once.
+    announced, that has a plan already, or was announced before the last plan, is believed after three looks:
+    it can be a forced push. A plan that was begun last and not finished goes on at once.
     """
     if head == fleet.planning or (head == fleet.commit and not request.commit):
         return False
-    returned = earlier is not None and head != fleet.commit
+    overtaken = bool(request.at and fleet.at and request.at <= fleet.at)
+    returned = head != fleet.commit and (earlier is not None or overtaken)
     return (request.commit != head or returned) and request.attempt < STALE_HEAD_ATTEMPTS
 
 
@@ -116,9 +140,7 @@ def _carry_out(
     log.info("plan of %s: %s", head[:8], plan.summary)
     for item in plan.items:
         if item.acts:
-            if ports.state.fleet().etag != fleet.etag:
-                raise Stale("another planner has begun")
-            _hand_over(item, desired.clusters.get(item.cluster), head, ports)
+            _hand_over(item, desired.clusters.get(item.cluster), head, fleet, ports)
     ports.state.save_plan(replace(record, plan=replace(plan, applied=True)))
     save_marks(plan, desired, rows, known, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
@@ -167,10 +189,15 @@ def _request_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
     )
 
 
-def _hand_over(item: Item, desired: Desired | None, commit: str, ports: Ports) -> None:
-    """Save the row's new generation, unless it has it already, and send its continuation."""
+def _hand_over(item: Item, desired: Desired | None, commit: str, fleet: FleetRow, ports: Ports) -> None:
+    """Save the row's new generation, unless it has it already, and send its continuation.
+
+    Raise Stale when another planner has begun; asked between the read and the save, see ``_overtake``.
+    """
     while True:
         row = ports.state.cluster(item.cluster)
+        if ports.state.fleet().etag != fleet.etag:
+            raise Stale("another planner has begun")
         accepted = _accepted(item, row, desired, commit, ports)
         if accepted is None:
             if row is not None:

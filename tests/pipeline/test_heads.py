@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared.jobs.messages import PlanRequest
-from shared.jobs.row import Phase
+from shared.jobs.row import ClusterRow, Phase
+from shared.pipeline import planning
 from shared.pipeline.intake import request_plan
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push
@@ -35,6 +36,37 @@ def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed()
     stale, head = iter([unplanned]), cloud.repository.head
     around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
     request_plan(PlanRequest(again=True), message_id="something was deleted", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_head_that_was_announced_before_the_last_plan_is_looked_at_again() -> None:
+    cloud = ready("one", "two")
+    wrong = cloud.repository.push(fleetfiles.fleet("one"))
+    announced = PlanRequest(commit=wrong, attempt=1)
+    request_plan(announced, message_id="its first look saw an old head", ports=cloud.ports, after=20)
+    push(cloud, fleetfiles.fleet("one", "two"))
+    stale, head = iter([wrong]), cloud.repository.head
+    cloud.run(10)
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next_plan_keeps() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    save = cloud.state.save
+
+    def frozen(row: ClusterRow) -> ClusterRow:
+        around(cloud, "state", save=save)
+        newer = cloud.repository.push(fleetfiles.fleet("one", "two"))
+        planning.handle(PlanRequest(commit=newer), cloud.ports)
+        return save(row)
+
+    around(cloud, "state", save=frozen)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
