@@ -460,6 +460,10 @@ class State(Protocol):
         """Write the marks of the whole fleet over those that are kept; losing them costs only time."""
         ...
 
+    def prune_blobs(self, wanted: Collection[str]) -> int:
+        """Remove every kept blob but these, by their ids; return how many."""
+        ...
+
     def prune_plans(self, keep: int) -> int:
         """Remove plans but for the newest and every open one; return how many."""
         ...

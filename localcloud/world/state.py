@@ -155,6 +155,11 @@ class MemoryState:
         with self._lock:
             self._marks = dict(marks)
 
+    def prune_blobs(self, wanted: Collection[str]) -> int:
+        """Remove every kept blob but these."""
+        with self._lock:
+            return _remove(self._blobs, lambda sha, _: sha not in wanted)
+
     def prune_plans(self, keep: int) -> int:
         """Remove plans but for the newest and every open one."""
         with self._lock:

@@ -235,6 +235,11 @@ class TablesState:
         body = _packed(_MARKS.dump_json(dict(marks)).decode())
         self._upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
 
+    def prune_blobs(self, wanted: Collection[str]) -> int:
+        """Remove every kept blob but these."""
+        found = self._keys(BLOBS, "PartitionKey eq @key")
+        return self._remove(BLOBS, (entity for entity in found if entity["RowKey"] not in wanted))
+
     def prune_plans(self, keep: int) -> int:
         """Remove plans but for the newest and every open one."""
         found = self._keys(PLANS, "PartitionKey eq @key", "at", "open")

@@ -17,6 +17,14 @@ DEAD_LETTERS = timedelta(days=90)
 PLANS = 200
 
 
+def _prune_blobs(ports: Ports) -> int:
+    """Remove the kept blobs that the commit that was planned last does not have."""
+    commit = ports.state.fleet().commit
+    if not commit:
+        return 0
+    return ports.state.prune_blobs({entry.sha for entry in ports.repository.tree(commit)})
+
+
 def keep_house(ports: Ports) -> Mapping[str, int]:
     """Remove what is old; return how many of each kind."""
     now, state = ports.clock(), ports.state
@@ -26,6 +34,7 @@ def keep_house(ports: Ports) -> Mapping[str, int]:
         ),
         "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
         "plans": lambda: state.prune_plans(PLANS),
+        "blobs": lambda: _prune_blobs(ports),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
     }
     removed: dict[str, int] = {}

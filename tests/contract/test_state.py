@@ -261,6 +261,12 @@ def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
     assert kept == ["b", "d", "e"]
 
 
+def test_kept_blobs_are_pruned_but_for_those_that_are_wanted(state: State) -> None:
+    state.keep_blobs({sha * 40: sha.encode() for sha in "abc"})
+    assert state.prune_blobs({"b" * 40, "d" * 40}) == 2
+    assert state.blobs([sha * 40 for sha in "abc"]) == {"b" * 40: b"b"}
+
+
 def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
     for number in (1, 5):
         state.remember_delivery(f"d{number}", later(number))

@@ -40,7 +40,21 @@ def test_what_fails_holds_up_nothing_else() -> None:
 
     broken: object = Broken()
     removed = keep_house(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
-    assert removed == {"deliveries": 1, "plans": 0, "dead letters": 0}
+    assert removed == {"deliveries": 1, "plans": 0, "blobs": 0, "dead letters": 0}
+
+
+def test_manifests_that_the_branch_no_longer_has_are_not_kept() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    old = cloud.repository.tree(cloud.state.fleet().commit)
+    assert keep_house(cloud.ports)["blobs"] == 0
+    push(cloud, fleetfiles.fleet("two"))
+    cloud.run()
+    assert keep_house(cloud.ports)["blobs"] == 1
+    kept = cloud.repository.tree(cloud.state.fleet().commit)
+    (gone,) = {entry.sha for entry in old} - {entry.sha for entry in kept}
+    assert cloud.state.blobs([gone]) == {}
 
 
 def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
