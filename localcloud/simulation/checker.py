@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from localcloud.simulation.faults import MOST_SKEW, SHORT_FREEZE
 from localcloud.simulation.wishes import Wish
 from localcloud.world.azure_engine import key_of
+from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
 from localcloud.world.state import MemoryState
 from shared.fleet.ids import ClusterId
@@ -23,7 +25,10 @@ from shared.ports import FleetRow
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
+CALM_SECONDS = 100.0
+MOST_MESSAGES = 2
 POOL_TAG = "roadstead-pool"
 FLUX = (
     ("source.toolkit.fluxcd.io/v1", "GitRepository"),
@@ -43,9 +48,14 @@ class Violated(BaseException):
 
 @dataclass
 class Actor:
-    """Who acts now: a function of a fleet at work, with the claim that it took; nobody: a person."""
+    """Who acts now: a function of a fleet with its message's lock, and the claim that it took.
+
+    Without a cloud: a person.
+    """
 
     cloud: MemoryCloud | None = None
+    queue: str = ""
+    lock: SessionLock | None = None
     claim: Claim | None = None
 
 
@@ -62,7 +72,9 @@ class Checker:
     """The rules, and what they remember."""
 
     life: Life
+    created_at: datetime = LONG_AGO
     _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
+    _planned: dict[str, tuple[str, int]] = field(default_factory=dict)
     _vanished: Counter[ClusterId] = field(default_factory=Counter)
     _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
     _owners: dict[ClusterId, str] = field(default_factory=dict)
@@ -89,42 +101,45 @@ class Checker:
         """Look at a write that Azure has accepted."""
         self.life.tell("    azure: %s %s", kind, resource.rpartition("resourceGroups/")[2])
         parts = resource.split("/")
-        actor = self.life.actor
-        if len(parts) < 9:
-            if actor.cloud is not None and kind == "delete-group":
-                self._no_cluster_inside(parts[2], parts[4])
-            return
-        cluster, key = (
-            ClusterId(parts[2], parts[4], parts[8]),
-            ClusterId(parts[2], parts[4].lower(), parts[8]),
-        )
-        if actor.cloud is None:
+        name = parts[8] if len(parts) > 8 else parts[4].removeprefix("rg-")
+        key, cloud = ClusterId(parts[2], parts[4].lower(), name), self.life.actor.cloud
+        if cloud is None:
             self._by_people(kind, key)
             return
-        fleet, row = actor.cloud.ports.config.fleet, actor.cloud.state.cluster(cluster.name)
-        if kind == "create":
-            self._owners[key] = fleet
-        elif self._owners.get(key) != fleet:
-            owner = self._owners.get(key) or "somebody else"
-            raise Violated("foreign", f"{fleet} does {kind} to {cluster.name}, which belongs to {owner}")
+        told = f"{cloud.ports.config.fleet} does {kind} to {name}"
+        self._may_write(kind, key, cloud, told)
+        row = cloud.state.cluster(name)
         if row is None:
-            raise Violated("tombstone", f"{fleet} does {kind} to {cluster.name}, which it has forgotten")
-        if row.job.claim is None or actor.claim is None or row.job.claim.owner != actor.claim.owner:
-            raise Violated("one worker", f"{fleet} does {kind} to {cluster.name} without holding its claim")
-        if kind == "delete":
-            if not row.deleting:
-                raise Violated("unasked delete", f"{fleet} deletes {cluster.name} without a tombstone")
-        elif row.deleting:
-            raise Violated("tombstone", f"{fleet} does {kind} to {cluster.name} after its tombstone")
+            raise Violated("tombstone", f"{told}, which it has forgotten")
+        claim, mine = row.job.claim, self.life.actor.claim
+        if claim is None or mine is None or claim.owner != mine.owner:
+            raise Violated("one worker", f"{told} without holding its claim")
+        if kind in ("delete", "delete-group") and not row.deleting:
+            raise Violated("unasked delete", f"{told} without a tombstone")
+        if not kind.startswith("delete") and row.deleting and not self._under_way(row):
+            raise Violated("tombstone", f"{told} after its tombstone")
         if kind == "create":
-            self._created(fleet, row, key)
+            self._created(cloud, row, key)
         if kind == "delete-pool":
             self._pool_may_go(row, key, parts[10])
+
+    def _under_way(self, row: ClusterRow) -> bool:
+        """Tell whether a write may have passed its fence before the tombstone, which waits for its claim."""
+        return (self.life.clock() - row.updated).total_seconds() <= SHORT_FREEZE + MOST_SKEW
+
+    def _may_write(self, kind: str, key: ClusterId, cloud: MemoryCloud, told: str) -> None:
+        """Only what is our own is written to."""
+        if kind == "delete-group":
+            self._no_cluster_inside(key.subscription, key.resource_group)
+        elif kind == "create":
+            self._owners[key], self.created_at = cloud.ports.config.fleet, self.life.clock()
+        elif not kind.endswith("-group") and self._owners.get(key) != cloud.ports.config.fleet:
+            raise Violated("foreign", f"{told}, which belongs to {self._owners.get(key) or 'somebody else'}")
 
     def _by_people(self, kind: str, key: ClusterId) -> None:
         self._disturbed[key] = self.life.clock()
         if kind == "create":
-            self._owners[key] = ""
+            self._owners[key], self.created_at = "", self.life.clock()
         if kind.startswith("delete"):
             self._vanished[key] += 1
 
@@ -136,7 +151,8 @@ class Checker:
             names = ", ".join(cluster.name for cluster in inside)
             raise Violated("unasked delete", f"the group {group} is deleted with {names} in it")
 
-    def _created(self, fleet: str, row: ClusterRow, key: ClusterId) -> None:
+    def _created(self, cloud: MemoryCloud, row: ClusterRow, key: ClusterId) -> None:
+        fleet = cloud.ports.config.fleet
         life = self._lives.setdefault((fleet, row.name, row.uid), _Life(0, self._vanished[key]))
         life.creates += 1
         if life.creates > 1 + self._vanished[key] - life.vanished_before:
@@ -152,6 +168,17 @@ class Checker:
         others = [p for name, p in profiles.items() if name != pool and _serves(p) == serves]
         if serves in wanted and not others:
             raise Violated("unasked delete", f"the pool {pool} of {row.name} goes, and {serves} is wanted")
+
+    # The queues
+
+    def delivered(self, cloud: MemoryCloud, session: str) -> None:
+        """Look at the messages that wait for a cluster: once nothing goes wrong, they become one."""
+        if self.life.calm_seconds < CALM_SECONDS:
+            return
+        waiting = cloud.broker.peek("jobs", session=session)
+        if len(waiting) > MOST_MESSAGES:
+            ids = ", ".join(message.draft.id for message in waiting)
+            raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {ids}")
 
     # The state
 
@@ -196,7 +223,8 @@ class Checker:
             raise Violated(
                 "unasked change", f"{row.name} was accepted, which {row.commit[:8]} does not ask for"
             )
-        self._not_overtaken(cloud, row.name, row.commit, wanted=True)
+        if row.generation > 1:  # a row that an overtaken planner makes is removed by the next plan
+            self._not_overtaken(cloud, row.name, row.commit, wanted=True)
 
     def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRow, commit: str) -> None:
         """A tombstone needs a commit without the cluster, and no guard that holds it."""
@@ -219,8 +247,9 @@ class Checker:
 
     def _not_overtaken(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
         """No commit that was planned later asks for the contrary."""
-        people, planned = self.life.people(cloud), cloud.state.fleet().commit
-        if not planned or people.place(planned) <= people.place(commit):
+        people = self.life.people(cloud)
+        planned, place = self._planned.get(cloud.ports.config.fleet, ("", -1))
+        if place <= people.place(commit):
             return
         wish = people.wish(planned)
         if not wish.wrong and (name in wish.clusters) != wanted:
@@ -229,6 +258,12 @@ class Checker:
                 "unasked change" if wanted else "unasked delete",
                 f"{name} {what} for {commit[:8]}, after {planned[:8]} was planned, which says the contrary",
             )
+
+    def planned(self, cloud: MemoryCloud, row: FleetRow) -> None:
+        """Look at what a planner notes; a plan that was carried out tells which head it was made of."""
+        self.life.tell("    fleet: planned %s, planning %s %s", row.commit[:8], row.planning[:8], row.problem)
+        if row.commit and not row.planning:
+            self._planned[cloud.ports.config.fleet] = (row.commit, self.life.people(cloud).place(row.commit))
 
     def _true(self, cloud: MemoryCloud, row: ClusterRow) -> None:
         """What was observed is really so, unless somebody else changed it since the job began."""
@@ -383,9 +418,8 @@ class WatchedState(MemoryState):
     def save_fleet(self, row: FleetRow) -> FleetRow:
         """Write the fleet's row."""
         saved = super().save_fleet(row)
-        if self.checker is not None:
-            what = f"planned {saved.commit[:8]}, planning {saved.planning[:8]} {saved.problem}"
-            self.checker.life.tell("    fleet: %s", what)
+        if self.checker is not None and self.cloud is not None:
+            self.checker.planned(self.cloud, saved)
         return saved
 
     def touch(self, name: str) -> None:

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.simulation.checker import SECRET, Accepted, Actor, Checker, WatchedState
-from localcloud.simulation.faults import WHERE, Trouble
+from localcloud.simulation.faults import FAULTS, MOST_SKEW
 from localcloud.simulation.people import NAMES, People
+from localcloud.simulation.trouble import Trouble
 from localcloud.simulation.wishes import FleetWish, Wish
 from localcloud.world.azure_state import Timings
 from localcloud.world.broker_values import Draft
@@ -28,7 +29,9 @@ PEACE_SECONDS = 4 * 3600.0
 ROUNDS = 12
 MOST_EVENTS = 20_000
 DEEPEST = 2
-SKEWS = (0.0, -3.0, 3.0)
+LIST_LAG = 10.0
+"""Seconds until what is in a group is in ARM's lists."""
+SKEWS = (0.0, -MOST_SKEW, MOST_SKEW)
 TIMINGS = Timings(
     create_cluster=50,
     update_cluster=15,
@@ -60,9 +63,12 @@ class Result:
     story: tuple[str, ...] = ()
 
 
-def live_through(seed: int, *, verbose: bool = False) -> Result:
-    """Live one seed through, to its end or the first rule that does not hold."""
-    life = Life(seed, verbose=verbose)
+def live_through(seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> Result:
+    """Live one seed through, to its end or the first rule that does not hold.
+
+    ``only``: many faults, of these kinds alone.
+    """
+    life = Life(seed, only=only, verbose=verbose)
     rule = words = ""
     try:
         life.run()
@@ -81,17 +87,18 @@ def live_through(seed: int, *, verbose: bool = False) -> Result:
 class Life:
     """What one seed decides, and the loop that lets it happen."""
 
-    def __init__(self, seed: int, *, verbose: bool = False) -> None:
+    def __init__(self, seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> None:
         self.chance = random.Random(seed)  # noqa: S311
         self.seed, self._verbose = seed, verbose
         self.story: list[str] = []
         self.events = 0
         self.peaceful = False
+        self._calm_since: datetime | None = None
         self._actors: list[Actor] = [Actor()]
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._sent: list[tuple[MemoryCloud, str, Message]] = []
-        kinds = frozenset(kind for kind in WHERE if self.chance.random() < 0.5)
-        rate = self.chance.choice((0, 5, 15, 40))
+        kinds = only or frozenset(kind for kind in FAULTS if self.chance.random() < 0.5)
+        rate = 40 if only else self.chance.choice((2, 8, 20, 40))
         self.checker = Checker(self)
         self.clouds = self._fleets(2 if self.chance.random() < 0.15 else 1)
         first = self.clouds[0]
@@ -177,6 +184,22 @@ class Life:
         live = self.live(cluster)
         return live is not None and live["tags"].get("roadstead-fleet") != fleet
 
+    @property
+    def calm_seconds(self) -> float:
+        """How long nothing has gone wrong any more."""
+        return (self.clock() - self._calm_since).total_seconds() if self._calm_since else 0.0
+
+    @property
+    def just_created(self) -> bool:
+        """Whether a cluster was created a moment ago, so that lists of ARM may not have it yet."""
+        return self.clock() - self.checker.created_at < timedelta(seconds=LIST_LAG)
+
+    def touch(self, cloud: MemoryCloud, name: str) -> None:
+        """Give a row another version."""
+        state = cloud.state
+        if isinstance(state, WatchedState):
+            state.touch(name)
+
     def kubernetes_world(self, cluster: ClusterId) -> KubernetesWorld | None:
         """Return the inside of a cluster."""
         live = self.live(cluster)
@@ -220,6 +243,10 @@ class Life:
         if len(self._actors) > DEEPEST + 1:
             return
         self.tell("    frozen for %.0f s", seconds)
+        actor = self.actor
+        if actor.cloud is not None and actor.lock is not None and self.chance.random() < 0.5:
+            self.tell("    its lock is lost at once")
+            actor.cloud.broker.release_session(actor.queue, actor.lock)
         with self.as_actor(Actor()):
             self.until(self.clock() + timedelta(seconds=seconds))
         self.tell("    thawed")
@@ -263,8 +290,10 @@ class Life:
             lock = cloud.broker.accept_session(queue)
             if lock is None:
                 return False
+        if queue == "jobs":
+            self.checker.delivered(cloud, lock.session)
         self.tell("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)
-        with self.as_actor(Actor(cloud)):
+        with self.as_actor(Actor(cloud, queue, lock)):
             cloud.deliver(queue, lock, self.chance.choice(self._ports[id(cloud)]))
         return True
 
@@ -287,10 +316,11 @@ class Life:
             people, names = self.people(cloud), self.names(cloud)
             wishes = [Wish(name) for name in names[: self.chance.randint(1, 2)]]
             people.push(FleetWish({wish.name: wish for wish in wishes}, self.chance.choice((1, 1, 2))))
+        passed = 0.0
         for _ in range(self.chance.randint(2, 7)):
-            self.until(self.clock() + timedelta(seconds=self.chance.choice((1, 10, 30, 90, 300))))
-            self.people(self.chance.choice(self.clouds)).act()
-        self.until(self.clock() + timedelta(seconds=120))
+            passed += self.chance.choice((1, 10, 30, 90, 300))
+            self.later(passed, self.people(self.chance.choice(self.clouds)).act)
+        self.until(self.clock() + timedelta(seconds=passed + 120))
         self._peace()
         for cloud in self.clouds:
             self.checker.at_the_end(cloud)
@@ -299,6 +329,7 @@ class Life:
         """Let nothing go wrong any more, and people do what only they can, until all is quiet."""
         self.tell("no more faults")
         self.peaceful = self.trouble.over = True
+        self._calm_since = self.clock()
         for _ in range(ROUNDS):
             self.abort_what_is_stuck()
             self.until(self.clock() + timedelta(seconds=PEACE_SECONDS), done=self._quiet)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localcloud.simulation.checker import Actor
 from localcloud.simulation.wishes import SUBSCRIPTION, FleetWish, Pool, Wish
@@ -26,18 +27,13 @@ from shared.pipeline.webhook import Pushed
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
+HEAD_LAG = 25.0
+"""Seconds until GitHub shows a push everywhere; a head is doubted for half a minute."""
+LATE = (40, 200)
+"""Seconds by which a webhook is late: longer than that lag, see docs/simulation.md."""
 NAMES = ("a", "b", "c", "d")
 SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
 VERSIONS = ("1.32", "1.33", "1.34")
-FOREIGN = {
-    "location": "eastus",
-    "identity": {"type": "SystemAssigned"},
-    "tags": {"owner": "somebody"},
-    "properties": {
-        "dnsPrefix": "somebody",
-        "agentPoolProfiles": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}],
-    },
-}
 
 
 class People:
@@ -51,6 +47,7 @@ class People:
         self.approved: defaultdict[str, set[str]] = defaultdict(set)
         self.squatted: list[ClusterId] = []
         self._deliveries = 0
+        self._pushed_at = life.began
 
     # What the checker asks
 
@@ -67,9 +64,16 @@ class People:
         """Return when a commit was last made the head, as a number that grows."""
         return max(n for n, c in enumerate(self.head_line) if c == commit)
 
-    def earlier_head(self) -> str:
-        """Return the branch as GitHub may show it a moment after a push."""
-        return self.head_line[-2] if len(self.head_line) > 1 else self.head_line[-1]
+    @property
+    def head_before(self) -> str:
+        """The branch as GitHub may show it a moment after a push."""
+        return self.head_line[-2]
+
+    @property
+    def just_pushed(self) -> bool:
+        """Whether GitHub may not show the newest head yet."""
+        lag = self.life.clock() - self._pushed_at
+        return len(self.head_line) > 1 and lag < timedelta(seconds=HEAD_LAG)
 
     # What they do
 
@@ -82,6 +86,7 @@ class People:
             commit = self.cloud.repository.push(wish.files(self.fleet))
             self._wishes[commit] = wish
         self.head_line.append(commit)
+        self._pushed_at = self.life.clock()
         told = ", ".join(map(_told, wish.clusters.values()))
         self.life.tell("%s: %s is the head%s: %s", self.fleet, commit[:8], " again" if back_to else "", told)
         self._deliveries += 1
@@ -90,9 +95,12 @@ class People:
         if self.life.peaceful or fate < 0.6:
             self._webhook(pushed)
         elif fate < 0.8:
-            self.life.later(self.chance.choice((5, 40, 200)), lambda: self._webhook(pushed))
             if fate < 0.7:
                 self._webhook(pushed)
+                twice = Pushed(f"{pushed.delivery}-again", commit)
+                self.life.later(self.chance.choice((5, *LATE)), lambda: self._webhook(twice))
+            else:
+                self.life.later(self.chance.choice(LATE), lambda: self._webhook(pushed))
         else:
             self.life.tell("    the webhook is lost")
 
@@ -165,6 +173,20 @@ class People:
                 self.life.tell("%s: replays %s: %s", self.fleet, row.name, row.job.reason)
                 self.life.work(self.cloud, partial(replay, row.name, "somebody"))
 
+    def squat(self, cluster: ClusterId) -> None:
+        """Make a cluster by hand, of a name that the fleet may want."""
+        azure = self.life.azure
+        if self.life.live(cluster) is not None:
+            return
+        self.life.tell("%s: somebody makes a cluster %s of their own", self.fleet, cluster.name)
+        try:
+            with self.life.as_actor(Actor()):
+                azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
+                azure.put_cluster(cluster, _foreign(cluster))
+        except ArmError:
+            return  # the group is being deleted just now
+        self.squatted.append(cluster)
+
     def remove(self, cluster: ClusterId) -> None:
         """Delete a cluster by hand, as in the portal."""
         if self.life.live(cluster) is not None:
@@ -175,6 +197,25 @@ class People:
 def cluster_id(name: str) -> ClusterId:
     """Return where the cluster of a name lives."""
     return key_of(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
+
+
+def _foreign(cluster: ClusterId) -> dict[str, Any]:
+    """Return a cluster that somebody else would make, so like ours that only its tags tell."""
+    pool = {
+        "name": "system",
+        "mode": "System",
+        "vmSize": SIZES[0],
+        "count": 1,
+        "type": "VirtualMachineScaleSets",
+    }
+    properties = {
+        "dnsPrefix": cluster.name,
+        "kubernetesVersion": "1.33",
+        "networkProfile": {"networkPlugin": "azure"},
+        "agentPoolProfiles": [pool],
+    }
+    tags, identity = {"owner": "somebody"}, {"type": "SystemAssigned"}
+    return {"location": "eastus", "identity": identity, "tags": tags, "properties": properties}
 
 
 def _told(wish: Wish) -> str:
@@ -282,20 +323,7 @@ def _portal_delete(people: People) -> None:
 
 
 def _squat(people: People) -> None:
-    """Somebody makes a cluster of a name that the fleet may want."""
-    cluster = cluster_id(people.chance.choice(people.life.names(people.cloud)))
-    if people.life.live(cluster) is not None:
-        return
-    people.life.tell("%s: somebody makes a cluster %s of their own", people.fleet, cluster.name)
-    try:
-        with people.life.as_actor(Actor()):
-            people.life.azure.put_group(
-                cluster.subscription, cluster.resource_group, {"location": "eastus", "tags": {}}
-            )
-            people.life.azure.put_cluster(cluster, FOREIGN)
-    except ArmError:
-        return  # the group is being deleted just now
-    people.squatted.append(cluster)
+    people.squat(cluster_id(people.chance.choice(people.life.names(people.cloud))))
 
 
 def _abort(people: People) -> None:

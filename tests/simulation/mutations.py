@@ -1,0 +1,132 @@
+"""Each rule of safety, taken away: what the simulation must find out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from localcloud.world.azure_state import Condition
+from localcloud.world.state import MemoryState
+from shared.fleet import plan
+from shared.fleet.ownership import Owner
+from shared.jobs import claim as claims
+from shared.jobs import row as rows
+from shared.jobs.row import ClusterRow
+from shared.pipeline import advance, planning, send, sweep
+from shared.ports import FleetRow
+
+
+def rows_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryState, "_check", lambda *_: None)
+
+
+def nothing_overdue_is_sent_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweep, "resend_overdue", lambda _: 0)
+
+
+def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) -> None:
+    class Alive:
+        def __init__(self, row: ClusterRow) -> None:
+            self.document, self.digest, self.uid = row.document, "", row.uid
+            self.generation, self.deleting, self.given_up = row.generation, False, False
+
+    made = plan.make_plan
+
+    def make_plan(commit: str, desired: Any, recorded: Mapping[str, ClusterRow], **rest: Any) -> Any:
+        return made(commit, desired, {n: Alive(r) if r.deleting else r for n, r in recorded.items()}, **rest)
+
+    patch.setattr(planning, "make_plan", make_plan)
+
+
+def a_newer_spec_goes_on_where_the_older_one_was(patch: pytest.MonkeyPatch) -> None:
+    accept = rows.accept_change
+
+    def change(row: ClusterRow, *args: Any, **rest: Any) -> ClusterRow:
+        after = accept(row, *args, **rest)
+        return replace(after, job=replace(after.job, step=row.job.step)) if row.job.active else after
+
+    patch.setattr(planning, "accept_change", change)
+
+
+def every_cluster_is_taken_for_ours(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Owner, "owns", lambda *_: True)
+
+
+def writes_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(advance, "fenced", lambda _, ports: ports)
+
+
+def azure_is_written_over_any_version(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Condition, "check", lambda *_: None)
+
+
+def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:
+    numbers = itertools.count()
+    patch.setattr(send, "continuation_id", lambda row, copy="": f"{row.name}:{next(numbers)}{copy and ''}")
+
+
+def two_planners_may_plan_at_once(patch: pytest.MonkeyPatch) -> None:
+    load, save = MemoryState.fleet, MemoryState.save_fleet
+
+    def fleet(self: MemoryState) -> FleetRow:
+        return replace(load(self), etag="any")
+
+    def save_fleet(self: MemoryState, row: FleetRow) -> FleetRow:
+        return replace(save(self, replace(row, etag=load(self).etag)), etag="any")
+
+    patch.setattr(MemoryState, "fleet", fleet)
+    patch.setattr(MemoryState, "save_fleet", save_fleet)
+
+
+def claims_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    decide = claims.claim
+
+    def unclaimed(row: ClusterRow | None, *args: Any, **rest: Any) -> Any:
+        if row is not None:
+            row = replace(row, job=replace(row.job, claim=None))
+        return decide(row, *args, **rest)
+
+    patch.setattr(advance, "claim", unclaimed)
+
+
+def an_old_head_is_believed_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(planning, "_doubtful", lambda *_: False)
+
+
+def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(plan, "_guard", lambda *_: "")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rule that is taken away, the faults that show it soon, and which of the checker's rules may trip."""
+
+    take_away: Callable[[pytest.MonkeyPatch], None]
+    faults: str
+    rules: frozenset[str]
+
+
+def _mutation(take_away: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str) -> Mutation:
+    return Mutation(take_away, faults, frozenset(rules))
+
+
+MUTATIONS = (
+    _mutation(rows_are_saved_over_any_version, "freeze-before freeze-after", "lost row", "tombstone"),
+    _mutation(nothing_overdue_is_sent_again, "crash-after crash-before", "lost work"),
+    _mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unasked change", "tombstone"),
+    _mutation(a_newer_spec_goes_on_where_the_older_one_was, "refused", "ahead of the real"),
+    _mutation(every_cluster_is_taken_for_ours, "refused", "foreign"),
+    _mutation(writes_are_not_fenced, "freeze-after", "one worker", "tombstone"),
+    _mutation(azure_is_written_over_any_version, "somebody-first", "foreign"),
+    _mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "doubled"),
+    _mutation(
+        two_planners_may_plan_at_once, "freeze-before freeze-after", "unasked delete", "unasked change"
+    ),
+    _mutation(claims_are_not_waited_for, "freeze-before", "one worker"),
+    _mutation(an_old_head_is_believed_at_once, "old-head", "unasked delete"),
+    _mutation(deletes_are_not_guarded, "refused", "unasked delete"),
+)
