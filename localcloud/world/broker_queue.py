@@ -70,6 +70,8 @@ class BrokerQueueState:
 
     def advance(self, now: datetime) -> bool:
         """Enqueue scheduled messages whose time has come, end locks whose time is over; tell if any was."""
+        if not self._sessions and not self._locks and not len(self._schedule):
+            return False
         changed = False
         while (message := self._schedule.pop_due(now)) is not None:
             due = message.draft.at or now
