@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,8 +48,13 @@ class ComponentsError(ValueError):
     """The components file is not a list of Kubernetes objects."""
 
 
-def components(content: bytes) -> tuple[dict[str, Any], ...]:
-    """Return the objects of a ``gotk-components.yaml``; raise ComponentsError when it is not one."""
+@lru_cache(maxsize=2)
+def components(content: bytes) -> tuple[Json, ...]:
+    """Return the objects of a ``gotk-components.yaml``; raise ComponentsError when it is not one.
+
+    A fleet has one such file, or two while it moves to another version, and parsing half a megabyte takes
+    longer than applying it: the last two stay.
+    """
     if len(content) > MAX_COMPONENT_BYTES:
         raise ComponentsError(f"the file has {len(content)} bytes, more than {MAX_COMPONENT_BYTES}")
     try:
