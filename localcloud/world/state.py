@@ -20,12 +20,12 @@ V = TypeVar("V")
 
 
 class MemoryState:
-    """One fleet's state; rows go through their stored form, so that nothing is shared by accident."""
+    """One fleet's state; rows go through their stored form when saved, so that nothing else is remembered."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
-        self._clusters: dict[str, tuple[str, str]] = {}
+        self._clusters: dict[str, ClusterRow] = {}
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRow()
         self._plans: dict[str, PlanRecord] = {}
@@ -38,14 +38,12 @@ class MemoryState:
     def cluster(self, name: str) -> ClusterRow | None:
         """Return a cluster's row, or None."""
         with self._lock:
-            stored = self._clusters.get(name)
-        return from_json(*stored) if stored else None
+            return self._clusters.get(name)
 
     def clusters(self) -> Sequence[ClusterRow]:
         """Return the rows of the whole fleet, by name."""
         with self._lock:
-            stored = sorted(self._clusters.items())
-        return [from_json(text, etag) for _, (text, etag) in stored]
+            return [row for _, row in sorted(self._clusters.items())]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
         """Return at most ``limit`` rows, by name, of those after a name."""
@@ -60,7 +58,7 @@ class MemoryState:
         with self._lock:
             self._check(row)
             etag = f"v{next(self._versions)}"
-            self._clusters[row.name] = (to_json(row), etag)
+            self._clusters[row.name] = from_json(to_json(row), etag)
         return with_etag(row, etag)
 
     def forget(self, row: ClusterRow) -> None:
@@ -71,8 +69,8 @@ class MemoryState:
                 del self._clusters[row.name]
 
     def _check(self, row: ClusterRow) -> None:
-        _, etag = self._clusters.get(row.name, ("", ""))
-        if etag != row.etag:
+        kept = self._clusters.get(row.name)
+        if (kept.etag if kept else "") != row.etag:
             raise Stale("the row was changed by somebody else")
 
     def append(self, events: Sequence[Event]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -132,7 +133,7 @@ class ClusterRow:
         passing = failure is not None and failure.kind in _PASSING
         return self.failed and (passing or self.deleting)
 
-    @property
+    @cached_property
     def desired(self) -> Desired:
         """The spec to bring about."""
         return Desired.from_document(self.document)
