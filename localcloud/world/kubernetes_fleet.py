@@ -39,7 +39,7 @@ class KubernetesFleet:
         self._clock, self._delays = clock, delays
         self._reader = _Reader(read_source)
         self._members: dict[ClusterId, _Member] = {}
-        self._seen: dict[ClusterId, int] = {}
+        self._seen: dict[ClusterId, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
@@ -82,17 +82,19 @@ class KubernetesFleet:
         return WorldKubernetes(world)
 
     def reconcile(self, *, fresh: bool = True) -> None:
-        """Run Flux once in every cluster; not ``fresh``: only where something was written since.
+        """Run Flux once in every cluster in which something was written since.
 
-        A fresh round looks at the git repositories again.
+        A ``fresh`` round looks at the git repositories again; a new commit there counts for all clusters.
         """
         with self._lock:
             members = list(self._members.items())
         if fresh:
             self._reader.begin()
         for cluster, member in members:
-            if fresh or self._seen.get(cluster) != member.world.version:
-                self._seen[cluster] = member.world.version
+            member.world.tick()
+            seen = (member.world.version, self._reader.news)
+            if self._seen.get(cluster) != seen:
+                self._seen[cluster] = seen
                 member.flux.reconcile()
 
 
@@ -103,10 +105,15 @@ class _Reader:
         self._read = read
         self._round: dict[tuple[str, str], Source | None] = {}
         self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
+        self.news = 0
+        """How often a branch was found to have changed."""
 
     def begin(self) -> None:
-        """Begin a round."""
-        self._round = {}
+        """Begin a round: look at every branch that was asked for before."""
+        before = {key: source and source.revision for key, source in self._round.items()}
+        self._round = {key: self._kept(key, self._read(*key)) for key in before}
+        if before != {key: source and source.revision for key, source in self._round.items()}:
+            self.news += 1
 
     def __call__(self, url: str, branch: str) -> Source | None:
         """Return the branch as it was at the first question of this round."""
