@@ -95,6 +95,7 @@ class Life:
         self.peaceful = False
         self._calm_since: datetime | None = None
         self._actors: list[Actor] = [Actor()]
+        self._thaws: list[datetime] = []
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._sent: list[tuple[MemoryCloud, str, Message]] = []
         kinds = only or frozenset(kind for kind in FAULTS if self.chance.random() < 0.5)
@@ -240,15 +241,20 @@ class Life:
 
     def freeze(self, seconds: float) -> None:
         """Let the others go on for a time, while the caller stands still."""
-        if len(self._actors) > DEEPEST + 1:
+        if len(self._actors) > 2 * DEEPEST:  # each frozen worker, and who goes on meanwhile
             return
         self.tell("    frozen for %.0f s", seconds)
         actor = self.actor
         if actor.cloud is not None and actor.lock is not None and self.chance.random() < 0.5:
             self.tell("    its lock is lost at once")
             actor.cloud.broker.release_session(actor.queue, actor.lock)
-        with self.as_actor(Actor()):
-            self.until(self.clock() + timedelta(seconds=seconds))
+        # Nobody thaws before those who were frozen later, so these do not outlast the first.
+        self._thaws.append(min([self.clock() + timedelta(seconds=seconds), *self._thaws[-1:]]))
+        try:
+            with self.as_actor(Actor()):
+                self.until(self._thaws[-1])
+        finally:
+            self._thaws.pop()
         self.tell("    thawed")
 
     def until(self, end: datetime, *, done: Callable[[], bool] = lambda: False) -> None:

@@ -15,6 +15,7 @@ from shared.fleet import plan
 from shared.fleet.ownership import Owner
 from shared.jobs import claim as claims
 from shared.jobs import row as rows
+from shared.jobs.claim import Resend, Superseded
 from shared.jobs.row import ClusterRow
 from shared.pipeline import advance, planning, send, sweep
 from shared.ports import FleetRow
@@ -26,6 +27,17 @@ def rows_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_overdue_is_sent_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sweep, "resend_overdue", lambda _: 0)
+
+
+def nothing_is_sent_again(patch: pytest.MonkeyPatch) -> None:
+    decide = claims.claim
+
+    def dropped(*args: Any, **kwargs: Any) -> Any:
+        decision = decide(*args, **kwargs)
+        return Superseded("dropped") if isinstance(decision, Resend) else decision
+
+    patch.setattr(advance, "claim", dropped)
+    nothing_overdue_is_sent_again(patch)
 
 
 def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) -> None:
@@ -116,7 +128,8 @@ def _mutation(take_away: Callable[[pytest.MonkeyPatch], None], faults: str, *rul
 
 MUTATIONS = (
     _mutation(rows_are_saved_over_any_version, "freeze-before freeze-after", "lost row", "tombstone"),
-    _mutation(nothing_overdue_is_sent_again, "crash-after crash-before", "lost work"),
+    _mutation(nothing_overdue_is_sent_again, "", "lost work"),
+    _mutation(nothing_is_sent_again, "crash-after", "lost work"),
     _mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unasked change", "tombstone"),
     _mutation(a_newer_spec_goes_on_where_the_older_one_was, "refused", "ahead of the real"),
     _mutation(every_cluster_is_taken_for_ours, "refused", "foreign"),

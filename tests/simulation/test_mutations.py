@@ -19,5 +19,7 @@ def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.Monke
         tripped = live_through(seed, only=faults).rule
         if tripped:
             assert tripped in mutation.rules
+            monkeypatch.undo()
+            assert not live_through(seed, only=faults).rule
             return
     pytest.fail(f"{MOST_SEEDS} seeds held without it")
