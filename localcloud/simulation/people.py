@@ -98,7 +98,8 @@ class People:
             if fate < 0.7:
                 self._webhook(pushed)
                 twice = Pushed(f"{pushed.delivery}-again", commit)
-                self.life.later(self.chance.choice((5, *LATE)), lambda: self._webhook(twice))
+                self.life.later(self.chance.choice(LATE), lambda: self._webhook(twice))
+                self.life.later(5, lambda: self._webhook(twice) if commit == self.head_line[-1] else None)
             else:
                 self.life.later(self.chance.choice(LATE), lambda: self._webhook(pushed))
         else:
