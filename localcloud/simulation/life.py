@@ -16,6 +16,7 @@ from localcloud.simulation.people import NAMES, People
 from localcloud.simulation.trouble import Trouble
 from localcloud.simulation.wishes import FleetWish, Wish
 from localcloud.world.azure_state import Timings
+from localcloud.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.world.broker_values import Draft
 from localcloud.world.cloud import QUEUES, Crash, MemoryCloud
 from localcloud.world.kubernetes import KubernetesWorld
@@ -24,7 +25,8 @@ from shared.fleet.ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.ports import FleetConfig, Json, Message, Ports
 
-TIMER_SECONDS = 60.0
+TIMER_SECONDS = 300.0
+"""Rarer than in production, where nothing would happen at most of them either: seeds are lived faster."""
 PEACE_SECONDS = 4 * 3600.0
 ROUNDS = 12
 MOST_EVENTS = 20_000
@@ -280,7 +282,9 @@ class Life:
                 self.work(cloud, cloud.run_timers)
                 return True
             for queue in self._in_some_order(QUEUES):
-                if self._deliver(cloud, queue) or self._bury(cloud, queue):
+                if not cloud.broker.quiet(queue) and self._deliver(cloud, queue):
+                    return True
+                if not cloud.broker.quiet(queue + DEAD_LETTER_SUFFIX) and self._bury(cloud, queue):
                     return True
         return False
 

@@ -86,6 +86,10 @@ class Broker:
             times = [time for queue in self._queues.values() if (time := queue.next_time()) is not None]
         return min(times, default=None)
 
+    def quiet(self, queue: str) -> bool:
+        """Tell whether a receiver would find nothing now, for less than it costs to try."""
+        return self._state(queue).quiet(self.clock())
+
     def config(self, queue: str) -> QueueConfig:
         """Return how a queue was created."""
         return self._state(queue).config

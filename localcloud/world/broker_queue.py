@@ -86,6 +86,13 @@ class BrokerQueueState:
                 changed = True
         return changed
 
+    def quiet(self, now: datetime) -> bool:
+        """Tell whether nothing is there for a receiver, also after ``advance``."""
+        if self._free if self.config.requires_session else self._lines:
+            return False
+        due = self.next_time()
+        return due is None or due > now
+
     def next_time(self) -> datetime | None:
         """Return when ``advance`` will next have something to do, or None."""
         times = [lock.until for lock in self._sessions.values()]
