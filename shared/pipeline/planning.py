@@ -27,7 +27,7 @@ from shared.ports import FleetRow, PlanRecord, Ports
 log = logging.getLogger(__name__)
 
 STALE_HEAD_SECONDS = 5.0
-STALE_HEAD_ATTEMPTS = 3
+STALE_HEAD_LOOKS = 3
 READ_ATTEMPTS = 8
 OVERTAKEN_SECONDS = 120.0
 """After so long a plan that met an unfinished one is made again: that planner may have made a row since."""
@@ -49,8 +49,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         head = ports.repository.head(ports.config.branch)
         earlier = ports.state.plan(head)
         if _doubtful(request, head, fleet, earlier):
-            wait = STALE_HEAD_SECONDS * (request.attempt + 1)
-            _request_again(request, wait, ports)
+            looks = request.looks + 1
+            wait = STALE_HEAD_SECONDS * looks
+            _request_again(request.model_copy(update={"looks": looks}), wait, ports)
             return
         if head == fleet.commit and not request.again:
             log.info("commit %s is planned already", head[:8])
@@ -113,7 +114,7 @@ def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRec
         return False
     overtaken = bool(request.at and fleet.at and request.at <= fleet.at)
     returned = head != fleet.commit and (earlier is not None or overtaken)
-    return (request.commit != head or returned) and request.attempt < STALE_HEAD_ATTEMPTS
+    return (request.commit != head or returned) and request.looks < STALE_HEAD_LOOKS
 
 
 def _carry_out(
@@ -168,7 +169,7 @@ def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRow
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))
-    wait = wait_before_retry(error, request.attempt + 1, ports.random())
+    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
     if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
         _request_again(request, wait, ports)
 

@@ -44,8 +44,8 @@ def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed()
 def test_a_head_that_was_announced_before_the_last_plan_is_looked_at_again() -> None:
     cloud = ready("one", "two")
     wrong = cloud.repository.push(fleetfiles.fleet("one"))
-    announced = PlanRequest(commit=wrong, attempt=1)
-    request_plan(announced, message_id="its first look saw an old head", ports=cloud.ports, after=20)
+    announced = PlanRequest(commit=wrong, attempt=5)
+    request_plan(announced, message_id="GitHub did not answer it", ports=cloud.ports, after=20)
     push(cloud, fleetfiles.fleet("one", "two"))
     stale, head = iter([wrong]), cloud.repository.head
     cloud.run(10)
