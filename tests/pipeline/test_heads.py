@@ -70,3 +70,23 @@ def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the_next_plan_lacks() -> None:
+    cloud = ready("one")
+    push(cloud, fleetfiles.fleet("one", "two"))
+    save = cloud.state.save
+
+    def frozen(row: ClusterRow) -> ClusterRow:
+        around(cloud, "state", save=save)
+        newer = cloud.repository.push(fleetfiles.fleet("one"))
+        planning.handle(PlanRequest(commit=newer), cloud.ports)
+        cloud.clock.advance(200)  # the plan that is made again meanwhile finds nothing
+        while cloud.step():
+            pass
+        return save(row)
+
+    around(cloud, "state", save=frozen)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0

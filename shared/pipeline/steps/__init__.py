@@ -8,6 +8,7 @@ from shared.jobs.outcomes import Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps import azure, delete, flux, maintenance, pools
+from shared.pipeline.steps.stray import stray
 from shared.pipeline.steps.suspension import suspended
 from shared.ports import Ports
 
@@ -28,5 +29,5 @@ _STEPS: dict[Step, Callable[[ClusterRow, Ports], Outcome]] = {
 
 
 def run_step(row: ClusterRow, ports: Ports) -> Outcome:
-    """Run the step that the row is at, unless the cluster is suspended; raise what the ports raise."""
-    return suspended(row, ports) or _STEPS[row.job.step](row, ports)
+    """Run the step that the row is at, unless something holds it; raise what the ports raise."""
+    return stray(row, ports) or suspended(row, ports) or _STEPS[row.job.step](row, ports)
