@@ -209,10 +209,11 @@ class Life:
         return self.clouds[0].kubernetes.world(_as_named(live)) if live else None
 
     def abort_what_is_stuck(self) -> None:
-        """End the operations that never end by themselves."""
+        """End the operations that never end by themselves, and free nodes that were kept from an upgrade."""
         for cluster in self.azure.ids():
             self.checker.disturb(cluster)
             self.azure.abort(cluster)
+            self.azure.catch_up(cluster)
 
     # What happens
 

@@ -32,6 +32,13 @@ class AzureBehind(AzureEngine):
         """
         self._doom(name, Doom(lags=pool))
 
+    def catch_up(self, cluster: ClusterId) -> None:
+        """Bring the nodes along that kept their kubelet, as a person does who frees what held them."""
+        with self._lock:
+            found = self._cluster(cluster)
+            found.lagging.clear()
+            self._tell_plane(found)
+
     def abort(self, cluster: ClusterId) -> None:
         """End the operation that runs as Canceled, as ``az aks operation-abort`` does."""
         with self._lock:
