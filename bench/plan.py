@@ -1,7 +1,7 @@
 """Parsing alone beside validating and planning a whole fleet: ``python -m bench.plan [CLUSTERS]``.
 
-Times are of one process after another on the same files; only their ratio means something on a machine
-that does other things as well. Memory is the whole process's peak.
+Times are CPU seconds of one process after another on the same files; only their ratio means something on a
+machine that does other things as well. Memory is the whole process's peak.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ ALONE = {"plan": "parsing", "validate": "reading"}
 def measure(part: str, clusters: int, folder: Path) -> None:
     """Run one part in this process and print seconds, peak MiB and what was done."""
     work = PARTS[part](clusters, folder)
-    before = time.perf_counter()
+    before = time.process_time()
     words = work()
-    seconds = time.perf_counter() - before
+    seconds = time.process_time() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{seconds:.3f} {peak} {words}")
 

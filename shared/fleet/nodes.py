@@ -228,6 +228,8 @@ def merge(base: Node, over: Node) -> Node:
         for key, node in over.value.items():
             merged[key] = merge(merged[key], node) if key in merged else node
         return Node(merged, over.mark)
+    if not isinstance(over.value, tuple):
+        return over
     above, merged = by_name(over), by_name(base)
     if above and merged:
         for name, item in above.items():
@@ -274,6 +276,9 @@ def without_removed(node: Node) -> Node:
     return node
 
 
+_NESTED = (dict, tuple)
+
+
 def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) -> Any:
     """Return the plain value with its texts filled in, without what is null or removed.
 
@@ -282,7 +287,7 @@ def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) ->
     value = node.value
     if isinstance(value, str):
         return fill(value) if "{" in value else value
-    if not isinstance(value, dict | tuple):
+    if not isinstance(value, _NESTED):
         return value
     found = ready.get(id(node))
     if found is not None:
@@ -292,10 +297,13 @@ def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) ->
     plain: dict[str, Any] = {}
     for key, inner in value.items():
         kept = inner.value
-        if isinstance(kept, str):  # as above, without a call: most values are text
+        if isinstance(kept, str):  # all as above, without a call where that can be
             plain[key] = fill(kept) if "{" in kept else kept
+        elif isinstance(kept, _NESTED):
+            finished = ready.get(id(inner))
+            plain[key] = settled(inner, fill, ready) if finished is None else finished
         elif kept is not None:
-            plain[key] = settled(inner, fill, ready)
+            plain[key] = kept
     return plain
 
 
