@@ -213,6 +213,7 @@ def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
     return text
 
 
+_NESTED = (dict, tuple)
 REMOVED = ("$patch", "delete")
 """An item of a list of named things with this entry takes the item of that name away, as in Kubernetes."""
 
@@ -226,7 +227,8 @@ def merge(base: Node, over: Node) -> Node:
     if isinstance(base.value, dict) and isinstance(over.value, dict):
         merged = dict(base.value)
         for key, node in over.value.items():
-            merged[key] = merge(merged[key], node) if key in merged else node
+            laid = isinstance(node.value, _NESTED) and key in merged
+            merged[key] = merge(merged[key], node) if laid else node
         return Node(merged, over.mark)
     if not isinstance(over.value, tuple):
         return over
@@ -274,9 +276,6 @@ def without_removed(node: Node) -> Node:
     if isinstance(node.value, tuple):
         return Node(tuple(without_removed(n) for n in node.value if not removed(n)), node.mark)
     return node
-
-
-_NESTED = (dict, tuple)
 
 
 def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) -> Any:

@@ -176,9 +176,9 @@ class ClusterSpec(ClusterProperties):
     @model_validator(mode="after")
     def _pools_make_a_cluster(self) -> Self:
         names = [pool.name for pool in self.node_pools]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"nodePools has two pools named {twice[0]}; names must differ")
+        if len(set(names)) < len(names):
+            twice = min(name for name in names if names.count(name) > 1)
+            raise ValueError(f"nodePools has two pools named {twice}; names must differ")
         if not any(pool.mode == "System" for pool in self.node_pools):
             raise ValueError("nodePools needs at least one pool with mode: System")
         return self
@@ -187,7 +187,9 @@ class ClusterSpec(ClusterProperties):
     def _pools_follow_the_control_plane(self) -> Self:
         control_plane = numbers(self.kubernetes_version)
         for pool in self.node_pools:
-            version = numbers(pool.orchestrator_version or self.kubernetes_version)
+            if pool.orchestrator_version is None:
+                continue
+            version = numbers(pool.orchestrator_version)
             shared = min(len(version), len(control_plane))
             if version[:shared] > control_plane[:shared]:
                 raise ValueError(
