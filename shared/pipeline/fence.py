@@ -1,9 +1,10 @@
-"""A fence before every write to Azure: a worker that lost its claim does nothing more.
+"""A fence before every write to Azure and to a cluster: a worker that lost its claim does nothing more.
 
 A worker can be frozen between its look and its write, for longer than its claim lasts. Another one then
 goes on, and may even have deleted the cluster; the write of the first would bring it back, unknown to
 everybody. So each write asks the row once more, and is not made in the last part of a claim, nor once a
-newer spec or a removal was accepted: after a tombstone nothing is created.
+newer spec or a removal was accepted: after a tombstone nothing is created. What a step applies to a cluster
+is many small writes; there the row is asked once a second.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from shared.fleet.ids import ClusterId
+from shared.fleet.ids import ClusterId, ObjectRef
 from shared.jobs.row import ClusterRow
-from shared.ports import Json, ManagedClusters, Ports, ResourceGroups
+from shared.ports import Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
 
 MARGIN = 1 / 3
 """The last part of a claim in which no write is begun; a call takes some seconds."""
+
+
+FRESH = timedelta(seconds=1)
+"""How long a look at the row serves for writes to a cluster."""
 
 
 class LostClaim(Exception):
@@ -25,7 +30,7 @@ class LostClaim(Exception):
 
 
 def fenced(row: ClusterRow, ports: Ports) -> Ports:
-    """Return the ports with a fence around every write to Azure, for the step that claimed the row."""
+    """Return the ports with a fence around every write outside, for the step that claimed the row."""
 
     def check() -> None:
         claim = row.job.claim
@@ -38,7 +43,20 @@ def fenced(row: ClusterRow, ports: Ports) -> Ports:
         if ports.clock() + margin > claim.until:
             raise LostClaim(f"{row.name}: the claim has nearly ended")
 
-    return replace(ports, groups=_Groups(ports.groups, check), aks=_Clusters(ports.aks, check))
+    looked = ports.clock() - 2 * FRESH
+
+    def check_now_and_then() -> None:
+        nonlocal looked
+        if ports.clock() - looked > FRESH:
+            check()
+            looked = ports.clock()
+
+    return replace(
+        ports,
+        groups=_Groups(ports.groups, check),
+        aks=_Clusters(ports.aks, check),
+        kubernetes=_Kubernetes(ports.kubernetes, check_now_and_then),
+    )
 
 
 @dataclass(frozen=True)
@@ -108,3 +126,43 @@ class _Clusters:
 
     def kubeconfig(self, cluster: ClusterId) -> str:
         return self.inner.kubeconfig(cluster)
+
+
+@dataclass(frozen=True)
+class _Kubernetes:
+    inner: Kubernetes
+    check: Callable[[], None]
+
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
+        return _Api(self.inner.connect(cluster, kubeconfig=kubeconfig), self.check)
+
+
+@dataclass(frozen=True)
+class _Api:
+    inner: KubernetesApi
+    fence: Callable[[], None]
+
+    def check(self) -> None:
+        self.inner.check()
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        return self.inner.get(ref)
+
+    def apply(self, manifest: Json) -> Json:
+        self.fence()
+        return self.inner.apply(manifest)
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        self.fence()
+        self.inner.cordon(node, on=on)
+
+    def evict(self, namespace: str, pod: str) -> None:
+        self.fence()
+        self.inner.evict(namespace, pod)

@@ -1,4 +1,4 @@
-"""The fence stands before every write to Azure, and before nothing else."""
+"""The fence stands before every write to Azure and to a cluster, and before nothing else."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId
 from shared.jobs.row import Claim, accept_delete
 from shared.pipeline.fence import LostClaim, fenced
-from shared.ports import ManagedClusters, Ports, ResourceGroups
+from shared.ports import KubernetesApi, ManagedClusters, Ports, ResourceGroups
 from tests.jobs.rows import row
 
-READS = {"get", "resources", "kubeconfig", "upgrade_profile", "versions", "maintenance"}
+READS = {"get", "resources", "kubeconfig", "upgrade_profile", "versions", "maintenance", "check", "list"}
 
 
 class Noted:
@@ -33,13 +34,35 @@ class Noted:
         return call
 
 
+class Connected:
+    """Leads to the one API that is noted."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+
+    def connect(self, _: object, **__: object) -> Any:
+        return self._api
+
+
+def behind(port: Noted) -> dict[str, Any]:
+    """Return the ports behind the fence."""
+    return {"groups": port, "aks": port, "kubernetes": Connected(port)}
+
+
+def port_of(ports: Ports, name: str) -> object:
+    """Return a port by its name; "api" is the Kubernetes API of a cluster."""
+    if name == "api":
+        return ports.kubernetes.connect(ClusterId("s", "g", "c"))
+    found: object = getattr(ports, name)
+    return found
+
+
 def claimed(seconds: float) -> tuple[Ports, Noted]:
     """Return ports fenced for a row whose claim lasts so many seconds, and the port behind the fence."""
     cloud, port = MemoryCloud(), Noted()
-    noted: Any = port
     claim = Claim("worker", cloud.clock() + timedelta(seconds=seconds))
     mine = cloud.state.save(replace(row(claim=claim), etag=""))
-    return fenced(mine, replace(cloud.ports, groups=noted, aks=noted)), port
+    return fenced(mine, replace(cloud.ports, **behind(port))), port
 
 
 def call(port: object, name: str) -> object:
@@ -52,7 +75,7 @@ def call(port: object, name: str) -> object:
 
 METHODS = [
     (port, name)
-    for port, protocol in (("groups", ResourceGroups), ("aks", ManagedClusters))
+    for port, protocol in (("groups", ResourceGroups), ("aks", ManagedClusters), ("api", KubernetesApi))
     for name in vars(protocol)
     if not name.startswith("_")
 ]
@@ -60,29 +83,28 @@ METHODS = [
 
 @pytest.mark.parametrize(("port", "name"), METHODS)
 def test_a_worker_whose_claim_has_nearly_ended_may_look_and_not_write(port: str, name: str) -> None:
-    ports, behind = claimed(1)
+    ports, noted = claimed(1)
     if name in READS:
-        call(getattr(ports, port), name)
-        assert behind.calls == [name]
+        call(port_of(ports, port), name)
+        assert noted.calls == [name]
         return
     with pytest.raises(LostClaim):
-        call(getattr(ports, port), name)
-    assert behind.calls == []
+        call(port_of(ports, port), name)
+    assert noted.calls == []
 
 
 @pytest.mark.parametrize(("port", "name"), METHODS)
 def test_a_worker_that_holds_its_claim_may_do_everything(port: str, name: str) -> None:
-    ports, behind = claimed(20)
-    assert call(getattr(ports, port), name) == "an-id"
-    assert behind.calls == [name]
+    ports, noted = claimed(20)
+    call(port_of(ports, port), name)
+    assert noted.calls == [name]
 
 
 def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
     cloud, port = MemoryCloud(), Noted()
-    noted: Any = port
     claim = Claim("worker", cloud.clock() + timedelta(seconds=20))
     mine = cloud.state.save(replace(row(claim=claim), etag=""))
-    ports = fenced(mine, replace(cloud.ports, groups=noted, aks=noted))
+    ports = fenced(mine, replace(cloud.ports, **behind(port)))
     cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
     with pytest.raises(LostClaim, match="newer commit"):
         ports.groups.put("subscription", "rg", {})
