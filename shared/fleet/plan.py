@@ -105,6 +105,11 @@ class Item:
         """Whether a job follows."""
         return self.begins or self.action in (Action.UPDATE, Action.DELETE, Action.RETRY)
 
+    def same_as(self, begun: Item) -> bool:
+        """Tell whether nothing is to be done now because this earlier item was accepted."""
+        unchanged = self.action is Action.UNCHANGED
+        return unchanged and (self.uid, self.generation) == (begun.uid, begun.generation)
+
     @property
     def begins(self) -> bool:
         """Whether a cluster's first job follows: it is made, or one that is there is taken over."""
@@ -139,14 +144,16 @@ class Plan:
     def resume(self, earlier: Plan | None) -> Plan:
         """Take over what an interrupted attempt at the same commit had begun.
 
-        What it already accepted looks unchanged now; it must still be reported, and its job re-sent.
+        What it already accepted looks unchanged now; it must still be reported, and its job re-sent. So it
+        is with a plan that was carried out, and is made once more: it still says what the commit did.
         """
-        if earlier is None or earlier.applied or earlier.commit != self.commit:
+        if earlier is None or earlier.commit != self.commit:
             return self
         begun = {item.cluster: item for item in earlier.items if item.acts}
         now = {item.cluster for item in self.items}
         items = [
-            begun.get(item.cluster, item) if item.action is Action.UNCHANGED else item for item in self.items
+            begun[item.cluster] if item.cluster in begun and item.same_as(begun[item.cluster]) else item
+            for item in self.items
         ]
         # A delete that was accepted and finished meanwhile has no row any more.
         items += [item for name, item in begun.items() if name not in now]

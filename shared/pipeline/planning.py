@@ -53,7 +53,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             wait = STALE_HEAD_SECONDS * looks
             _request_again(request.model_copy(update={"looks": looks}), wait, ports)
             return
-        if head == fleet.commit and not request.again:
+        if head == fleet.commit and not request.again and fleet.planning in ("", head):
             log.info("commit %s is planned already", head[:8])
             if fleet.problem:
                 ports.state.save_fleet(replace(fleet, problem=""))

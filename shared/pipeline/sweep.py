@@ -15,18 +15,19 @@ log = logging.getLogger(__name__)
 
 
 def plan_missed_head(ports: Ports) -> bool:
-    """Queue a plan when the branch's head is not what was planned last, or a problem is noted.
+    """Queue a plan when the head is not what was planned last, a plan was not finished, or has a problem.
 
     One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
     that was spent without effect can be made again.
     """
     head = ports.repository.head(ports.config.branch)
     fleet = ports.state.fleet()
-    if head == fleet.commit and not fleet.problem:
+    if head == fleet.commit and not fleet.problem and not fleet.planning:
         return False
-    log.warning("commit %s was not planned, or with a problem; planning it now", head[:8])
+    log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
-    request_plan(PlanRequest(commit=head, reason="sweep"), message_id=f"sweep:{head}:{minute}", ports=ports)
+    request = PlanRequest(commit=head, reason="sweep", again=bool(fleet.planning))
+    request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
     return True
 
 

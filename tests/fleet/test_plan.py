@@ -155,8 +155,10 @@ def test_an_invalid_manifest_never_deletes() -> None:
 
 
 def test_what_was_begun_by_an_interrupted_attempt_is_reported_and_sent_again() -> None:
-    first = make_plan(COMMIT, fleet(desired("a"), desired("b")), {}, now=NOW)
+    made = make_plan(COMMIT, fleet(desired("a"), desired("b")), {}, now=NOW)
+    first = replace(made, items=tuple(replace(item, uid="0badcafe") for item in made.items))
     second = make_plan(COMMIT, fleet(desired("a"), desired("b")), record(desired("a")), now=NOW)
+    assert actions(second.resume(replace(first, applied=True))) == actions(second.resume(first))
     assert actions(second.resume(first)) == {"a": Action.CREATE, "b": Action.CREATE}
     assert actions(second.resume(None)) == {"a": Action.UNCHANGED, "b": Action.CREATE}
 

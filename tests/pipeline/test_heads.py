@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from localcloud.world.cloud import Crash
 from shared.jobs.messages import PlanRequest
 from shared.jobs.row import ClusterRow, Phase
 from shared.pipeline import planning
 from shared.pipeline.intake import request_plan
+from shared.ports import PlanRecord
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push
 from tests.pipeline.test_safety import around, ready
@@ -90,3 +92,23 @@ def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0
+
+
+def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() -> None:
+    cloud = ready("one", "two")
+    planned = cloud.state.fleet().commit
+    push(cloud, fleetfiles.fleet("one"))
+    save_plan = cloud.state.save_plan
+
+    def dies(record: PlanRecord) -> None:
+        if record.plan.applied:
+            around(cloud, "state", save_plan=save_plan)
+            raise Crash
+        save_plan(record)
+
+    around(cloud, "state", save_plan=dies)
+    cloud.step()
+    cloud.repository.reset(planned)
+    cloud.run()
+    assert cloud.state.fleet().planning == ""
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}

@@ -23,7 +23,7 @@ def stray(row: ClusterRow, ports: Ports) -> Wait | None:
     fleet = ports.state.fleet()
     if row.commit in (fleet.commit, fleet.planning):
         return None
-    if fleet.planning:
+    if fleet.planning not in ("", fleet.commit):
         return Wait(LOOK_SECONDS, f"commit {fleet.planning[:8]} is being planned")
     newest = ports.state.plan(fleet.commit)
     if newest is None or any(item.cluster == row.name for item in newest.plan.items):
