@@ -41,8 +41,9 @@ class PlanRequest(_Wire):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     ``commit`` is what a push announced, ``at`` when it was first asked for; ``again`` plans a head that was
-    planned before. ``attempt`` counts the tries that failed, ``looks`` the heads that were doubted. ``pull``
-    and ``head`` are a pull request's number and its newest commit as the event told it.
+    planned before. ``attempt`` counts the tries that failed, ``looks`` how often in a row the head
+    ``doubted`` was seen. ``pull`` and ``head`` are a pull request's number and its newest commit as the event
+    told it.
     """
 
     schema_version: Literal[1] = 1
@@ -53,6 +54,7 @@ class PlanRequest(_Wire):
     approval: Approval | None = None
     attempt: int = 0
     looks: int = 0
+    doubted: str = ""
     at: datetime | None = None
     pull: int = 0
     head: str = ""

@@ -49,9 +49,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         head = ports.repository.head(ports.config.branch)
         earlier = ports.state.plan(head)
         if _doubtful(request, head, fleet, earlier):
-            looks = request.looks + 1
-            wait = STALE_HEAD_SECONDS * looks
-            _request_again(request.model_copy(update={"looks": looks}), wait, ports)
+            looks = _looks(request, head) + 1
+            doubting = request.model_copy(update={"looks": looks, "doubted": head})
+            _request_again(doubting, STALE_HEAD_SECONDS * looks, ports)
             return
         if head == fleet.commit and not request.again and fleet.planning in ("", head):
             log.info("commit %s is planned already", head[:8])
@@ -107,14 +107,19 @@ def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRec
     """Tell whether to look once more before believing that this is the head.
 
     GitHub may show a branch as it was a moment before. A head that is not the announced commit, that nobody
-    announced, that has a plan already, or was announced before the last plan, is believed after three looks:
-    it can be a forced push. A plan that was begun last and not finished goes on at once.
+    announced, that has a plan already, or was announced before the last plan, is believed after three looks
+    that all saw it: it can be a forced push. A plan that was begun last and not finished goes on at once.
     """
     if head == fleet.planning or (head == fleet.commit and not request.commit):
         return False
     overtaken = bool(request.at and fleet.at and request.at <= fleet.at)
     returned = head != fleet.commit and (earlier is not None or overtaken)
-    return (request.commit != head or returned) and request.looks < STALE_HEAD_LOOKS
+    return (request.commit != head or returned) and _looks(request, head) < STALE_HEAD_LOOKS
+
+
+def _looks(request: PlanRequest, head: str) -> int:
+    """Return how often in a row this head was seen and doubted."""
+    return request.looks if request.doubted == head else 0
 
 
 def _carry_out(

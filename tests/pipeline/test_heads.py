@@ -112,3 +112,17 @@ def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() 
     cloud.run()
     assert cloud.state.fleet().planning == ""
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
+def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
+    cloud = ready("one", "two")
+    old, head = cloud.repository.head("main"), cloud.repository.head
+    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    cloud.run()
+    stale = iter([old])
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    worn = PlanRequest(commit="f" * 40, looks=3, doubted=head("main"))
+    request_plan(worn, message_id="doubted another head", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys(["one", "two", "three"], Phase.READY)
+    assert accepted(cloud)["delete", "three"] == 0
