@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
 CALM_SECONDS = 100.0
-MOST_MESSAGES = 3
-"""After the last fault a cluster has one message; a copy of it and an old one can still be on their way."""
+MOST_MESSAGES = 2
+"""After the last fault a cluster has one message, and a copy at most."""
 POOL_TAG = "roadstead-pool"
 FLUX = (
     ("source.toolkit.fluxcd.io/v1", "GitRepository"),

@@ -31,9 +31,9 @@ def story(seed: int, hash_seed: str) -> bytes:
 
 
 def test_a_seed_tells_the_same_story_in_every_process() -> None:
-    first = story(3, "1")
-    assert first.count(b"\n") > 30
-    assert story(3, "2") == first
+    first = story(1, "1")
+    assert first.count(b"\n") > 50
+    assert story(1, "2") == first
 
 
 @pytest.mark.parametrize("fault", FAULTS)
