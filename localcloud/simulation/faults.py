@@ -44,7 +44,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         "jobs": "send",
         "repository": "set_status",
         "groups": "put delete",
-        "aks": "put delete put_pool delete_pool upgrade_node_image put_maintenance delete_maintenance",
+        "aks": "put delete put_pool delete_pool upgrade_node_image put_maintenance",
         "api": "apply cordon evict",
         "kubernetes": "",
     }.items()

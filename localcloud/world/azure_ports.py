@@ -110,13 +110,6 @@ class WorldManagedClusters:
             self._world.put_maintenance(cluster, name, body)
             return self._world.request_id()
 
-    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
-        """Delete a maintenance configuration; one that is gone is success."""
-        with _refusals(missing_is_fine=True):
-            self._world.delete_maintenance(cluster, name)
-            return self._world.request_id()
-        return ""
-
     def kubeconfig(self, cluster: ClusterId) -> str:
         """Return a kubeconfig for the cluster."""
         with _refusals():

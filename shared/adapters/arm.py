@@ -215,13 +215,6 @@ class ArmManagedClusters:
                 )
             )
 
-    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
-        """Delete a maintenance configuration; one that is gone is success."""
-        configurations: Any = self._clients.of(cluster.subscription).maintenance_configurations
-        with _translated(missing_is_fine=True):
-            return str(configurations.delete(cluster.resource_group, cluster.name, name, cls=_request_id))
-        return ""
-
     def kubeconfig(self, cluster: ClusterId) -> str:
         """Return a kubeconfig for the cluster. A secret."""
         with _translated():

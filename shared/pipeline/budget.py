@@ -263,10 +263,6 @@ class _Clusters:
         limits = [AKS_OTHER, ARM_WRITE]
         return self._write(limits, cluster, lambda: self.inner.put_maintenance(cluster, name, body))
 
-    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
-        limits = [AKS_OTHER, ARM_DELETE]
-        return self._write(limits, cluster, lambda: self.inner.delete_maintenance(cluster, name))
-
     def kubeconfig(self, cluster: ClusterId) -> str:
         return self._read(cluster, lambda: self.inner.kubeconfig(cluster))
 

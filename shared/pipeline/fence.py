@@ -120,10 +120,6 @@ class _Clusters:
         self.check()
         return self.inner.put_maintenance(cluster, name, body)
 
-    def delete_maintenance(self, cluster: ClusterId, name: str) -> str:
-        self.check()
-        return self.inner.delete_maintenance(cluster, name)
-
     def kubeconfig(self, cluster: ClusterId) -> str:
         return self.inner.kubeconfig(cluster)
 

@@ -1,0 +1,28 @@
+"""The queues: Service Bus with sessions and duplicate detection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message to a session-enabled queue.
+
+    ``id`` is at most 128 characters and is what duplicate detection compares; ``at`` (UTC) schedules it.
+    """
+
+    session: str
+    id: str
+    body: str
+    at: datetime | None = None
+
+
+class Queue(Protocol):
+    """A Service Bus queue with sessions and duplicate detection."""
+
+    def send(self, message: Message) -> None:
+        """Send, or schedule when ``message.at`` is set; raise Throttled or Unavailable."""
+        ...
