@@ -22,6 +22,7 @@ var tables = [
   'roadsteadplans'
   'roadsteaddeliveries'
   'roadsteadfleets'
+  'roadsteadblobs'
   'roadsteaddeadletters'
   'roadsteadbuckets'
 ]

@@ -1,0 +1,8 @@
+"""Table Storage: entities and tables, and the fleet's state in them."""
+
+from __future__ import annotations
+
+from shared.adapters.tables.state import CLUSTERS, TABLES, TablesState
+from shared.adapters.tables.storage import table_service
+
+__all__ = ["CLUSTERS", "TABLES", "TablesState", "table_service"]

@@ -1,0 +1,281 @@
+"""State in Azure Table Storage: small tables, every row written by compare-and-swap on its ETag."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from azure.data.tables import TableServiceClient
+from pydantic import TypeAdapter
+
+from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
+from shared.adapters.tables.storage import Storage, etag_of
+from shared.jobs import row as rows
+from shared.jobs.buckets import Bucket
+from shared.jobs.row import ClusterRow
+from shared.jobs.settle import Event
+from shared.ports import DeadLetter, FleetRow, PlanRecord
+
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = (
+    "roadsteadclusters",
+    "roadsteadevents",
+    "roadsteadplans",
+    "roadsteaddeliveries",
+    "roadsteadfleets",
+    "roadsteadblobs",
+    "roadsteaddeadletters",
+    "roadsteadbuckets",
+)
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
+_LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
+_FLEET: TypeAdapter[FleetRow] = TypeAdapter(FleetRow)
+_MARKS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
+_BATCH = 100
+_BATCH_BYTES = 2 << 20
+"""A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third on the way."""
+_READERS = 8
+
+
+class TablesState:
+    """The State port for one fleet."""
+
+    def __init__(self, service: TableServiceClient, fleet: str) -> None:
+        self._fleet = fleet
+        self._storage = Storage(service, TABLES, fleet)
+
+    def cluster(self, name: str) -> ClusterRow | None:
+        """Return a cluster's row, or None."""
+        entity = self._storage.get(CLUSTERS, self._fleet, name)
+        return _row(entity) if entity is not None else None
+
+    def clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows of the whole fleet, by name."""
+        return [_row(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
+
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+        """Return at most ``limit`` rows, by name, of those after a name."""
+        found = self._storage.query(
+            CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
+        )
+        return [_row(entity) for entity in itertools.islice(found, limit)]
+
+    def active_clusters(self) -> Sequence[ClusterRow]:
+        """Return the rows whose job is active."""
+        return [
+            _row(entity)
+            for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key and active eq true")
+        ]
+
+    def save(self, row: ClusterRow) -> ClusterRow:
+        """Write the row over its version, or as a new one; raise Stale."""
+        entity = {
+            "PartitionKey": self._fleet,
+            "RowKey": row.name,
+            "phase": row.phase.value,
+            "active": row.job.active,
+            "step": row.job.step.value,
+            "generation": row.generation,
+            "observedGeneration": row.observed_generation,
+            **packed(rows.to_json(row)),
+        }
+        return rows.with_etag(row, self._storage.write(CLUSTERS, entity, row.etag))
+
+    def forget(self, row: ClusterRow) -> None:
+        """Remove the row if it is still this version; raise Stale."""
+        self._storage.delete(CLUSTERS, self._fleet, row.name, row.etag)
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Keep events."""
+        for event in events:
+            key = f"{newest_first(event.at)}-{99_999_999 - event.sequence:08d}"
+            entity = {
+                "PartitionKey": f"{self._fleet}|{event.cluster}",
+                "RowKey": f"{key}-{event.uid}-{event.reason}",
+                **packed(_EVENT.dump_json(event).decode()),
+            }
+            self._storage.upsert(EVENTS, entity)
+
+    def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
+        """Return a cluster's newest events (before a millisecond), newest first."""
+        found: list[Event] = []
+        after = f"{newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
+        pages = self._storage.query(
+            EVENTS,
+            "PartitionKey eq @key and RowKey gt @after",
+            key=f"{self._fleet}|{cluster}",
+            page=limit,
+            after=after,
+        )
+        for entity in pages:
+            found.append(_EVENT.validate_json(unpacked(entity)))
+            if len(found) >= limit:
+                break
+        return found
+
+    def prune_events(self, cluster: str, keep: int) -> int:
+        """Remove a cluster's events but for the newest."""
+        found = self._storage.keys(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}")
+        return self._storage.remove(EVENTS, itertools.islice(found, keep, None))
+
+    def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
+        """Remove older events of clusters that are not among the living."""
+        found = self._storage.keys(
+            EVENTS,
+            "PartitionKey ge @key and PartitionKey lt @end and RowKey gt @after",
+            key=f"{self._fleet}|",
+            end=f"{self._fleet}~",
+            after=f"{newest_first(at)}~",
+        )
+        return self._storage.remove(
+            EVENTS, (e for e in found if e["PartitionKey"].partition("|")[2] not in living)
+        )
+
+    def fleet(self) -> FleetRow:
+        """Return what was planned last."""
+        entity = self._storage.get(FLEETS, "fleet", self._fleet)
+        if entity is None:
+            return FleetRow()
+        return replace(_FLEET.validate_json(unpacked(entity)), etag=etag_of(entity))
+
+    def save_fleet(self, row: FleetRow) -> FleetRow:
+        """Write the fleet's row over its version, and return it as saved; raise Stale."""
+        body = packed(_FLEET.dump_json(row, exclude={"etag"}).decode())
+        entity = {"PartitionKey": "fleet", "RowKey": self._fleet, "commit": row.commit, **body}
+        return replace(row, etag=self._storage.write(FLEETS, entity, row.etag))
+
+    def plan(self, commit: str) -> PlanRecord | None:
+        """Return the plan of a commit, or None."""
+        if not commit:
+            return None
+        entity = self._storage.get(PLANS, self._fleet, commit)
+        return _PLAN.validate_json(unpacked(entity)) if entity is not None else None
+
+    def save_plan(self, record: PlanRecord) -> None:
+        """Write a plan over what is kept for its commit."""
+        entity = {
+            "PartitionKey": self._fleet,
+            "RowKey": record.plan.commit,
+            "open": record.open,
+            "at": record.at,
+            **packed(_PLAN.dump_json(record).decode()),
+        }
+        self._storage.upsert(PLANS, entity)
+
+    def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
+        """Return the plans made since a time, newest first."""
+        return self._plans("PartitionKey eq @key and at ge @at", at=at)
+
+    def open_plans(self) -> Sequence[PlanRecord]:
+        """Return the plans whose commit status may still change, newest first."""
+        return self._plans("PartitionKey eq @key and open eq true")
+
+    def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
+        found = self._storage.query(PLANS, query, **parameters)
+        records = [_PLAN.validate_json(unpacked(entity)) for entity in found]
+        return sorted(records, key=lambda record: record.at, reverse=True)
+
+    def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
+        """Return those of these blobs that are kept; a few are read side by side."""
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = zip(
+                ids, pool.map(lambda sha: self._storage.get(BLOBS, self._fleet, sha), ids), strict=True
+            )
+            return {sha: entity["content"] for sha, entity in found if entity is not None}
+
+    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+        """Keep blobs, many at a time."""
+        for batch in _batches(blobs):
+            entities = [
+                {"PartitionKey": self._fleet, "RowKey": sha, "content": content}
+                for sha, content in batch.items()
+            ]
+            self._storage.upsert_together(BLOBS, entities)
+
+    def marks(self) -> Mapping[str, str]:
+        """Return the clusters' marks."""
+        entity = self._storage.get(FLEETS, "marks", self._fleet)
+        return _MARKS.validate_json(unpacked(entity)) if entity is not None else {}
+
+    def save_marks(self, marks: Mapping[str, str]) -> None:
+        """Write the clusters' marks over those that are kept."""
+        body = packed(_MARKS.dump_json(dict(marks)).decode())
+        self._storage.upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
+
+    def prune_blobs(self, wanted: Collection[str]) -> int:
+        """Remove every kept blob but these."""
+        found = self._storage.keys(BLOBS, "PartitionKey eq @key")
+        return self._storage.remove(BLOBS, (entity for entity in found if entity["RowKey"] not in wanted))
+
+    def prune_plans(self, keep: int) -> int:
+        """Remove plans but for the newest and every open one."""
+        found = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
+        by_age = sorted(found, key=lambda entity: entity["at"], reverse=True)
+        return self._storage.remove(PLANS, (entity for entity in by_age[keep:] if not entity["open"]))
+
+    def prune_dead_letters(self, before: datetime) -> int:
+        """Remove older dead letters."""
+        found = self._storage.keys(LETTERS, "PartitionKey eq @key and at lt @before", before=before)
+        return self._storage.remove(LETTERS, found)
+
+    def prune_deliveries(self, before: datetime) -> int:
+        """Forget deliveries that were remembered before a time."""
+        found = self._storage.keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
+        return self._storage.remove(DELIVERIES, found)
+
+    def bucket(self, key: str) -> Bucket | None:
+        """Return one of Azure's token buckets, or None."""
+        entity = self._storage.get(BUCKETS, self._fleet, key)
+        return Bucket(datetime.fromisoformat(entity["fullAt"]), etag_of(entity)) if entity else None
+
+    def save_bucket(self, key: str, bucket: Bucket) -> None:
+        """Write a bucket over its version; raise Stale."""
+        entity = {"PartitionKey": self._fleet, "RowKey": key, "fullAt": bucket.full_at.isoformat()}
+        self._storage.write(BUCKETS, entity, bucket.etag)
+
+    def keep_dead_letter(self, letter: DeadLetter) -> None:
+        """Keep a dead letter; twice is once."""
+        key = f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
+        body = packed(_LETTER.dump_json(letter).decode())
+        self._storage.upsert(LETTERS, {"PartitionKey": self._fleet, "RowKey": key, "at": letter.at, **body})
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        pages = self._storage.query(LETTERS, "PartitionKey eq @key", page=limit)
+        return [_LETTER.validate_json(unpacked(entity)) for entity in itertools.islice(pages, limit)]
+
+    def count_dead_letters(self) -> int:
+        """Return how many dead letters are kept."""
+        return sum(1 for _ in self._storage.keys(LETTERS, "PartitionKey eq @key"))
+
+    def delivery_seen(self, delivery: str) -> bool:
+        """Tell whether a webhook delivery was queued before."""
+        return self._storage.get(DELIVERIES, self._fleet, safe_key(delivery)) is not None
+
+    def remember_delivery(self, delivery: str, at: datetime) -> None:
+        """Remember a webhook delivery."""
+        self._storage.upsert(
+            DELIVERIES, {"PartitionKey": self._fleet, "RowKey": safe_key(delivery), "at": at}
+        )
+
+
+def _row(entity: Any) -> ClusterRow:
+    return rows.from_json(unpacked(entity), etag_of(entity))
+
+
+def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """Yield the blobs in as few parts as a transaction allows."""
+    batch: dict[str, bytes] = {}
+    size = 0
+    for sha, content in blobs.items():
+        if batch and (len(batch) == _BATCH or size + len(content) > _BATCH_BYTES):
+            yield batch
+            batch, size = {}, 0
+        batch[sha] = content
+        size += len(content)
+    if batch:
+        yield batch

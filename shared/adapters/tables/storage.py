@@ -1,0 +1,160 @@
+"""Tables and entities: reads, conditional writes, our own errors. Knows nothing of a fleet."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from azure.core import MatchConditions
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+)
+from azure.data.tables import TableClient, TableErrorCode, TableServiceClient, UpdateMode
+
+from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
+
+Entity = Mapping[str, Any]
+
+_MOST_REMOVED = 2000
+"""So that a run of the housekeeping ends in time; the next one goes on."""
+
+
+def table_service(
+    *, connection_string: str | None, endpoint: str | None, credential: TokenCredential | None
+) -> TableServiceClient:
+    """Return a client: from a connection string if given, else from an endpoint and our identity."""
+    options: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
+    if connection_string:
+        return TableServiceClient.from_connection_string(connection_string, **options)
+    return TableServiceClient(endpoint=endpoint or "", credential=credential, **options)
+
+
+class Storage:
+    """The tables of an app; ``partition`` is meant where a query names no other. Tables that are missing are
+    made at the first write.
+    """
+
+    def __init__(self, service: TableServiceClient, tables: Sequence[str], partition: str) -> None:
+        self._service, self._partition = service, partition
+        self._tables = {name: service.get_table_client(name) for name in tables}
+
+    def get(self, table: str, partition: str, key: str) -> Entity | None:
+        """Return an entity, or None."""
+        with _translated():
+            try:
+                return self._tables[table].get_entity(partition, key)
+            except ResourceNotFoundError:
+                return None
+
+    def query(
+        self,
+        table: str,
+        query: str,
+        *,
+        key: str = "",
+        page: int | None = None,
+        select: list[str] | None = None,
+        **more: Any,
+    ) -> Iterator[Entity]:
+        """Yield what a query finds: ``@key`` in it is the partition, other names are in ``more``."""
+        parameters = {"key": key or self._partition, **more}
+        with _translated():
+            try:
+                yield from self._tables[table].query_entities(
+                    query, parameters=parameters, results_per_page=page, select=select
+                )
+            except ResourceNotFoundError:  # the table was never written to
+                return
+
+    def keys(self, table: str, query: str, *columns: str, **more: Any) -> Iterator[Entity]:
+        """Yield the keys of what is found, and a few more columns."""
+        return self.query(table, query, select=["PartitionKey", "RowKey", *columns], **more)
+
+    def write(self, table: str, entity: dict[str, Any], etag: str) -> str:
+        """Insert when ``etag`` is "", else replace that version; return the new etag."""
+        client = self._tables[table]
+        with _translated():
+            if etag:
+                written = client.update_entity(
+                    entity, mode=UpdateMode.REPLACE, etag=etag, match_condition=MatchConditions.IfNotModified
+                )
+                return str(written["etag"])
+            return str(self._making(client, lambda: client.create_entity(entity))["etag"])
+
+    def upsert(self, table: str, entity: dict[str, Any]) -> None:
+        """Write an entity over whatever is there."""
+        client = self._tables[table]
+        with _translated():
+            self._making(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
+
+    def upsert_together(self, table: str, entities: Collection[Entity]) -> None:
+        """Write at most 100 entities of one partition, 4 MiB in all, in one transaction."""
+        client = self._tables[table]
+        writes = [("upsert", entity, {"mode": UpdateMode.REPLACE}) for entity in entities]
+        with _translated():
+            self._making(client, lambda: client.submit_transaction(writes))
+
+    def delete(self, table: str, partition: str, key: str, etag: str) -> None:
+        """Remove an entity if it is still this version; raise Stale."""
+        with _translated():
+            self._tables[table].delete_entity(
+                partition, key, etag=etag, match_condition=MatchConditions.IfNotModified
+            )
+
+    def remove(self, table: str, entities: Iterable[Entity]) -> int:
+        """Remove at most ``_MOST_REMOVED`` entities, one call each; one that is gone is success."""
+        removed = 0
+        for entity in itertools.islice(entities, _MOST_REMOVED):
+            with _translated():
+                self._tables[table].delete_entity(entity["PartitionKey"], entity["RowKey"])
+            removed += 1
+        return removed
+
+    def _making(self, client: TableClient, write: Callable[[], Any]) -> Any:
+        """Write, and make the table when there is none."""
+        try:
+            return write()
+        except HttpResponseError as error:
+            code = getattr(error, "error_code", None)
+            if not isinstance(error, ResourceNotFoundError) and code != TableErrorCode.TABLE_NOT_FOUND:
+                raise
+            self._service.create_table_if_not_exists(client.table_name)
+            return write()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the library's errors into ours."""
+    try:
+        yield
+    except (ResourceModifiedError, ResourceExistsError) as error:
+        raise Stale("the row was changed by somebody else") from error
+    except ResourceNotFoundError as error:  # an update, or a delete, of a row that is gone
+        raise Stale("the row is gone") from error
+    except ClientAuthenticationError as error:
+        raise Unauthenticated("Table Storage refused our identity", request_id=_request_id(error)) from error
+    except HttpResponseError as error:
+        code = str(getattr(error, "error_code", "") or "")
+        raise from_http(
+            error.status_code or 500, code, f"Table Storage: {code}", request_id=_request_id(error)
+        ) from error
+    except AzureError as error:
+        raise Unavailable(f"Table Storage did not answer ({type(error).__name__})") from error
+
+
+def _request_id(error: HttpResponseError) -> str:
+    headers = getattr(error.response, "headers", {})
+    return str(headers.get("x-ms-request-id", ""))
+
+
+def etag_of(entity: Any) -> str:
+    """Return the version of an entity that was read."""
+    return str(entity.metadata["etag"])
