@@ -1,20 +1,25 @@
-"""The two implementations of Azure's ports: the world in memory, and the adapter over HTTPS."""
+"""Both implementations of Azure's ports and of Kubernetes: the world in memory, and the adapter over TLS."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from localcloud.servers.arm import ArmServer
+from localcloud.servers.kubernetes import KubernetesPlane
 from localcloud.servers.tls import Authority
 from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
-from localcloud.world.clock import ManualClock
+from localcloud.world.clock import ManualClock, system_clock
+from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.plane import NullPlane
 from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
+from shared.adapters.kubernetes import KubernetesConnections
 from tests.contract.azures import Azure, StaticCredential
+from tests.contract.clusters import CLUSTER, NOWHERE, Setting
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +45,36 @@ def azure(
         yield Azure(groups, clusters, world, plane, clock)
         groups.close()
         clusters.close()
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[KubernetesPlane]:
+    with KubernetesPlane(
+        Authority(), read_source=lambda _url, _branch: None, accepts_token=lambda token: token == "a-token"
+    ) as running:
+        yield running
+
+
+def _in_memory() -> Setting:
+    clock = ManualClock()
+    fleet = KubernetesFleet(clock, lambda _url, _branch: None)
+    fleet.start(CLUSTER, [])
+    world = fleet.world(CLUSTER)
+    assert world is not None
+    return Setting(fleet, world, lambda: clock.advance(1))
+
+
+@pytest.fixture(params=["world", "adapter"])
+def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
+    if request.param == "world":
+        yield _in_memory()
+        return
+    plane: KubernetesPlane = request.getfixturevalue("plane")
+    configs = {CLUSTER: plane.start(CLUSTER, []), NOWHERE: plane.start(NOWHERE, [])}
+    plane.stop(NOWHERE)
+    connections = KubernetesConnections(configs.__getitem__, aad_token=None, clock=system_clock)
+    world = plane.fleet.world(CLUSTER)
+    assert world is not None
+    yield Setting(connections, world, lambda: time.sleep(0.05))
+    connections.close()
+    plane.stop(CLUSTER)

@@ -1,0 +1,172 @@
+"""The Kubernetes adapter alone: credentials, connections and what the wire can do to it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+import yaml
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
+from azure.identity import CredentialUnavailableError
+
+from localcloud.servers.frontdoor import Fault
+from localcloud.servers.kubernetes import KubernetesPlane
+from localcloud.servers.tls import Authority
+from localcloud.world.clock import ManualClock
+from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
+from shared.fleet.ids import ClusterId
+from shared.jobs.errors import Conflict, Dependency, Throttled, Unauthenticated, Unavailable
+from tests.contract.clusters import CLUSTER, SETTINGS, config_map
+
+
+@dataclass
+class Access:
+    """Counts how often a kubeconfig and a token were fetched."""
+
+    config: str
+    token: str = "a-token"
+    kubeconfigs: int = 0
+    scopes: tuple[str, ...] = ()
+
+    def kubeconfig(self, _cluster: ClusterId) -> str:
+        self.kubeconfigs += 1
+        return self.config
+
+    def aad_token(self, scope: str) -> str:
+        self.scopes = (*self.scopes, scope)
+        return self.token
+
+
+@pytest.fixture
+def access(plane: KubernetesPlane) -> Iterator[Access]:
+    yield Access(plane.start(CLUSTER, []))
+    plane.stop(CLUSTER)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def connections(access: Access, clock: ManualClock) -> Iterator[KubernetesConnections]:
+    made = KubernetesConnections(access.kubeconfig, aad_token=access.aad_token, clock=clock)
+    yield made
+    made.close()
+
+
+def for_entra(config: str) -> str:
+    """Return the kubeconfig that AKS gives when local accounts are disabled."""
+    content = yaml.safe_load(config)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "kubelogin"}
+    content["users"][0]["user"] = {"exec": plugin}
+    return yaml.safe_dump(content)
+
+
+def test_a_connection_is_kept_for_five_minutes(
+    access: Access, connections: KubernetesConnections, clock: ManualClock
+) -> None:
+    first = connections.connect(CLUSTER)
+    clock.advance(299)
+    assert connections.connect(CLUSTER) is first
+    clock.advance(1)
+    connections.connect(CLUSTER).check()
+    assert access.kubeconfigs == 2
+
+
+def test_a_cluster_without_local_accounts_is_entered_with_an_entra_token(
+    access: Access, connections: KubernetesConnections
+) -> None:
+    access.config = for_entra(access.config)
+    connections.connect(CLUSTER).check()
+    assert access.scopes == (AKS_SCOPE,)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (ClientAuthenticationError("AADSTS700016: no such application"), Unauthenticated),
+        (CredentialUnavailableError("no managed identity endpoint"), Unauthenticated),
+        (ServiceRequestError("connection refused"), Unavailable),
+    ],
+)
+def test_an_entra_token_that_cannot_be_had_is_told_as_such(
+    access: Access, clock: ManualClock, failure: Exception, kind: type[Exception]
+) -> None:
+    def refuse(_scope: str) -> str:
+        raise failure
+
+    config = for_entra(access.config)
+    connections = KubernetesConnections(lambda _cluster: config, aad_token=refuse, clock=clock)
+    with pytest.raises(kind, match=type(failure).__name__):
+        connections.connect(CLUSTER)
+
+
+def test_a_refused_credential_is_told_without_itself_and_fetched_anew(
+    access: Access, connections: KubernetesConnections
+) -> None:
+    access.config, access.token = for_entra(access.config), "a-secret-token"
+    with pytest.raises(Unauthenticated) as refused:
+        connections.connect(CLUSTER).check()
+    assert "a-secret-token" not in str(refused.value)
+    access.token = "a-token"
+    connections.connect(CLUSTER).check()
+    assert access.kubeconfigs == 2
+
+
+def test_a_credential_that_was_good_a_moment_ago_is_worth_another_try(
+    plane: KubernetesPlane, access: Access, connections: KubernetesConnections
+) -> None:
+    connections.connect(CLUSTER).check()
+    plane.door(CLUSTER).faults = [Fault("^GET /readyz", status=401)]
+    with pytest.raises(Dependency, match="no longer accepted"):
+        connections.connect(CLUSTER).check()
+    connections.connect(CLUSTER).check()
+    assert access.kubeconfigs == 2
+
+
+@pytest.mark.parametrize("config", ["", "[1, 2]", "a: [", "kind: Config\ncontexts: []\ncurrent-context: x"])
+def test_a_kubeconfig_that_makes_no_sense_is_no_credential(config: str, clock: ManualClock) -> None:
+    broken = KubernetesConnections(lambda _cluster: config, aad_token=None, clock=clock)
+    with pytest.raises(Unauthenticated, match="the kubeconfig of alpha is not usable"):
+        broken.connect(CLUSTER)
+
+
+def test_a_server_of_another_authority_is_not_believed(
+    access: Access, connections: KubernetesConnections
+) -> None:
+    content = yaml.safe_load(access.config)
+    other = base64.b64encode(Authority().pem).decode()
+    content["clusters"][0]["cluster"]["certificate-authority-data"] = other
+    access.config = yaml.safe_dump(content)
+    with pytest.raises(Unavailable, match="SSL"):
+        connections.connect(CLUSTER).check()
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault("", status=503, body={"message": "etcd is away"}, times=None), Unavailable),
+        (Fault("", status=429, headers={"Retry-After": "7"}, times=None), Throttled),
+        (Fault("", status=410, body={"reason": "Expired"}, times=None), Conflict),
+    ],
+)
+def test_what_the_server_answers_becomes_the_error_that_says_what_to_do(
+    plane: KubernetesPlane, connections: KubernetesConnections, fault: Fault, error: type[Exception]
+) -> None:
+    plane.door(CLUSTER).faults = [fault]
+    api = connections.connect(CLUSTER)
+    calls: list[Callable[[], object]] = [
+        api.check,
+        lambda: api.get(SETTINGS),
+        lambda: api.apply(config_map({})),
+        lambda: api.list("v1", "ConfigMap"),
+        lambda: api.cordon("one"),
+        lambda: api.evict("default", "a"),
+    ]
+    for call in calls:
+        with pytest.raises(error) as raised:
+            call()
+        assert getattr(raised.value, "retry_after", None) == (7 if error is Throttled else None)

@@ -1,0 +1,162 @@
+"""Nodes, their pods and evictions through the Kubernetes port, on both implementations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.world.kubernetes_kinds import BUILT_IN, NODE, POD
+from localcloud.world.kubernetes_requests import At
+from shared.fleet.ids import ObjectRef
+from shared.jobs.errors import Blocked
+from tests import workloads
+from tests.contract.clusters import Setting
+
+
+def a_node(setting: Setting, name: str) -> str:
+    setting.world.create(NODE, "", {"metadata": {"name": name, "labels": {"agentpool": "web"}}})
+    return name
+
+
+def a_pod(setting: Setting, name: str, node: str, *, ready: bool = True, **metadata: Any) -> str:
+    """Create a pod of the app web on a node."""
+    whole = {"name": name, "labels": {"app": "web"}, **metadata}
+    setting.world.create(POD, "default", {"metadata": whole, "spec": {"nodeName": node}})
+    if not ready:
+        at = At(POD, name, "default")
+        setting.world.set_status(at, {"phase": "Running", "conditions": []}, manager="kubelet")
+    return name
+
+
+def a_budget(setting: Setting, name: str = "web", **spec: Any) -> None:
+    setting.api.apply(workloads.budget(name=name, **spec))
+
+
+def a_replica_set(setting: Setting, replicas: int) -> dict[str, Any]:
+    """Create what the pods of the app web belong to; return the reference to it."""
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ReplicaSet")
+    body = {"metadata": {"name": "web"}, "spec": {"replicas": replicas}}
+    uid = setting.world.create(kind, "default", body)["metadata"]["uid"]
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
+
+
+def pods(setting: Setting, **selectors: str) -> list[str]:
+    return [pod["metadata"]["name"] for pod in setting.api.list("v1", "Pod", **selectors)]
+
+
+def test_the_pods_of_a_node_are_found(setting: Setting) -> None:
+    one, two = a_node(setting, "one"), a_node(setting, "two")
+    a_pod(setting, "a", one)
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}
+    a_pod(setting, "daemon", two, ownerReferences=[owner])
+    a_pod(setting, "mirror", two, annotations={"kubernetes.io/config.mirror": "hash"})
+    assert pods(setting, fields=f"spec.nodeName={one}") == ["a"]
+    assert pods(setting, fields="spec.nodeName=two", namespace="default") == ["daemon", "mirror"]
+    daemon, mirror = setting.api.list("v1", "Pod", fields="spec.nodeName=two")
+    assert daemon["metadata"]["ownerReferences"] == [owner]
+    assert mirror["metadata"]["annotations"] == {"kubernetes.io/config.mirror": "hash"}
+    assert daemon["status"]["phase"] == "Running"
+
+
+def test_pods_go_with_their_node(setting: Setting) -> None:
+    a_pod(setting, "a", a_node(setting, "one"))
+    a_pod(setting, "b", a_node(setting, "two"))
+    setting.world.delete(At(NODE, "one"))
+    assert pods(setting) == ["b"]
+
+
+def test_a_node_is_cordoned_and_taken_back_and_a_gone_one_is_fine(setting: Setting) -> None:
+    def unschedulable() -> bool:
+        (node,) = setting.api.list("v1", "Node", labels="agentpool=web")
+        return bool((node.get("spec") or {}).get("unschedulable"))
+
+    a_node(setting, "one")
+    for _ in range(2):
+        setting.api.cordon("one")
+        assert unschedulable()
+    setting.api.cordon("one", on=False)
+    assert not unschedulable()
+    setting.api.cordon("gone")
+
+
+def test_a_pod_without_a_budget_is_evicted_and_a_gone_one_is_fine(setting: Setting) -> None:
+    a_pod(setting, "a", a_node(setting, "one"))
+    setting.api.evict("default", "a")
+    assert pods(setting) == []
+    setting.api.evict("default", "a")
+    setting.api.evict("nowhere", "a")
+
+
+def test_a_budget_holds_pods_until_there_are_enough(setting: Setting) -> None:
+    one, two = a_node(setting, "one"), a_node(setting, "two")
+    a_pod(setting, "a", one)
+    a_pod(setting, "b", one)
+    a_budget(setting, minAvailable=2)
+    with pytest.raises(Blocked) as refused:
+        setting.api.evict("default", "a")
+    assert (refused.value.code, refused.value.retry_after) == ("TooManyRequests", None)
+    told = "The disruption budget web needs 2 healthy pods and has 2 currently"
+    assert told in str(refused.value)
+    assert "pod a in default" in str(refused.value)
+    a_pod(setting, "c", two, ready=False)
+    with pytest.raises(Blocked):
+        setting.api.evict("default", "a")
+    a_pod(setting, "d", two)
+    setting.api.evict("default", "a")
+    with pytest.raises(Blocked):
+        setting.api.evict("default", "b")
+    assert pods(setting) == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "allowed"),
+    [
+        ({"maxUnavailable": 1}, 1),
+        ({"maxUnavailable": "50%"}, 2),
+        ({"maxUnavailable": 0}, 0),
+        ({"minAvailable": "75%"}, 1),
+        ({"minAvailable": "100%"}, 0),
+    ],
+)
+def test_a_budget_counts_against_what_the_controller_wants(
+    setting: Setting, spec: dict[str, Any], allowed: int
+) -> None:
+    owner, node = a_replica_set(setting, 4), a_node(setting, "one")
+    for name in "abcd":
+        a_pod(setting, name, node, ownerReferences=[owner])
+    a_budget(setting, **spec)
+    evicted = 0
+    for name in "abcd":
+        try:
+            setting.api.evict("default", name)
+        except Blocked:
+            break
+        evicted += 1
+    assert evicted == allowed
+    budget = setting.api.get(ObjectRef("policy/v1", "PodDisruptionBudget", "web", "default"))
+    assert budget is not None
+    assert (budget["status"]["disruptionsAllowed"], budget["status"]["expectedPods"]) == (0, 4)
+
+
+def test_a_pod_that_is_not_ready_may_go_while_its_application_is_well(setting: Setting) -> None:
+    node = a_node(setting, "one")
+    a_pod(setting, "a", node)
+    a_pod(setting, "sick", node, ready=False)
+    a_budget(setting, minAvailable=2)
+    with pytest.raises(Blocked):
+        setting.api.evict("default", "sick")
+    a_budget(setting, minAvailable=1)
+    setting.api.evict("default", "sick")
+    a_pod(setting, "sick", node, ready=False)
+    a_budget(setting, minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")
+    setting.api.evict("default", "sick")
+    assert pods(setting) == ["a"]
+
+
+def test_two_budgets_on_one_pod_block_it_with_the_reason(setting: Setting) -> None:
+    a_pod(setting, "a", a_node(setting, "one"))
+    a_budget(setting, minAvailable=0)
+    a_budget(setting, "other", minAvailable=0)
+    with pytest.raises(Blocked, match="more than one PodDisruptionBudget"):
+        setting.api.evict("default", "a")
