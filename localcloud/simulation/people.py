@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
 HEAD_LAG = 25.0
-"""Seconds until GitHub shows a push everywhere; a head is doubted for half a minute."""
+"""Seconds until GitHub shows a push everywhere; a head is doubted for longer, see shared/pipeline/heads.py."""
 LATE = (40, 200)
 """Seconds by which a webhook is late: longer than that lag, see docs/simulation.md."""
 NAMES = ("a", "b", "c", "d")

@@ -37,13 +37,20 @@ class Approval(_Wire):
     at: datetime
 
 
+class Doubt(_Wire):
+    """A head that may be an old answer: how often in a row it was seen, and what was planned then."""
+
+    head: str
+    planned: str
+    looks: int
+
+
 class PlanRequest(_Wire):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     ``commit`` is what a push announced, ``at`` when it was first asked for; ``again`` plans a head that was
-    planned before. ``attempt`` counts the tries that failed, ``looks`` how often in a row the head
-    ``doubted`` was seen. ``pull`` and ``head`` are a pull request's number and its newest commit as the event
-    told it.
+    planned before. ``attempt`` counts the tries. ``pull`` and ``head`` are a pull request's number and its
+    newest commit as the event told it.
     """
 
     schema_version: Literal[1] = 1
@@ -53,8 +60,7 @@ class PlanRequest(_Wire):
     again: bool = False
     approval: Approval | None = None
     attempt: int = 0
-    looks: int = 0
-    doubted: str = ""
+    doubt: Doubt | None = None
     at: datetime | None = None
     pull: int = 0
     head: str = ""

@@ -19,6 +19,7 @@ from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.settle import accepted_event
 from shared.pipeline import pulls, report
+from shared.pipeline.heads import LOOK_SECONDS, doubted
 from shared.pipeline.intake import request_plan
 from shared.pipeline.reading import read_desired, read_known, save_marks
 from shared.pipeline.send import send_continuation
@@ -26,8 +27,8 @@ from shared.ports import FleetRow, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
-STALE_HEAD_SECONDS = 5.0
-STALE_HEAD_LOOKS = 3
+FASTER_SECONDS = 5.0
+"""So long a planner waits that found another one faster."""
 READ_ATTEMPTS = 8
 OVERTAKEN_SECONDS = 120.0
 """After so long a plan that met an unfinished one is made again: that planner may have made a row since."""
@@ -48,10 +49,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     try:
         head = ports.repository.head(ports.config.branch)
         earlier = ports.state.plan(head)
-        if _doubtful(request, head, fleet, earlier):
-            looks = _looks(request, head) + 1
-            doubting = request.model_copy(update={"looks": looks, "doubted": head})
-            _request_again(doubting, STALE_HEAD_SECONDS * looks, ports)
+        doubt = doubted(request, head, fleet, earlier)
+        if doubt is not None:
+            _request_again(request.model_copy(update={"doubt": doubt}), LOOK_SECONDS * doubt.looks, ports)
             return
         if head == fleet.commit and not request.again and fleet.planning in ("", head):
             log.info("commit %s is planned already", head[:8])
@@ -84,7 +84,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     except Stale:
         # Another planner took over, for this one lost its session. Its plan may have met our changes.
         log.warning("another planner was faster; planning once more")
-        _request_again(request.model_copy(update={"commit": "", "again": True}), STALE_HEAD_SECONDS, ports)
+        _request_again(request.model_copy(update={"commit": "", "again": True}), FASTER_SECONDS, ports)
 
 
 def _overtake(commit: str, ports: Ports) -> None:
@@ -101,25 +101,6 @@ def _overtake(commit: str, ports: Ports) -> None:
             except Stale:
                 continue
             break
-
-
-def _doubtful(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRecord | None) -> bool:
-    """Tell whether to look once more before believing that this is the head.
-
-    GitHub may show a branch as it was a moment before. A head that is not the announced commit, that nobody
-    announced, that has a plan already, or was announced before the last plan, is believed after three looks
-    that all saw it: it can be a forced push. A plan that was begun last and not finished goes on at once.
-    """
-    if head == fleet.planning or (head == fleet.commit and not request.commit):
-        return False
-    overtaken = bool(request.at and fleet.at and request.at <= fleet.at)
-    returned = head != fleet.commit and (earlier is not None or overtaken)
-    return (request.commit != head or returned) and _looks(request, head) < STALE_HEAD_LOOKS
-
-
-def _looks(request: PlanRequest, head: str) -> int:
-    """Return how often in a row this head was seen and doubted."""
-    return request.looks if request.doubted == head else 0
 
 
 def _carry_out(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.world.cloud import Crash
-from shared.jobs.messages import PlanRequest
+from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import ClusterRow, Phase
 from shared.pipeline import planning
+from shared.pipeline.heads import LOOK_SECONDS, LOOKS
 from shared.pipeline.intake import request_plan
 from shared.ports import PlanRecord
 from tests import fleetfiles
@@ -121,8 +122,28 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
     cloud.run()
     stale = iter([old])
     around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    worn = PlanRequest(commit="f" * 40, looks=3, doubted=head("main"))
+    doubt = Doubt(head=head("main"), planned=head("main"), looks=LOOKS)
+    worn = PlanRequest(commit="f" * 40, doubt=doubt)
     request_plan(worn, message_id="doubted another head", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == dict.fromkeys(["one", "two", "three"], Phase.READY)
     assert accepted(cloud)["delete", "three"] == 0
+
+
+def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -> None:
+    cloud = ready("one", "two")
+    removed = cloud.repository.push(fleetfiles.fleet("one"))
+    doubt = Doubt(head=removed, planned=cloud.state.fleet().commit, looks=LOOKS)
+    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run()
+    stale, head = iter([removed]), cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    request_plan(PlanRequest(commit=removed, doubt=doubt), message_id="doubted before", ports=cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_head_is_doubted_for_half_a_minute_though_clocks_differ() -> None:
+    skew = 3.0
+    assert sum(LOOK_SECONDS * look - skew for look in range(1, LOOKS + 1)) > 30
