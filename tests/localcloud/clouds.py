@@ -7,8 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,14 +34,6 @@ def up(state: Path, app: Path, **environment: str) -> Iterator[subprocess.Popen[
             yield process
         finally:
             process.kill()
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to be in time"
-        time.sleep(0.05)
 
 
 def listens(port: int) -> bool:

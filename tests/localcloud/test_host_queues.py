@@ -19,7 +19,7 @@ from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.world.broker_values import Draft, QueueConfig
 from localcloud.world.clock import system_clock
 from localcloud.world.cloud import MemoryCloud
-from tests.localcloud.test_host_sessions import until
+from tests.localcloud.waiting import until
 
 GRAVE = "jobs" + DEAD_LETTER_SUFFIX
 BUS = HostConfig(service_bus=ServiceBusConfig(max_concurrent_calls=2, renew_seconds=10))

@@ -23,6 +23,7 @@ from localcloud.servers.servicebus import ServiceBusServer
 from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.world.broker_values import Draft, QueueConfig
 from localcloud.world.clock import system_clock
+from tests.localcloud.waiting import until
 
 Work = Callable[[func.ServiceBusMessage], None]
 
@@ -52,13 +53,6 @@ def listening(connection: str, work: Work, *, sessions: int = 2) -> Iterator[Hos
     finally:
         host.close()
         until(lambda: not any("run_job" in thread.name for thread in threading.enumerate()))
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to be in time"
-        time.sleep(0.02)
 
 
 def test_a_message_arrives_with_everything_the_worker_gives(broker: Broker) -> None:

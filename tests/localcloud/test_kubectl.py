@@ -6,25 +6,19 @@ Both drive the same scenarios with the kubeconfig that the plane writes.
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import urllib3
 import yaml
-from kubernetes import config as kubernetes_config
-from kubernetes import dynamic as kubernetes_dynamic
 from kubernetes import watch as kubernetes_watch
-from kubernetes.client import ApiException, CoreV1Api, V1Eviction
-from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError, NotFoundError
+from kubernetes.client import ApiException, CoreV1Api
+from kubernetes.dynamic.exceptions import DynamicApiError
 
 from localcloud.servers.kubernetes import LOG_NAME, KubernetesPlane
 from localcloud.servers.kubernetes_access import common_name
@@ -32,6 +26,9 @@ from localcloud.servers.tls import Authority
 from localcloud.world.flux import Source
 from localcloud.world.plane import Node
 from shared.fleet.ids import ClusterId
+from tests.localcloud.drivers import Driver, KubectlDriver, PythonDriver, Refused
+from tests.localcloud.waiting import until
+from tests.workloads import budget, pod
 
 COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
 TEAM_FILE = b"""
@@ -67,157 +64,7 @@ CONFIG_MAP = {
 }
 
 
-config: Any = kubernetes_config  # the client is not typed
-dynamic: Any = kubernetes_dynamic
-watch: Any = kubernetes_watch
-
-
-class Refused(Exception):
-    """The cluster refused; the text is what the tool says."""
-
-
-class Driver(Protocol):
-    """What people do with a cluster; ``kind`` is "apiVersion Kind"."""
-
-    def names(self, kind: str, namespace: str = "") -> list[str]: ...
-    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]: ...
-    def apply(self, manifests: str) -> None: ...
-    def server_side(self, manifests: str, *, manager: str) -> None: ...
-    def table(self, kind: str, namespace: str = "") -> list[list[str]]: ...
-    def delete(self, kind: str, name: str, namespace: str = "") -> None: ...
-    def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None: ...
-    def drain(self, node: str) -> None: ...
-
-
-class PythonDriver:
-    """The official Python client."""
-
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
-        self.client = config.new_client_from_config(str(kubeconfig))
-        self._dynamic = dynamic.DynamicClient(self.client, cache_file=str(folder / "discovery.json"))
-
-    def close(self) -> None:
-        self.client.close()
-
-    def _resource(self, kind: str) -> Any:
-        api_version, name = kind.split()
-        return self._dynamic.resources.get(api_version=api_version, kind=name)
-
-    def names(self, kind: str, namespace: str = "") -> list[str]:
-        found = self._resource(kind).get(namespace=namespace or None)
-        return [item.metadata.name for item in found.items]
-
-    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-        try:
-            return dict(self._resource(kind).get(name=name, namespace=namespace or None).to_dict())
-        except NotFoundError as error:
-            raise Refused(str(error.body)) from error
-
-    def apply(self, manifests: str) -> None:
-        for body in yaml.safe_load_all(manifests):
-            metadata = body["metadata"]
-            resource = self._resource(f"{body['apiVersion']} {body['kind']}")
-            where = {"name": metadata["name"], "namespace": metadata.get("namespace")}
-            try:
-                resource.create(body=body, namespace=where["namespace"])
-            except ConflictError:
-                resource.patch(body=body, content_type="application/merge-patch+json", **where)
-
-    def server_side(self, manifests: str, *, manager: str) -> None:
-        for body in yaml.safe_load_all(manifests):
-            resource = self._resource(f"{body['apiVersion']} {body['kind']}")
-            where = {"name": body["metadata"]["name"], "namespace": body["metadata"].get("namespace")}
-            try:
-                resource.server_side_apply(body=body, field_manager=manager, force_conflicts=False, **where)
-            except DynamicApiError as error:
-                raise Refused(str(error.body)) from error
-
-    def table(self, kind: str, namespace: str = "") -> list[list[str]]:
-        path = self._resource(kind).path(namespace=namespace or None)
-        url = f"{self.client.configuration.host}{path}"
-        accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-        found = json.loads(self.client.call_api("GET", url, header_params={"Accept": accept}).read())
-        shown = [n for n, column in enumerate(found["columnDefinitions"]) if not column["priority"]]
-        header = [column["name"].upper() for column in found["columnDefinitions"]]
-        rows = [[str(cell) for cell in row["cells"]] for row in found["rows"]]
-        return [[line[n] for n in shown] for line in (header, *rows)]
-
-    def delete(self, kind: str, name: str, namespace: str = "") -> None:
-        self._resource(kind).delete(name=name, namespace=namespace or None)
-
-    def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None:
-        def holds() -> bool:
-            conditions = (self.get(kind, name, namespace).get("status") or {}).get("conditions") or ()
-            return any(item["type"] == condition and item["status"] == "True" for item in conditions)
-
-        until(holds)
-
-    def drain(self, node: str) -> None:
-        core: Any = CoreV1Api(self.client)
-        core.patch_node(node, {"spec": {"unschedulable": True}})
-        for pod in core.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={node}").items:
-            where = pod.metadata.name, pod.metadata.namespace
-            try:
-                core.create_namespaced_pod_eviction(*where, V1Eviction(metadata=pod.metadata))
-            except ApiException as error:
-                raise Refused(str(error.body)) from error
-
-
-class KubectlDriver:
-    """The real kubectl."""
-
-    def __init__(self, kubectl: str, kubeconfig: Path, folder: Path) -> None:
-        self._command = [kubectl, f"--kubeconfig={kubeconfig}", f"--cache-dir={folder / 'cache'}"]
-        self._environment = {**os.environ, "HOME": str(folder)}
-
-    def run(self, *arguments: str, text: str = "") -> str:
-        command, environment = [*self._command, *arguments], self._environment
-        done = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=60, env=environment, check=False
-        )
-        if done.returncode:
-            raise Refused(done.stderr)
-        return done.stdout
-
-    def _on(self, kind: str, namespace: str) -> list[str]:
-        api_version, name = kind.split()
-        group, _, version = api_version.rpartition("/")
-        typed = f"{name}.{version}.{group}" if group else name
-        return [typed, *([f"--namespace={namespace}"] if namespace else [])]
-
-    def names(self, kind: str, namespace: str = "") -> list[str]:
-        found = self.run("get", *self._on(kind, namespace), "--output=name")
-        return [line.partition("/")[2] for line in found.splitlines()]
-
-    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
-        found = self.run("get", *self._on(kind, namespace), name, "--output=json", "--show-managed-fields")
-        return dict(json.loads(found))
-
-    def apply(self, manifests: str) -> None:
-        self.run("apply", "--filename=-", text=manifests)
-
-    def server_side(self, manifests: str, *, manager: str) -> None:
-        self.run("apply", "--server-side", f"--field-manager={manager}", "--filename=-", text=manifests)
-
-    def table(self, kind: str, namespace: str = "") -> list[list[str]]:
-        lines = self.run("get", *self._on(kind, namespace)).splitlines()
-        return [re.split(r" {2,}", line.rstrip()) for line in lines]
-
-    def delete(self, kind: str, name: str, namespace: str = "") -> None:
-        self.run("delete", *self._on(kind, namespace), name, "--timeout=20s")
-
-    def wait(self, kind: str, name: str, condition: str, namespace: str = "") -> None:
-        self.run("wait", *self._on(kind, namespace), name, f"--for=condition={condition}", "--timeout=20s")
-
-    def drain(self, node: str) -> None:
-        self.run("drain", node, "--force", "--timeout=2s")
-
-
-def until(happens: Callable[[], bool]) -> None:
-    last = time.monotonic() + 20
-    while not happens():
-        assert time.monotonic() < last, "it did not happen"
-        time.sleep(0.05)
+watch: Any = kubernetes_watch  # the client is not typed
 
 
 @dataclass
@@ -288,7 +135,7 @@ def test_flux_brings_the_cluster_to_what_is_in_git(driver: Driver) -> None:
     driver.wait(*sync, "Ready", "flux-system")
     assert driver.get("v1 ConfigMap", "hello", "team")["data"] == {"colour": "blue"}
     driver.delete(*sync, "flux-system")
-    until(lambda: "team" not in driver.names("v1 Namespace"))
+    until(lambda: "team" not in driver.names("v1 Namespace"), seconds=20)
 
 
 def test_applying_again_changes_nothing(driver: Driver) -> None:
@@ -346,7 +193,7 @@ def test_a_watch_streams_changes_and_gives_its_thread_back(fixture: Fixture, tmp
     follower = threading.Thread(target=follow)
     follower.start()
     client.apply(yaml.safe_dump(CONFIG_MAP))
-    until(lambda: seen == [("ADDED", "settings")])
+    until(lambda: seen == [("ADDED", "settings")], seconds=20)
     client.delete("v1 ConfigMap", "settings", "default")
     follower.join(10)
     assert seen == [("ADDED", "settings"), ("DELETED", "settings")]
@@ -415,19 +262,8 @@ def test_a_list_shows_useful_columns(driver: Driver) -> None:
 
 
 def test_a_drain_empties_a_node_as_far_as_budgets_allow(driver: Driver) -> None:
-    pod = """---
-apiVersion: v1
-kind: Pod
-metadata: {name: NAME, namespace: default, labels: {app: web}}
-spec: {nodeName: aks-sys-0, containers: [{name: web, image: web}]}
-"""
-    budget = """
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: web, namespace: default}
-spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
-"""
-    driver.apply(budget + pod.replace("NAME", "a") + pod.replace("NAME", "b"))
+    pods = [pod(name, "aks-sys-0", labels={"app": "web"}) for name in "ab"]
+    driver.apply(yaml.safe_dump_all([budget(minAvailable=1), *pods]))
     with pytest.raises(Refused, match="disruption budget"):
         driver.drain("aks-sys-0")
     assert len(driver.names("v1 Pod", "default")) == 1

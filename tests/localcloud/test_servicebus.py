@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -34,6 +34,7 @@ from azure.servicebus.exceptions import (
 from localcloud.servers.servicebus import ServiceBusServer
 from localcloud.world.broker import Broker, Counts, Draft, QueueConfig
 from localcloud.world.clock import system_clock
+from tests.localcloud.waiting import until
 
 JOBS = QueueConfig("jobs", lock_seconds=30, max_delivery_count=3)
 SHORT = QueueConfig("short", lock_seconds=1)
@@ -70,13 +71,6 @@ def bus() -> Iterator[Bus]:
 def one(receiver: ServiceBusReceiver, wait: float = 5) -> ServiceBusReceivedMessage:
     [message] = receiver.receive_messages(1, max_wait_time=wait)
     return message
-
-
-def until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.01)
 
 
 def test_single_list_and_batch_arrive_whole_and_with_their_properties(bus: Bus) -> None:
@@ -216,7 +210,7 @@ def test_a_lock_that_has_ended_ends_the_receiver_and_frees_the_message(bus: Bus)
     bus.put("a", queue="short")
     with bus.receiver(queue="short") as receiver:
         message = one(receiver)
-        until(lambda: bus.broker.session_lock("short", "s") is None)
+        until(lambda: bus.broker.session_lock("short", "s") is None, seconds=5)
         with pytest.raises(SessionLockLostError):
             receiver.complete_message(message)
     with bus.receiver(queue="short") as again:

@@ -17,13 +17,14 @@ from localcloud.cloud import LocalCloud
 from localcloud.guide import CLUSTER, EXAMPLE, guide
 from localcloud.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
 from localcloud.statefolder import StateFolderError
-from tests.localcloud.clouds import functions_answer, listens, read_cloud, until, up
+from tests.localcloud.clouds import functions_answer, listens, read_cloud, up
+from tests.localcloud.waiting import until
 
 
 def test_up_says_what_to_do_next_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app, GITHUB_TOKEN="the shell's own") as process:
-        until(lambda: functions_answer(state))
+        until(lambda: functions_answer(state), seconds=30)
         cloud = read_cloud(state)
         settings = json.loads((state / "local.settings.json").read_text())["Values"]
         reply = httpx.get(f"{cloud['urls']['functions']}/api/fleet")
@@ -46,7 +47,7 @@ def test_up_says_what_to_do_next_and_ctrl_c_stops_everything(tmp_path: Path, app
 def test_a_part_that_crashes_stops_the_cloud_and_is_named(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state))
+        until(lambda: functions_answer(state), seconds=30)
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"{read_cloud(state)['urls']['functions']}/api/crash")
         _, err = process.communicate(timeout=20)

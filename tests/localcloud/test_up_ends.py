@@ -15,7 +15,8 @@ import pytest
 from localcloud.children import PartFailed
 from localcloud.cloud import LocalCloud
 from localcloud.options import Options
-from tests.localcloud.clouds import any_lives, functions_answer, processes_below, read_cloud, until, up
+from tests.localcloud.clouds import any_lives, functions_answer, processes_below, read_cloud, up
+from tests.localcloud.waiting import until
 
 PARTS = ("storage", "servicebus", "azure", "github")
 
@@ -26,7 +27,7 @@ def test_ctrl_c_during_the_start_ends_it_without_a_word_of_complaint(
 ) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(state.exists)
+        until(state.exists, seconds=30)
         time.sleep(after)
         below = processes_below(process.pid)
         asked = time.monotonic()
@@ -40,7 +41,7 @@ def test_ctrl_c_during_the_start_ends_it_without_a_word_of_complaint(
 def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state))
+        until(lambda: functions_answer(state), seconds=30)
         with socket.create_connection(("127.0.0.1", read_cloud(state)["ports"]["functions"])) as caller:
             caller.sendall(b"GET /api/hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
             time.sleep(0.2)
@@ -55,7 +56,7 @@ def test_a_function_that_hangs_does_not_hold_up_ctrl_c(tmp_path: Path, app: Path
 def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
-        until(lambda: functions_answer(state))
+        until(lambda: functions_answer(state), seconds=30)
         below = processes_below(process.pid)
         process.kill()
         process.communicate()
