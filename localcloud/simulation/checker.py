@@ -7,17 +7,15 @@ decision with the code under test. A rule that does not hold raises ``Violated``
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from localcloud.simulation.faults import MOST_SKEW, SHORT_FREEZE
-from localcloud.simulation.wishes import Wish
+from localcloud.simulation.reality import differences, serves
 from localcloud.world.azure_engine import key_of
 from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
-from localcloud.world.state import MemoryState
 from shared.fleet.ids import ClusterId
 from shared.jobs.row import Claim, ClusterRow, Phase, to_json
 from shared.ports import FleetRow
@@ -30,13 +28,6 @@ SECRET = "never-to-be-stored"  # noqa: S105
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
 """After the last fault a cluster has one message, and a copy at most."""
-POOL_TAG = "roadstead-pool"
-FLUX = (
-    ("source.toolkit.fluxcd.io/v1", "GitRepository"),
-    ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
-)
-
-Json = Mapping[str, Any]
 
 
 class Violated(BaseException):
@@ -79,6 +70,7 @@ class Checker:
     _vanished: Counter[ClusterId] = field(default_factory=Counter)
     _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
     _owners: dict[ClusterId, str] = field(default_factory=dict)
+    _delayed: set[str] = field(default_factory=set)
     _buried: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
 
     # What people and faults do
@@ -87,6 +79,10 @@ class Checker:
         """Note that the next operation takes the cluster, or a part of it, with it."""
         self._vanished[key_of(cluster)] += 1
         self.disturb(cluster)
+
+    def delayed(self, message_id: str) -> None:
+        """Note that a fault holds a message back, for longer than the calm before the look at the queues."""
+        self._delayed.add(message_id)
 
     def disturb(self, cluster: ClusterId) -> None:
         """Note that somebody else changes the cluster now."""
@@ -164,11 +160,11 @@ class Checker:
         if live is None:
             return
         profiles = {p["name"]: p for p in live["properties"]["agentPoolProfiles"]}
-        serves = _serves(profiles.get(pool, {"name": pool}))
+        served = serves(profiles.get(pool, {"name": pool}))
         wanted = {p["name"] for p in row.document["spec"]["nodePools"]}
-        others = [p for name, p in profiles.items() if name != pool and _serves(p) == serves]
-        if serves in wanted and not others:
-            raise Violated("unasked delete", f"the pool {pool} of {row.name} goes, and {serves} is wanted")
+        others = [p for name, p in profiles.items() if name != pool and serves(p) == served]
+        if served in wanted and not others:
+            raise Violated("unasked delete", f"the pool {pool} of {row.name} goes, and {served} is wanted")
 
     # The queues
 
@@ -176,10 +172,10 @@ class Checker:
         """Look at the messages that wait for a cluster: once nothing goes wrong, they become one."""
         if self.life.calm_seconds < CALM_SECONDS:
             return
-        waiting = cloud.broker.peek("jobs", session=session)
+        ids = [message.draft.id for message in cloud.broker.peek("jobs", session=session)]
+        waiting = [message_id for message_id in ids if message_id not in self._delayed]
         if len(waiting) > MOST_MESSAGES:
-            ids = ", ".join(message.draft.id for message in waiting)
-            raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {ids}")
+            raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {', '.join(ids)}")
 
     # The state
 
@@ -229,7 +225,7 @@ class Checker:
 
     def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRow, commit: str) -> None:
         """A tombstone needs a commit without the cluster, and no guard that holds it."""
-        people, name = self.life.people(cloud), before.name
+        people, name, fleet = self.life.people(cloud), before.name, cloud.ports.config.fleet
         wish = people.wish(commit)
         if name in wish.clusters or wish.wrong:
             raise Violated("unasked delete", f"{commit[:8]} does not remove {name}, and it is being deleted")
@@ -239,12 +235,19 @@ class Checker:
             return
         if before.document["spec"].get("deletionProtection"):
             raise Violated("unasked delete", f"{name} is protected, and it is being deleted")
-        place = (cloud.ports.config.fleet, commit, people.place(commit))
-        fresh = {r.name for r in cloud.state.clusters() if r.name not in wish.clusters and not r.deleting}
+        if not self._exists(before, fleet):
+            return
+        place = (fleet, commit, people.place(commit))
+        going = {r.name: r for r in cloud.state.clusters() if r.name not in wish.clusters and not r.deleting}
         self._buried[place].add(name)
-        removed = (fresh | self._buried[place]) - approved
+        removed = ({n for n, r in going.items() if self._exists(r, fleet)} | self._buried[place]) - approved
         if len(removed) > wish.budget:
             raise Violated("unasked delete", f"{commit[:8]} removes {sorted(removed)}, over its budget")
+
+    def _exists(self, row: ClusterRow, fleet: str) -> bool:
+        """Tell whether a row has a cluster; the budget is for those, not for rows that never had one."""
+        key = key_of(row.desired.id)
+        return self.life.live(key) is not None and not self.life.is_others(key, fleet)
 
     def _not_overtaken(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
         """No commit that was planned later asks for the contrary."""
@@ -272,7 +275,7 @@ class Checker:
         if self._disturbed.get(key, row.job.started) > row.job.started:
             return
         wish = self.life.people(cloud).wish(row.commit).clusters.get(row.name)
-        found = self.differences(cloud, wish, key) if wish else ""
+        found = differences(self.life, cloud.ports.config.fleet, wish, key) if wish else ""
         if found:
             raise Violated("ahead of the real", f"{row.name} is called Ready, and {found}")
 
@@ -285,53 +288,7 @@ class Checker:
         if self._owners.get(key) == cloud.ports.config.fleet and self.life.live(key) is not None:
             raise Violated("left behind", f"{row.name} was forgotten and is still there")
 
-    # The real world
-
-    def differences(self, cloud: MemoryCloud, wish: Wish, key: ClusterId) -> str:
-        """Say how the real cluster differs from a wish, "" when it does not."""
-        live = self.life.live(key)
-        if live is None:
-            return "it is not in Azure"
-        tags, properties = live["tags"], live["properties"]
-        if tags.get("roadstead-fleet") != cloud.ports.config.fleet:
-            return f"its tags are {tags}"
-        if wish.tag and tags.get("cost") != wish.tag:
-            return f"its tag cost is {tags.get('cost')}, not {wish.tag}"
-        if _version(properties["currentKubernetesVersion"]) < _version(wish.version):
-            return f"it runs {properties['currentKubernetesVersion']}, not {wish.version}"
-        profiles = {_serves(p): p for p in properties["agentPoolProfiles"]}
-        if len(profiles) != len(properties["agentPoolProfiles"]) or profiles.keys() != {
-            p.name for p in wish.pools
-        }:
-            return f"its pools are {[p['name'] for p in properties['agentPoolProfiles']]}"
-        for pool in wish.pools:
-            profile = profiles[pool.name]
-            labels = {"tier": pool.label} if pool.label else {}
-            found = (profile["count"], profile["vmSize"], dict(profile.get("nodeLabels") or {}))
-            if found != (pool.count, pool.size, labels):
-                return f"the pool {pool.name} has {found}, not {(pool.count, pool.size, labels)}"
-            if profile["provisioningState"] != "Succeeded":
-                return f"the pool {pool.name} is {profile['provisioningState']}"
-        if properties["provisioningState"] != "Succeeded":
-            return f"it is {properties['provisioningState']}"
-        return self._flux(key)
-
-    def _flux(self, key: ClusterId) -> str:
-        world = self.life.kubernetes_world(key)
-        if world is None:
-            return "its Kubernetes API is not there"
-        for api_version, name in FLUX:
-            kind = world.kind(api_version, name)
-            objects = world.list(kind)[0] if kind is not None else ()
-            ready = [
-                condition["status"]
-                for found in objects
-                for condition in (found.get("status") or {}).get("conditions") or ()
-                if condition["type"] == "Ready"
-            ]
-            if ready != ["True"]:
-                return f"its {name} is not Ready"
-        return ""
+    # The end
 
     def at_the_end(self, cloud: MemoryCloud) -> None:
         """Hold the real world against git, once people have mended what only they can and all is quiet."""
@@ -345,7 +302,7 @@ class Checker:
             if row is None or row.observed_generation != row.generation or row.phase is not Phase.READY:
                 told = f"{row.phase}: {row.job.reason}" if row else "there is no row"
                 raise Violated("lost work", f"{fleet}: {name} was never brought to what git says: {told}")
-            found = self.differences(cloud, wanted, key_of(row.desired.id))
+            found = differences(self.life, cloud.ports.config.fleet, wanted, key_of(row.desired.id))
             if found:
                 raise Violated("not as git", f"{fleet}: {name}: {found}")
         for key, owner in self._owners.items():
@@ -366,15 +323,6 @@ class Checker:
             raise Violated("secret", "a secret was stored")
 
 
-def _serves(profile: Json) -> str:
-    tags = profile.get("tags") or {}
-    return str(tags.get(POOL_TAG) or profile["name"])
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:2])
-
-
 def _moment(row: ClusterRow) -> tuple[int, int]:
     return row.generation, row.job.sequence
 
@@ -391,53 +339,3 @@ def _told(before: ClusterRow | None, after: ClusterRow) -> str:
         f"{after.name}/{after.uid} {after.generation}.{job.sequence} observed {after.observed_generation} "
         f"{after.phase} {job.step} {what}"
     )
-
-
-class WatchedState(MemoryState):
-    """A state that tells the checker of every row that is written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cloud: MemoryCloud | None = None
-        self.checker: Checker | None = None
-
-    def save(self, row: ClusterRow) -> ClusterRow:
-        """Write the row."""
-        before = self.cluster(row.name)
-        saved = super().save(row)
-        if self.checker is not None and self.cloud is not None:
-            self.checker.saved(self.cloud, before, saved)
-        return saved
-
-    def forget(self, row: ClusterRow) -> None:
-        """Remove the row."""
-        there = self.cluster(row.name) is not None
-        super().forget(row)
-        if there and self.checker is not None and self.cloud is not None:
-            self.checker.forgot(self.cloud, row)
-
-    def save_fleet(self, row: FleetRow) -> FleetRow:
-        """Write the fleet's row."""
-        saved = super().save_fleet(row)
-        if self.checker is not None and self.cloud is not None:
-            self.checker.planned(self.cloud, saved)
-        return saved
-
-    def touch(self, name: str) -> None:
-        """Give a row another version, as a write of the same does."""
-        row = self.cluster(name)
-        if row is not None:
-            super().save(row)
-
-
-class Accepted(list[dict[str, str]]):
-    """The list of what Azure accepted, which tells the checker."""
-
-    def __init__(self, checker: Checker) -> None:
-        super().__init__()
-        self._checker = checker
-
-    def append(self, write: dict[str, str]) -> None:
-        """Add a write."""
-        super().append(write)
-        self._checker.accepted(write["accepted"], write["resource"])

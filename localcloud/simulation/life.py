@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.simulation.checker import SECRET, Accepted, Actor, Checker, WatchedState
+from localcloud.simulation.checker import SECRET, Actor, Checker
 from localcloud.simulation.faults import FAULTS, MOST_SKEW
 from localcloud.simulation.people import NAMES, People
 from localcloud.simulation.trouble import Trouble
+from localcloud.simulation.watched import Accepted, WatchedState
 from localcloud.simulation.wishes import FleetWish, Wish
 from localcloud.world.azure_state import Timings
 from localcloud.world.broker import DEAD_LETTER_SUFFIX

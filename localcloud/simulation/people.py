@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from localcloud.simulation.checker import Actor
+from localcloud.simulation.reality import differences
 from localcloud.simulation.wishes import SUBSCRIPTION, FleetWish, Pool, Wish
 from localcloud.world.azure_engine import key_of
 from localcloud.world.azure_errors import ArmError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
 HEAD_LAG = 25.0
-"""Seconds until GitHub shows a push everywhere; a head is doubted for longer, see shared/pipeline/heads.py."""
+"""Seconds until GitHub shows a push everywhere; shared/pipeline/heads.py doubts a head for longer."""
 LATE = (40, 200)
 """Seconds by which a webhook is late: longer than that lag, see docs/simulation.md."""
 NAMES = ("a", "b", "c", "d")
@@ -152,7 +153,7 @@ class People:
         """Tell whether somebody changed a cluster behind our back, which only a commit lets be mended."""
         row, checker = self.cloud.state.cluster(wish.name), self.life.checker
         settled = row is not None and row.phase is Phase.READY and checker.disturbed(cluster_id(wish.name))
-        return settled and bool(checker.differences(self.cloud, wish, cluster_id(wish.name)))
+        return settled and bool(differences(self.life, self.fleet, wish, cluster_id(wish.name)))
 
     def _held(self) -> frozenset[str]:
         commit = self.cloud.state.fleet().commit

@@ -106,7 +106,7 @@ def claims_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_old_head_is_believed_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planning, "_doubtful", lambda *_: False)
+    patch.setattr(planning, "doubted", lambda *_: None)
 
 
 def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:

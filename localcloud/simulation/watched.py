@@ -1,0 +1,59 @@
+"""The state and the list of Azure's writes, which tell the checker of every write."""
+
+from __future__ import annotations
+
+from localcloud.simulation.checker import Checker
+from localcloud.world.cloud import MemoryCloud
+from localcloud.world.state import MemoryState
+from shared.jobs.row import ClusterRow
+from shared.ports import FleetRow
+
+
+class WatchedState(MemoryState):
+    """A state that tells the checker of every row that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cloud: MemoryCloud | None = None
+        self.checker: Checker | None = None
+
+    def save(self, row: ClusterRow) -> ClusterRow:
+        """Write the row."""
+        before = self.cluster(row.name)
+        saved = super().save(row)
+        if self.checker is not None and self.cloud is not None:
+            self.checker.saved(self.cloud, before, saved)
+        return saved
+
+    def forget(self, row: ClusterRow) -> None:
+        """Remove the row."""
+        there = self.cluster(row.name) is not None
+        super().forget(row)
+        if there and self.checker is not None and self.cloud is not None:
+            self.checker.forgot(self.cloud, row)
+
+    def save_fleet(self, row: FleetRow) -> FleetRow:
+        """Write the fleet's row."""
+        saved = super().save_fleet(row)
+        if self.checker is not None and self.cloud is not None:
+            self.checker.planned(self.cloud, saved)
+        return saved
+
+    def touch(self, name: str) -> None:
+        """Give a row another version, as a write of the same does."""
+        row = self.cluster(name)
+        if row is not None:
+            super().save(row)
+
+
+class Accepted(list[dict[str, str]]):
+    """The list of what Azure accepted, which tells the checker."""
+
+    def __init__(self, checker: Checker) -> None:
+        super().__init__()
+        self._checker = checker
+
+    def append(self, write: dict[str, str]) -> None:
+        """Add a write."""
+        super().append(write)
+        self._checker.accepted(write["accepted"], write["resource"])
