@@ -12,7 +12,7 @@ from shared.fleet.blobs import blob_id
 from shared.jobs.errors import Unavailable
 from shared.pipeline.blobs import read_blobs
 from shared.ports import Ports, TreeEntry
-from tests.pipeline.test_safety import Around
+from tests.pipeline.around import Around
 
 
 @dataclass

@@ -12,8 +12,9 @@ from shared.pipeline.heads import LOOK_SECONDS, LOOKS
 from shared.pipeline.intake import request_plan
 from shared.ports import PlanRecord
 from tests import fleetfiles
+from tests.pipeline.around import around
 from tests.pipeline.test_main_job import accepted, phases, push
-from tests.pipeline.test_safety import around, ready
+from tests.pipeline.test_safety import ready
 
 
 def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan() -> None:

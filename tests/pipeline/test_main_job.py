@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId, ObjectRef
 from shared.jobs.row import Phase
 from shared.pipeline.intake import accept
 from shared.pipeline.webhook import Pushed
-from shared.ports import Json, Kubernetes, KubernetesApi
+from shared.ports import KubernetesApi
 from tests import fleetfiles
+from tests.pipeline.around import around
 
 
 def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
@@ -64,8 +63,9 @@ def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     writes = accepted(cloud)
-    applied: list[str] = []
-    cloud.with_ports(lambda ports: replace(ports, kubernetes=Watched(ports.kubernetes, applied)))
+    written: list[str] = []
+    connect = cloud.ports.kubernetes.connect
+    around(cloud, "kubernetes", connect=lambda *to, **how: Noting(connect(*to, **how), written))
     files = fleetfiles.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
     push(cloud, files)
@@ -74,45 +74,19 @@ def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
     assert row is not None
     assert (row.generation, row.observed_generation, row.phase) == (2, 2, Phase.READY)
     assert accepted(cloud) == writes
-    assert applied == []
+    assert written == []
 
 
-class Watched:
-    """Kubernetes connections that note what is applied."""
+class Noting:
+    """The API of a cluster, which notes each use of it that is not a look."""
 
-    def __init__(self, inner: Kubernetes, applied: list[str]) -> None:
-        self.inner, self.applied = inner, applied
+    def __init__(self, inner: KubernetesApi, written: list[str]) -> None:
+        self._inner, self._written = inner, written
 
-    def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
-    ) -> KubernetesApi:
-        return WatchedApi(self.inner.connect(cluster, kubeconfig=kubeconfig), self.applied)
-
-
-class WatchedApi:
-    def __init__(self, inner: KubernetesApi, applied: list[str]) -> None:
-        self.inner, self.applied = inner, applied
-
-    def check(self) -> None:
-        self.inner.check()
-
-    def get(self, ref: ObjectRef) -> Json | None:
-        return self.inner.get(ref)
-
-    def apply(self, manifest: Json) -> Json:
-        self.applied.append(f"{manifest['kind']}/{manifest['metadata']['name']}")
-        return self.inner.apply(manifest)
-
-    def list(
-        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
-    ) -> Sequence[Json]:
-        return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
-
-    def cordon(self, node: str, *, on: bool = True) -> None:
-        self.inner.cordon(node, on=on)
-
-    def evict(self, namespace: str, pod: str) -> None:
-        self.inner.evict(namespace, pod)
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("check", "get", "list"):
+            self._written.append(name)
+        return getattr(self._inner, name)
 
 
 def test_node_counts_and_pools_follow_git() -> None:

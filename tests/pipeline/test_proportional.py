@@ -16,9 +16,10 @@ from shared.jobs.row import Phase
 from shared.pipeline import planning
 from shared.pipeline.reading import read_desired, read_known
 from tests import fleetfiles
+from tests.pipeline.around import around
 from tests.pipeline.test_blobs import Calls
 from tests.pipeline.test_main_job import phases, push
-from tests.pipeline.test_safety import around, ready
+from tests.pipeline.test_safety import ready
 
 NAMES = [f"c{number}" for number in range(40)]
 

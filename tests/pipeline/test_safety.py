@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,19 +14,10 @@ from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavail
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.row import Phase
 from shared.pipeline import advance, planning, sweep
-from shared.ports import CommitStatus, Json, KubernetesApi, Ports
+from shared.ports import CommitStatus, Json, KubernetesApi
 from tests import fleetfiles
+from tests.pipeline.around import around
 from tests.pipeline.test_main_job import accepted, phases, push, status
-
-
-class Around:
-    """A port with some methods replaced."""
-
-    def __init__(self, inner: Any, **methods: Callable[..., Any]) -> None:
-        self._inner, self._methods = inner, methods
-
-    def __getattr__(self, name: str) -> Any:
-        return self._methods.get(name) or getattr(self._inner, name)
 
 
 def ready(*names: str) -> MemoryCloud:
@@ -36,14 +26,6 @@ def ready(*names: str) -> MemoryCloud:
     cloud.run()
     assert phases(cloud) == dict.fromkeys(names, Phase.READY)
     return cloud
-
-
-def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None:
-    def change(ports: Ports) -> Ports:
-        changed: dict[str, Any] = {port: Around(getattr(ports, port), **methods)}
-        return replace(ports, **changed)
-
-    cloud.with_ports(change)
 
 
 def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
