@@ -1,0 +1,91 @@
+"""A fleet of one cluster: its manifest, how it becomes Ready, and what tests ask of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId
+from shared.jobs.row import ClusterRow, Phase
+from shared.ports import Json, KubernetesApi
+from tests import fleetfiles
+from tests.pipeline.test_main_job import phases, push
+from tests.workloads import run_blocked_pod
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+ONE = ClusterId(SUBSCRIPTION, "rg-one", "one")
+WINDOW = """\
+  maintenanceWindows:
+    - name: aksManagedAutoUpgradeSchedule
+      maintenanceWindow:
+        schedule: {weekly: {intervalWeeks: 1, dayOfWeek: Sunday}}
+        durationHours: 4
+        startTime: "01:00"
+        utcOffset: "+00:00"
+"""
+
+
+def files(extra: str = "", *, annotations: str = "") -> dict[str, bytes]:
+    """Return a fleet of one cluster; ``extra`` is YAML below its spec, after its node pools."""
+    manifest = fleetfiles.cluster("one", extra=extra).decode()
+    if annotations:
+        manifest = manifest.replace("  name: one\n", f"  name: one\n  annotations: {annotations}\n", 1)
+    return fleetfiles.fleet() | {"clusters/one/cluster.yaml": manifest.encode()}
+
+
+def pool(size: str = "Standard_D4s_v5", *, count: int = 2, **fields: Any) -> str:
+    """Return YAML of the node pool "apps", for ``files``."""
+    more = "".join(f", {key}: {value}" for key, value in fields.items())
+    return f"    - {{name: apps, vmSize: {size}, count: {count}{more}}}\n"
+
+
+def suspended(cloud: MemoryCloud, hours: int) -> str:
+    """Return YAML that suspends the cluster from now on, for ``files``."""
+    until = (cloud.clock() + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f'  suspend: {{owner: team-a, reason: an audit, until: "{until}"}}\n'
+
+
+def ready(extra: str = "") -> MemoryCloud:
+    """Return a cloud in which the cluster is Ready; the test looks more often than Azure likes."""
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, files(extra))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    return cloud
+
+
+def row(cloud: MemoryCloud) -> ClusterRow:
+    """Return the cluster's row."""
+    found = cloud.state.cluster("one")
+    assert found is not None
+    return found
+
+
+def cluster(cloud: MemoryCloud) -> Json:
+    """Return the cluster as Azure shows it."""
+    found = cloud.ports.aks.get(ONE)
+    assert found is not None
+    return found
+
+
+def pools(cloud: MemoryCloud) -> dict[str, Json]:
+    """Return the cluster's node pools by name, as Azure shows them."""
+    return {profile["name"]: profile for profile in cluster(cloud)["properties"]["agentPoolProfiles"]}
+
+
+def api(cloud: MemoryCloud) -> KubernetesApi:
+    """Return the cluster's Kubernetes API."""
+    return cloud.kubernetes.connect(ONE)
+
+
+def nodes(cloud: MemoryCloud, name: str) -> dict[str, bool]:
+    """Return the nodes of a pool, and whether each is closed."""
+    found = api(cloud).list("v1", "Node", labels=f"kubernetes.azure.com/agentpool={name}")
+    return {node["metadata"]["name"]: bool(node["spec"].get("unschedulable")) for node in found}
+
+
+def blocked_pod(cloud: MemoryCloud) -> None:
+    """Run the pod shop/web on the pool "apps"; its budget does not let it go."""
+    api(cloud).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    run_blocked_pod(api(cloud), "apps", namespace="shop")

@@ -1,0 +1,207 @@
+"""Clusters and node pools that are there already: taken over when asked for, and otherwise not touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.row import Phase
+from tests import fleetfiles
+from tests.pipeline.onecluster import ONE, SUBSCRIPTION, WINDOW, api, cluster, files, pool, pools, ready, row
+from tests.pipeline.test_main_job import accepted, phases, push
+
+
+def foreign(cloud: MemoryCloud, **properties: Any) -> None:
+    """Make a cluster in Azure that is nobody's."""
+    cloud.ports.groups.put(SUBSCRIPTION, "rg-one", {"location": "eastus", "tags": {}})
+    profile = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    body = {
+        "location": "eastus",
+        "identity": {"type": "SystemAssigned"},
+        "sku": {"name": "Base", "tier": "Standard"},
+        "tags": {"managed-by": "roadstead"},
+        "properties": {
+            "dnsPrefix": "theirs",
+            "kubernetesVersion": "1.33",
+            "networkProfile": {
+                "networkPlugin": "azure",
+                "networkPluginMode": "overlay",
+                "networkDataplane": "cilium",
+                "networkPolicy": "cilium",
+                "podCidr": "10.244.0.0/16",
+                "serviceCidr": "10.0.0.0/16",
+                "dnsServiceIP": "10.0.0.10",
+            },
+            "agentPoolProfiles": [profile | {"availabilityZones": ["1", "2", "3"]}],
+            **properties,
+        },
+    }
+    cloud.ports.aks.put(ONE, body, etag=None)
+    cloud.clock.advance(60)
+    cloud.azure.settle()
+
+
+def test_a_cluster_that_is_nobodys_is_not_touched_without_the_annotation() -> None:
+    cloud = MemoryCloud()
+    foreign(cloud)
+    before = accepted(cloud)
+    push(cloud, files())
+    cloud.run()
+    assert (phases(cloud), accepted(cloud)) == ({"one": Phase.FAILED}, before)
+    assert "the annotation roadstead.dev/adopt takes a cluster over" in row(cloud).job.reason
+
+
+def test_an_equal_cluster_is_taken_over_by_writing_our_tags_alone() -> None:
+    cloud = MemoryCloud()
+    foreign(cloud)
+    push(cloud, files(annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cluster(cloud)["tags"]["roadstead-fleet"] == "example"
+    assert cluster(cloud)["properties"]["dnsPrefix"] == "theirs"
+    writes = accepted(cloud)
+    assert (writes["create", "one"], writes["update", "one"]) == (1, 1)
+
+
+def test_a_cluster_that_differs_is_observed_until_the_difference_is_accepted() -> None:
+    cloud = MemoryCloud()
+    foreign(cloud, disableLocalAccounts=False)
+    before = accepted(cloud)
+    push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run(seconds=900)
+    assert accepted(cloud) == before
+    assert "it differs from the manifest in tags.team" in row(cloud).job.reason
+    push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: with-differences}"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cluster(cloud)["tags"]["team"] == "shop"
+
+
+def test_an_observed_cluster_that_git_gives_up_stays_as_it_is() -> None:
+    cloud = MemoryCloud()
+    foreign(cloud)
+    before = accepted(cloud)
+    push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run(seconds=600)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert (phases(cloud), accepted(cloud)) == ({}, before)
+    assert "left the cluster one" in cloud.state.events("one", 10)[0].message
+
+
+def test_the_cluster_of_another_fleet_is_not_adopted() -> None:
+    cloud = MemoryCloud()
+    foreign(cloud)
+    cloud.ports.aks.put(
+        ONE,
+        {**cluster(cloud), "tags": {"roadstead-fleet": "theirs", "roadstead-cluster": "one"}},
+        etag=cluster(cloud)["eTag"],
+    )
+    cloud.clock.advance(60)
+    before = accepted(cloud)
+    push(cloud, files(annotations="{roadstead.dev/adopt: with-differences}"))
+    cloud.run()
+    assert (phases(cloud), accepted(cloud)) == ({"one": Phase.FAILED}, before)
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_nothing_is_created_where_something_was_to_be_adopted(group: bool) -> None:
+    cloud = MemoryCloud()
+    if group:
+        cloud.ports.groups.put(SUBSCRIPTION, "rg-one", {"location": "eastus", "tags": {}})
+    push(cloud, files(annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "there is no cluster one to adopt in the resource group rg-one" in row(cloud).job.reason
+
+
+def test_an_adopted_pool_is_ours_before_it_is_replaced() -> None:
+    cloud = MemoryCloud(throttle=False)
+    foreign(cloud)
+    manifest = files("      vmSize: Standard_D8s_v5\n", annotations="{roadstead.dev/adopt: with-differences}")
+    push(cloud, manifest)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert set(pools(cloud)) == {"systemb"}
+    assert [write["accepted"] for write in cloud.azure.accepted if "agentPools" in write["resource"]] == [
+        "update-pool",
+        "create-pool",
+        "delete-pool",
+    ]
+
+
+def test_windows_and_another_flux_source_are_differences_of_a_cluster_to_adopt() -> None:
+    cloud = MemoryCloud(throttle=False)
+    foreign(cloud)
+    schedule = {"schedule": {"weekly": {"intervalWeeks": 2, "dayOfWeek": "Monday"}}, "durationHours": 4}
+    theirs = {"maintenanceWindow": {**schedule, "startTime": "01:00", "utcOffset": "+00:00"}}
+    cloud.ports.aks.put_maintenance(ONE, "aksManagedAutoUpgradeSchedule", {"properties": theirs})
+    bootstrapped(cloud)
+    before = accepted(cloud)
+    push(cloud, files(WINDOW, annotations="{roadstead.dev/adopt: when-equal}"))
+    cloud.run(seconds=900)
+    assert accepted(cloud) == before
+    told = row(cloud).job.reason
+    assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in told
+    assert "Flux GitRepository flux-system: spec.url" in told
+    assert "roadstead-fleet" not in cluster(cloud)["tags"]
+
+
+def bootstrapped(cloud: MemoryCloud) -> None:
+    """Let Flux follow another repository in the cluster, as after ``flux bootstrap``."""
+    names = {"plural": "gitrepositories", "kind": "GitRepository"}
+    group = "source.toolkit.fluxcd.io"
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    crd = {"group": group, "names": names, "scope": "Namespaced", "versions": [{**version, "schema": schema}]}
+    kube = api(cloud)
+    kube.apply(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"gitrepositories.{group}"},
+            "spec": crd,
+        }
+    )
+    kube.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
+    for _ in range(3):
+        cloud.clock.advance(10)
+        cloud.kubernetes.reconcile()
+    kube.apply(
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "GitRepository",
+            "metadata": {"name": "flux-system", "namespace": "flux-system"},
+            "spec": {"interval": "1m", "url": "https://git.example/theirs", "ref": {"branch": "main"}},
+        }
+    )
+
+
+def stranger(cloud: MemoryCloud, size: str) -> None:
+    body = {"properties": {"vmSize": size, "count": 3, "mode": "User", "type": "VirtualMachineScaleSets"}}
+    cloud.ports.aks.put_pool(ONE, "apps", body, etag=None)
+    cloud.clock.advance(120)
+    cloud.azure.settle()
+
+
+def test_a_strangers_pool_of_that_name_is_neither_replaced_nor_written_over() -> None:
+    cloud = ready()
+    stranger(cloud, "Standard_D8s_v5")
+    before = accepted(cloud)
+    push(cloud, files(pool()))
+    cloud.run()
+    assert (phases(cloud), accepted(cloud)) == ({"one": Phase.FAILED}, before)
+    assert "the node pool apps is not touched" in row(cloud).job.reason
+    assert "it differs from the manifest in vmSize, count" in row(cloud).job.reason
+
+
+def test_a_strangers_pool_that_is_equal_gets_our_tags_and_nothing_else() -> None:
+    cloud = ready()
+    stranger(cloud, "Standard_D4s_v5")
+    push(cloud, files(pool(count=3)))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pools(cloud)["apps"]["tags"]["roadstead-cluster"] == "one"
+    assert accepted(cloud)["update-pool", "apps"] == 1

@@ -1,0 +1,161 @@
+"""Drains: pods move with respect for disruption budgets, and no node stays closed that should be open."""
+
+from __future__ import annotations
+
+from localcloud.world.cloud import MemoryCloud
+from localcloud.world.kubernetes_kinds import NODE
+from localcloud.world.kubernetes_patch import MERGE
+from localcloud.world.kubernetes_requests import At, Write
+from shared.jobs.row import Phase
+from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, row
+from tests.pipeline.test_main_job import phases, push
+from tests.workloads import budget, pod
+
+
+def closed_by_a_person(cloud: MemoryCloud, node: str) -> None:
+    world = cloud.kubernetes.world(ONE)
+    assert world is not None
+    world.patch(At(NODE, node), {"spec": {"unschedulable": True}}, MERGE, Write(manager="kubectl"))
+
+
+def test_an_old_pool_is_emptied_with_respect_for_disruption_budgets() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(seconds=300)
+    assert "apps" in pools(cloud)
+    assert "blocked: shop/web: " in row(cloud).job.reason
+    assert row(cloud).phase is Phase.UPDATING
+    api(cloud).apply(budget(namespace="shop", minAvailable=0))
+    cloud.run()
+    assert set(pools(cloud)) == {"system", "appsb"}
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_drain_that_stays_blocked_gives_up_and_removes_nothing() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
+    cloud.run(until=lambda: row(cloud).phase is Phase.FAILED)
+    assert set(pools(cloud)) == {"system", "apps", "appsb"}
+    assert "could not be drained in 5 minutes: shop/web" in row(cloud).job.reason
+
+
+def test_a_commit_that_changes_the_new_pool_reaches_it_while_the_drain_is_blocked() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    push(cloud, files(pool("Standard_D8s_v5", nodeLabels="{tier: web}")))
+    cloud.run(seconds=300)
+    assert pools(cloud)["appsb"]["nodeLabels"] == {"tier": "web"}
+    assert "apps" in pools(cloud)
+
+
+def test_nodes_that_a_person_closed_stay_closed_and_ours_are_opened_again() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    broken = min(nodes(cloud, "apps"))
+    closed_by_a_person(cloud, broken)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    assert all(nodes(cloud, "apps").values())
+    push(cloud, files(pool()))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
+    assert [name for name, closed in nodes(cloud, "apps").items() if closed] == [broken]
+
+
+def test_nodes_that_we_closed_are_opened_when_a_person_took_the_new_pool_away() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.ports.aks.delete_pool(ONE, "appsb", etag=None)
+    push(cloud, files(pool()))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
+    assert not any(nodes(cloud, "apps").values())
+
+
+def test_blocked_pods_do_not_keep_the_others() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    node = min(nodes(cloud, "apps"))
+    for number in range(60):
+        api(cloud).apply(pod(f"a{number:02}", node, labels={"app": "held"}))
+        api(cloud).apply(pod(f"z{number:02}", node))
+    api(cloud).apply(budget("held", minAvailable=60))
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(seconds=900)
+    left = {found["metadata"]["name"] for found in api(cloud).list("v1", "Pod", namespace="default")}
+    assert not any(name.startswith("z") for name in left)
+    assert row(cloud).phase is Phase.UPDATING
+
+
+def test_a_long_drain_that_comes_on_is_neither_stalled_nor_given_up() -> None:
+    cloud = ready(pool())
+    count = 20
+    for number in range(count):
+        api(cloud).apply(pod(f"a{number}", min(nodes(cloud, "apps")), labels={"app": "held"}))
+    api(cloud).apply(budget("held", minAvailable=count))
+    push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
+    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    for left in reversed(range(1, count)):  # 80 minutes, a pod every four
+        api(cloud).apply(budget("held", minAvailable=left))
+        cloud.run(seconds=240)
+        assert row(cloud).phase is Phase.UPDATING
+    api(cloud).apply(budget("held", minAvailable=0))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
+
+
+def test_pods_that_come_to_closed_nodes_do_not_lengthen_a_drain() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
+    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    for number in range(8):
+        cloud.run(seconds=60)
+        api(cloud).apply(pod(f"tolerant{number}", min(nodes(cloud, "apps"))))
+    assert row(cloud).phase is Phase.FAILED
+    assert "shop/web" in row(cloud).job.reason
+
+
+def test_a_pool_that_git_no_longer_has_is_emptied_with_respect_for_budgets_before_it_goes() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files())
+    cloud.run(seconds=600)
+    assert "apps" in pools(cloud)
+    assert "draining the node pool apps: 1 pod to move; blocked: shop/web" in row(cloud).job.reason
+    push(cloud, files(pool()))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
+    assert not any(nodes(cloud, "apps").values())
+
+
+def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
+    cloud = ready(pool())
+    api(cloud).apply(pod("lost", min(nodes(cloud, "apps")), finalizers=["example.com/never"]))
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "1 of them ending" in row(cloud).job.reason)
+    assert "apps" in pools(cloud)
+    cloud.run(seconds=900)
+    assert set(pools(cloud)) == {"system", "appsb"}
+
+
+def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
+    scaled = "    - {name: apps, vmSize: SIZE, minCount: 1, maxCount: 5}\n"
+    cloud = ready(scaled.replace("SIZE", "Standard_D4s_v5"))
+    cloud.azure.scale(ONE, "apps", 3)
+    cloud.kubernetes.reconcile()
+    blocked_pod(cloud)
+    push(cloud, files(scaled.replace("SIZE", "Standard_D8s_v5")))
+    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    assert (pools(cloud)["apps"]["enableAutoScaling"], pools(cloud)["apps"]["count"]) == (False, 3)
+    assert (pools(cloud)["appsb"]["enableAutoScaling"], pools(cloud)["appsb"]["count"]) == (True, 3)
+    push(cloud, files(scaled.replace("SIZE", "Standard_D4s_v5")))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
+    assert (pools(cloud)["apps"]["enableAutoScaling"], pools(cloud)["apps"]["maxCount"]) == (True, 5)

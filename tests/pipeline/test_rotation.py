@@ -1,0 +1,177 @@
+"""New node pools for old: a field that is fixed gives a pool a replacement, and no circle comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId
+from shared.jobs.row import Phase
+from shared.ports import Json
+from tests import fleetfiles
+from tests.pipeline.around import around
+from tests.pipeline.onecluster import ONE, blocked_pod, files, nodes, pool, pools, ready, row, suspended
+from tests.pipeline.test_main_job import accepted, phases, push
+
+
+def test_a_fixed_field_gives_a_pool_a_replacement_before_the_old_one_goes() -> None:
+    cloud = ready(pool())
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "appsb" in pools(cloud))
+    assert set(pools(cloud)) == {"system", "apps", "appsb"}
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pools(cloud)["appsb"]["vmSize"] == "Standard_D8s_v5"
+    assert pools(cloud)["appsb"]["tags"]["roadstead-pool"] == "apps"
+    assert set(pools(cloud)) == {"system", "appsb"}
+    writes = accepted(cloud)
+    assert (writes["create-pool", "appsb"], writes["delete-pool", "apps"]) == (1, 1)
+
+
+def test_a_replaced_pool_can_be_replaced_again_and_changed_in_place() -> None:
+    cloud = ready(pool())
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run()
+    push(cloud, files(pool("Standard_D8s_v5", nodeLabels="{tier: web}")))
+    cloud.run()
+    assert pools(cloud)["appsb"]["nodeLabels"] == {"tier": "web"}
+    push(cloud, files(pool("Standard_D4s_v5")))
+    cloud.run()
+    assert set(pools(cloud)) == {"system", "apps"}
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_the_only_system_pool_can_be_replaced() -> None:
+    cloud = ready()
+    push(cloud, files("      vmSize: Standard_D8s_v5\n"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert {name: found["mode"] for name, found in pools(cloud).items()} == {"systemb": "System"}
+
+
+def test_two_pools_change_places_as_system_pool() -> None:
+    cloud = ready(pool())
+    push(cloud, files("      mode: User\n" + pool(mode="System")))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert {name: found["mode"] for name, found in pools(cloud).items()} == {
+        "system": "User",
+        "apps": "System",
+    }
+
+
+def test_a_change_that_is_taken_back_midway_keeps_the_first_pool() -> None:
+    cloud = ready(pool())
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "appsb" in pools(cloud))
+    push(cloud, files(pool()))
+    cloud.run()
+    assert set(pools(cloud)) == {"system", "apps"}
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_new_pool_does_not_wait_for_a_rotation_that_is_blocked() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5") + "    - {name: more, vmSize: Standard_D4s_v5, count: 1}\n"))
+    cloud.run(seconds=300)
+    assert {"apps", "appsb", "more"} <= set(pools(cloud))
+
+
+def problem(message: str) -> dict[str, Any]:
+    return {"provisioningError": {"code": "Problem", "message": message}}
+
+
+def shows(cloud: MemoryCloud, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let Azure show the cluster with a change."""
+    get = cloud.ports.aks.get
+
+    def shown(cluster: ClusterId) -> Json | None:
+        found = get(cluster)
+        if found is None:
+            return None
+        changed = deepcopy(dict(found))
+        change(changed)
+        return changed
+
+    around(cloud, "aks", get=shown)
+
+
+def test_a_new_pool_that_azure_did_not_make_as_asked_drains_nothing_and_ends_the_job() -> None:
+    cloud = ready(pool())
+
+    def forgets(shown: dict[str, Any]) -> None:
+        for profile in shown["properties"]["agentPoolProfiles"]:
+            profile["maxPods"] = 30
+
+    shows(cloud, forgets)
+    push(cloud, files(pool(maxPods=50)))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "still differs: maxPods from 30 to 50; nothing is drained" in row(cloud).job.reason
+    assert set(pools(cloud)) == {"system", "apps", "appsb"}
+    assert not any(nodes(cloud, "apps").values())
+
+
+def test_a_pool_that_cannot_be_deleted_is_tried_once_and_told() -> None:
+    cloud = ready(pool())
+    tried: list[str] = []
+
+    def delete_pool(_cluster: ClusterId, name: str, **_: object) -> str:
+        tried.append(name)
+        return "request"
+
+    def locked(shown: dict[str, Any]) -> None:
+        for profile in shown["properties"]["agentPoolProfiles"]:
+            if profile["name"] in tried:
+                profile |= {"provisioningState": "Failed", "status": problem("The subnet is locked.")}
+
+    shows(cloud, locked)
+    around(cloud, "aks", delete_pool=delete_pool)
+    push(cloud, files())
+    cloud.run()
+    assert (phases(cloud), tried) == ({"one": Phase.FAILED}, ["apps"])
+    assert "the node pool apps: The subnet is locked." in row(cloud).job.reason
+
+
+def test_a_cluster_that_failed_over_a_pool_tells_what_the_pool_says() -> None:
+    cloud = ready(pool())
+
+    def fails(shown: dict[str, Any]) -> None:
+        for profile in shown["properties"]["agentPoolProfiles"]:
+            if profile["count"] == 3:
+                shown["properties"]["provisioningState"] = "Failed"
+                profile |= {"provisioningState": "Failed", "status": problem("No room in the subnet.")}
+
+    shows(cloud, fails)
+    push(cloud, files(pool(count=3)))
+    cloud.run()
+    assert "the node pool apps: No room in the subnet." in row(cloud).job.reason
+
+
+@pytest.mark.parametrize("midway", [1, 40, 90, 150])
+def test_a_cluster_is_deleted_whatever_its_rotation_is_doing(midway: int) -> None:
+    cloud = ready(pool())
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(seconds=midway)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert (phases(cloud), cloud.ports.aks.get(ONE)) == ({}, None)
+
+
+@pytest.mark.parametrize("midway", [1, 40, 90, 150])
+def test_a_suspension_in_the_middle_of_a_rotation_stops_it_and_it_goes_on_afterwards(midway: int) -> None:
+    cloud = ready(pool())
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(seconds=midway)
+    push(cloud, files(pool("Standard_D8s_v5") + suspended(cloud, 2)))
+    cloud.run(seconds=60)
+    before = accepted(cloud)
+    cloud.run(seconds=3600)
+    assert (row(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
+    cloud.run(seconds=3 * 3600)
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})

@@ -1,0 +1,48 @@
+"""Clusters that are left alone for a while: suspended by git, or stopped in Azure."""
+
+from __future__ import annotations
+
+from shared.jobs.row import Phase
+from tests import fleetfiles
+from tests.pipeline.onecluster import ONE, cluster, files, ready, row, suspended
+from tests.pipeline.test_main_job import accepted, phases, push, status
+
+
+def test_a_suspended_cluster_is_left_alone_and_its_drift_is_told_until_the_time_is_over() -> None:
+    cloud = ready()
+    commit = push(cloud, files("  tags: {a: b}\n" + suspended(cloud, 3)))
+    before = accepted(cloud)
+    cloud.run(seconds=2 * 3600)
+    assert (row(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
+    assert "suspended by team-a until" in row(cloud).job.reason
+    assert "it differs in tags.a" in row(cloud).job.reason
+    assert status(cloud, commit) == ("pending", "0 of 1 clusters as asked, 1 suspended (1 update)")
+    assert all(record.settled for record in cloud.state.open_plans())
+    cloud.run(seconds=2 * 3600)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cluster(cloud)["tags"]["a"] == "b"
+    assert status(cloud, commit)[0] == "success"
+
+
+def test_a_commit_ends_a_suspension_early() -> None:
+    cloud = ready()
+    push(cloud, files("  tags: {a: b}\n" + suspended(cloud, 30)))
+    cloud.run(seconds=3600)
+    push(cloud, files("  tags: {a: b}\n"))
+    cloud.run(seconds=600)
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_stopped_cluster_waits_for_its_start_and_can_be_deleted() -> None:
+    cloud = ready()
+    cloud.azure.stop(ONE)
+    push(cloud, files("  tags: {a: b}\n"))
+    cloud.run(seconds=600)
+    assert "the cluster is stopped" in row(cloud).job.reason
+    cloud.azure.start(ONE)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    cloud.azure.stop(ONE)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}

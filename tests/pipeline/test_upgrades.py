@@ -1,0 +1,104 @@
+"""Upgrades: Kubernetes versions, node images, and the windows in which Azure makes its own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.row import Phase
+from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, row
+from tests.pipeline.test_main_job import accepted, phases, push, status
+
+
+def versions(cloud: MemoryCloud) -> set[str]:
+    found = {profile["currentOrchestratorVersion"] for profile in pools(cloud).values()}
+    return found | {cluster(cloud)["properties"]["currentKubernetesVersion"]}
+
+
+def test_two_minors_are_two_hops_each_finished_on_every_pool() -> None:
+    cloud = ready(f'{pool()}  kubernetesVersion: "1.31"\n')
+    assert versions(cloud) == {"1.31.13"}
+    commit = push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
+    seen: list[tuple[str, ...]] = []
+    end = cloud.clock() + timedelta(hours=1)
+    while row(cloud).observed_generation < 2 and cloud.clock() < end:
+        cloud.run(seconds=1)
+        now = (
+            cluster(cloud)["properties"]["currentKubernetesVersion"],
+            *(pools(cloud)[name]["currentOrchestratorVersion"] for name in ("system", "apps")),
+        )
+        seen += [now] if not seen or seen[-1] != now else []
+    minors = [tuple(version.rpartition(".")[0] for version in now) for now in seen]
+    assert minors == [
+        ("1.31", "1.31", "1.31"),
+        ("1.32", "1.31", "1.31"),
+        ("1.32", "1.32", "1.31"),
+        ("1.32", "1.32", "1.32"),
+        ("1.33", "1.32", "1.32"),
+        ("1.33", "1.33", "1.32"),
+        ("1.33", "1.33", "1.33"),
+    ]
+    cloud.run()
+    assert status(cloud, commit)[0] == "success"
+
+
+def test_a_version_that_azure_does_not_offer_moves_nothing() -> None:
+    cloud = ready('  kubernetesVersion: "1.31"\n')
+    before = accepted(cloud)
+    push(cloud, files('  kubernetesVersion: "1.36"\n'))
+    cloud.run()
+    assert accepted(cloud) == before
+    assert row(cloud).phase is Phase.FAILED
+    assert "Azure does not offer Kubernetes 1.35" in row(cloud).job.reason
+
+
+def test_a_new_target_midway_ends_the_hop_before_it_goes_on() -> None:
+    cloud = ready(f'{pool()}  kubernetesVersion: "1.31"\n')
+    push(cloud, files(f'{pool()}  kubernetesVersion: "1.32"\n'))
+    cloud.run(until=lambda: cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.32"))
+    push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
+    cloud.run()
+    assert {version.rpartition(".")[0] for version in versions(cloud)} == {"1.33"}
+    upgraded = [write for write in cloud.azure.accepted if write["accepted"] == "update-pool"]
+    assert len(upgraded) == 4  # each pool went through 1.32
+
+
+def test_a_pinned_pool_that_is_added_while_the_control_plane_climbs_climbs_too() -> None:
+    cloud = ready('  kubernetesVersion: "1.31"\n')
+    push(cloud, files(pool(orchestratorVersion='"1.33"') + '  kubernetesVersion: "1.33"\n'))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.33")
+
+
+def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
+    cloud = ready(f'{pool()}  kubernetesVersion: "1.32"\n')
+    push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
+    cloud.run(until=lambda: cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.33"))
+    cloud.azure.lag_next("one", "apps")
+    cloud.run(seconds=600)
+    assert row(cloud).phase is not Phase.READY
+    assert "runs 1.32.9, its pool 1.33.5" in row(cloud).job.reason
+
+
+def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> None:
+    cloud = ready()
+    cloud.azure.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
+    push(cloud, files('  minNodeImageVersion: "202511.01"\n'))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pools(cloud)["system"]["nodeImageVersion"].endswith("202511.01.0")
+    push(cloud, files('  minNodeImageVersion: "202601.01"\n'))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert "the newest image that Azure has for the node pool system is" in row(cloud).job.reason
+
+
+def test_maintenance_windows_are_written_once() -> None:
+    cloud = ready(WINDOW)
+    found = cloud.ports.aks.maintenance(ONE)["aksManagedAutoUpgradeSchedule"]
+    assert found["properties"]["maintenanceWindow"]["durationHours"] == 4
+    push(cloud, files(WINDOW + "  tags: {a: b}\n"))
+    cloud.run()
+    assert accepted(cloud)["put-maintenance", "aksManagedAutoUpgradeSchedule"] == 1
+    assert phases(cloud) == {"one": Phase.READY}
