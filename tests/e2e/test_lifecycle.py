@@ -19,6 +19,7 @@ from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator
+from tests.workloads import budget, run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 QUICK = Options(
@@ -89,23 +90,6 @@ def kubernetes(operator: Operator, name: str) -> Iterator[KubernetesApi]:
         yield connections.connect(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
 
 
-def budget(available: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"minAvailable": available, "selector": {"matchLabels": {"app": "web"}}},
-    }
-
-
-def run_blocked_pod(api: KubernetesApi, pool: str) -> None:
-    node = api.list("v1", "Node", labels=f"kubernetes.azure.com/agentpool={pool}")[0]
-    spec = {"nodeName": node["metadata"]["name"], "containers": [{"name": "web", "image": "web:1"}]}
-    metadata = {"name": "web", "namespace": "default", "labels": {"app": "web"}}
-    api.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-    api.apply(budget(1))
-
-
 def test_a_cluster_with_three_pools_climbs_two_minors_under_faults(start: Start) -> None:
     operator = start(QUICK)
     more = pool("apps") + pool("batch")
@@ -138,7 +122,7 @@ def test_a_rotation_waits_for_a_budget_and_a_delete_overtakes_a_create(start: St
         blocked = "blocked: default/web"
         operator.wait(lambda: blocked in operator.api.get("clusters/one")["waitingFor"], blocked)
         assert set(pools(operator, "one")) == {"system", "apps", "appsb"}
-        api.apply(budget(0))
+        api.apply(budget(minAvailable=0))
         operator.wait_for_status(commit, "success")
         assert api.list("v1", "Pod", fields="metadata.name=web") == []
     assert set(pools(operator, "one")) == {"system", "appsb"}
