@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import azure.functions as func
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.importing import text_of
-from handlers import api
-from localcloud.functions.http import HttpFunctions
-from localcloud.functions.index import functions_of
-from localcloud.functions.invoke import Invoker
-from localcloud.servers.http import HttpServer
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.fleet.nodes import parse
@@ -60,16 +53,6 @@ def cloud() -> MemoryCloud:
     push(made, fleetfiles.example())
     made.run()
     return made
-
-
-@pytest.fixture
-def url(cloud: MemoryCloud) -> Iterator[str]:
-    app = func.FunctionApp()
-    app.register_functions(api.blueprint(cloud.ports))
-    invoker = Invoker(threads=2)
-    with HttpServer(HttpFunctions(functions_of(app, {}), invoker, prefix="api")) as running:
-        yield running.url
-    invoker.close(5)
 
 
 def test_the_whole_manifest_is_printed_without_what_means_the_same_unsaid(url: str) -> None:

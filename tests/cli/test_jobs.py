@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
-import azure.functions as func
 import httpx
 import pytest
 
-from handlers import api
-from localcloud.functions.http import HttpFunctions
-from localcloud.functions.index import functions_of
-from localcloud.functions.invoke import Invoker
-from localcloud.servers.http import HttpServer
 from localcloud.world.cloud import MemoryCloud
 from shared.ports import DeadLetter
 from tests.cli.command import roadstead
@@ -26,38 +19,28 @@ def cloud() -> MemoryCloud:
     return failed()[0]
 
 
-@pytest.fixture
-def server(cloud: MemoryCloud) -> Iterator[str]:
-    app = func.FunctionApp()
-    app.register_functions(api.blueprint(cloud.ports))
-    invoker = Invoker(threads=2)
-    with HttpServer(HttpFunctions(functions_of(app, {}), invoker, prefix="api")) as running:
-        yield running.url
-    invoker.close(5)
-
-
-def test_why_tells_the_error_and_what_to_do(server: str) -> None:
-    shown = roadstead("why", "one", ROADSTEAD_URL=server)
+def test_why_tells_the_error_and_what_to_do(url: str) -> None:
+    shown = roadstead("why", "one", ROADSTEAD_URL=url)
     assert shown.returncode == 0, shown.stderr
     words = " ".join(shown.stdout.split())
     assert "gave up the step cluster (2 of " in words
     assert "last error QuotaExceeded" in words
     assert "Raise the quota or free some, then `roadstead replay one`" in words
     assert max(len(line) for line in shown.stdout.splitlines()) <= 80
-    assert json.loads(roadstead("why", "one", "-o", "json", "--url", server).stdout)["phase"] == "Failed"
+    assert json.loads(roadstead("why", "one", "-o", "json", "--url", url).stdout)["phase"] == "Failed"
 
 
-def test_events_are_listed_newest_first(server: str) -> None:
-    shown = roadstead("events", "one", "--limit", "2", ROADSTEAD_URL=server)
+def test_events_are_listed_newest_first(url: str) -> None:
+    shown = roadstead("events", "one", "--limit", "2", ROADSTEAD_URL=url)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.index("Failed") < shown.stdout.index("older ones: --limit")
-    as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", server).stdout)
+    as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)
     assert as_json["events"][-1]["reason"] == "Accepted"
 
 
 @pytest.mark.parametrize("which", [["one"], ["--all"], ["--class", "QuotaExceeded"]])
-def test_a_failed_job_is_begun_anew(cloud: MemoryCloud, server: str, which: list[str]) -> None:
-    shown = roadstead("replay", *which, ROADSTEAD_URL=server)
+def test_a_failed_job_is_begun_anew(cloud: MemoryCloud, url: str, which: list[str]) -> None:
+    shown = roadstead("replay", *which, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (0, "one: begun anew\n")
     cloud.run()
     assert {phase.value for phase in phases(cloud).values()} == {"Ready"}
@@ -74,30 +57,30 @@ def test_a_failed_job_is_begun_anew(cloud: MemoryCloud, server: str, which: list
     ],
 )
 def test_a_replay_that_makes_no_sense_is_one_line(
-    server: str, arguments: list[str], status: int, words: str
+    url: str, arguments: list[str], status: int, words: str
 ) -> None:
-    shown = roadstead("replay", *arguments, ROADSTEAD_URL=server)
+    shown = roadstead("replay", *arguments, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (status, "")
     assert words in shown.stderr
 
 
-def test_no_failed_cluster_of_a_class_is_told(server: str) -> None:
-    shown = roadstead("replay", "--class", "Unavailable", ROADSTEAD_URL=server)
+def test_no_failed_cluster_of_a_class_is_told(url: str) -> None:
+    shown = roadstead("replay", "--class", "Unavailable", ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (0, "No cluster has failed with Unavailable.\n")
 
 
-def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, server: str) -> None:
-    assert "no dead letters" in roadstead("dead-letters", ROADSTEAD_URL=server).stdout
+def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> None:
+    assert "no dead letters" in roadstead("dead-letters", ROADSTEAD_URL=url).stdout
     cloud.state.keep_dead_letter(
         DeadLetter("jobs", "7:m", cloud.clock(), "TooOften", "ten times", "{odd\n", 5)
     )
-    shown = roadstead("dead-letters", ROADSTEAD_URL=server).stdout
+    shown = roadstead("dead-letters", ROADSTEAD_URL=url).stdout
     assert "TooOften: ten times" in shown
     assert "{odd" in shown
-    assert "1 dead letters, see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=server).stdout
+    assert "1 dead letters, see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=99999", "before=yesterday"])
-def test_a_page_that_makes_no_sense_is_refused_in_words(server: str, query: str) -> None:
-    reply = httpx.get(f"{server}/api/clusters/one/events?{query}")
+def test_a_page_that_makes_no_sense_is_refused_in_words(url: str, query: str) -> None:
+    reply = httpx.get(f"{url}/api/clusters/one/events?{query}")
     assert (reply.status_code, "limit must be 1 to 1000" in reply.json()["error"]) == (400, True)

@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
 from cli import render
-from localcloud.servers.http import HttpServer, json_response
+from localcloud.servers.http import HttpServer
 from localcloud.world.cloud import MemoryCloud
 from shared.pipeline import views
-from shared.ports import Ports
 from tests import fleetfiles
+from tests.cli.command import roadstead
+from tests.cli.conftest import served
 from tests.pipeline.test_main_job import push
-
-
-def api(ports: Ports) -> Any:
-    """Return the API as a WSGI application; with the key "wrong" it refuses."""
-
-    @Request.application
-    def answer(request: Request) -> Response:
-        if request.headers.get("x-functions-key") == "wrong":
-            return Response("", 401)
-        if request.path == "/api/clusters":
-            return json_response(200, views.fleet_view(ports))
-        view = views.cluster_detail(request.path.rpartition("/")[2], ports)
-        return json_response(200, view) if view else json_response(404, {"error": "there is no such cluster"})
-
-    return answer
 
 
 @pytest.fixture
@@ -51,30 +31,18 @@ def cloud() -> MemoryCloud:
     return made
 
 
-@pytest.fixture
-def server(cloud: MemoryCloud) -> Iterator[str]:
-    with HttpServer(api(cloud.ports)) as running:
-        yield running.url
-
-
-def roadstead(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("roadstead")), *arguments]
-    environment = {**os.environ, "COLUMNS": "80", **env}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-
-
-def test_the_fleet_as_a_table_and_as_json(server: str) -> None:
-    shown = roadstead("status", ROADSTEAD_URL=server)
+def test_the_fleet_as_a_table_and_as_json(url: str) -> None:
+    shown = roadstead("status", ROADSTEAD_URL=url)
     assert shown.returncode == 0, shown.stderr
     assert "example: 0 of 3 clusters Ready" in shown.stdout
     assert "with-quite-a-long-name" in shown.stdout
     assert max(len(line) for line in shown.stdout.splitlines()) <= 80
-    as_json = json.loads(roadstead("status", "--output", "json", "--url", server).stdout)
+    as_json = json.loads(roadstead("status", "--output", "json", "--url", url).stdout)
     assert [cluster["name"] for cluster in as_json["clusters"]] == ["one", "three", "with-quite-a-long-name"]
 
 
-def test_one_cluster_with_its_conditions_and_events(server: str) -> None:
-    shown = roadstead("status", "three", "--url", server)
+def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
+    shown = roadstead("status", "three", "--url", url)
     assert shown.returncode == 0
     assert "Failed" in shown.stdout
     assert "no vCPUs are left" in " ".join(shown.stdout.split())
@@ -85,13 +53,13 @@ def test_one_cluster_with_its_conditions_and_events(server: str) -> None:
     ("arguments", "words"),
     [
         (["--key", "wrong"], "refused us; set ROADSTEAD_KEY"),
-        (["nope"], "there is no such cluster"),
+        (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
         (["--url", "nonsense"], "ROADSTEAD_URL"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_exit_status_1(server: str, arguments: list[str], words: str) -> None:
-    shown = roadstead("status", *arguments, ROADSTEAD_URL=server)
+def test_what_goes_wrong_is_one_line_and_exit_status_1(url: str, arguments: list[str], words: str) -> None:
+    shown = roadstead("status", *arguments, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (1, "")
     assert words in shown.stderr
     assert shown.stderr.count("\n") == 1
@@ -114,9 +82,9 @@ def test_what_is_held_is_told_with_its_release_and_a_long_name_fits() -> None:
     cloud.run()
     commit = push(cloud, fleetfiles.fleet("three"))[:8]
     cloud.run()
-    with HttpServer(api(cloud.ports)) as running:
-        shown = roadstead("status", ROADSTEAD_URL=running.url).stdout
-        alone = roadstead("status", "one", ROADSTEAD_URL=running.url).stdout
+    with served(cloud.ports) as url:
+        shown = roadstead("status", ROADSTEAD_URL=url).stdout
+        alone = roadstead("status", "one", ROADSTEAD_URL=url).stdout
     words = " ".join(shown.split())
     assert f"{commit} holds the delete of {name}, one: roadstead approve {commit} releases it" in words
     assert words.count("held: the commit removes 2 clusters") == 2
