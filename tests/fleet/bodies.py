@@ -1,28 +1,75 @@
-"""The bodies of the PUTs that a cluster or a pool needs; None for none."""
+"""A cluster as git asks for it and as Azure makes it, and the bodies of the PUTs between the two."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from shared.fleet.azure import cluster_write
+from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.world.clock import ManualClock
+from localcloud.world.plane import NullPlane
+from shared.fleet.azure import cluster_write, group_body
 from shared.fleet.azurepools import new_pool_write, pool_write
 from shared.fleet.desired import Desired
-from shared.fleet.manifests import NodePool
+from shared.fleet.manifests import ClusterSpec, NodePool
 from shared.fleet.ownership import Owner
 
 Json = Mapping[str, Any]
+OWNER = Owner("example", "Example/fleet", "one")
+
+
+def desired(**fields: Any) -> Desired:
+    """Return a cluster as a commit asks for it, with some fields of its spec (names as in the manifest)."""
+    spec = {
+        "subscriptionId": "00000000-0000-0000-0000-000000000001",
+        "resourceGroup": "rg-one",
+        "location": "eastus",
+        "kubernetesVersion": "1.33",
+        "nodePools": [pool()],
+        "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+    }
+    return Desired("one", ClusterSpec.model_validate(spec | fields), "blob")
+
+
+def pool(**fields: Any) -> dict[str, Any]:
+    """Return a node pool of a spec, the system pool unless its fields say otherwise."""
+    return {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1} | fields
+
+
+def created(cluster: Desired) -> dict[str, Any]:
+    """Return the cluster as Azure shows it after its creation."""
+    clock = ManualClock()
+    world = AzureWorld(clock, plane=NullPlane())
+    WorldResourceGroups(world).put(
+        cluster.id.subscription, cluster.id.resource_group, group_body(cluster, OWNER)
+    )
+    clusters = WorldManagedClusters(world)
+    body = cluster_body(cluster, OWNER, None)
+    assert body is not None
+    clusters.put(cluster.id, body, etag=None)
+    clock.advance(60)
+    live = clusters.get(cluster.id)
+    assert live is not None
+    return dict(live)
 
 
 def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
-    """Return the body of the cluster's PUT."""
+    """Return the body of the cluster's PUT; None for none."""
     write = cluster_write(desired, owner, existing)
     return write.body if write else None
 
 
 def pool_body(pool: NodePool, desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:
-    """Return the body of the pool's PUT."""
+    """Return the body of the pool's PUT; None for none."""
     if existing is None:
         return new_pool_write(pool, owner, pool.name).body
     write = pool_write(pool, desired, owner, existing)
     return write.body if write else None
+
+
+def bodies(cluster: Desired, live: Json) -> list[dict[str, Any]]:
+    """Return the bodies of every PUT that a cluster and its pools need; all pools exist."""
+    profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
+    pools = [pool_body(wanted, cluster, OWNER, profiles[wanted.name]) for wanted in cluster.spec.node_pools]
+    return [body for body in (cluster_body(cluster, OWNER, live), *pools) if body is not None]

@@ -19,8 +19,8 @@ from shared.fleet.manifests import Cluster
 from shared.fleet.nodes import Node, merge, parse, without_nulls
 from shared.fleet.ownership import Owner
 from shared.jobs.errors import InvalidManifest
+from tests.fleet.bodies import created, desired
 from tests.fleet.specs import SPECS
-from tests.fleet.test_azure import created, desired
 from tests.fleet.test_azure_property import GENERATED
 
 OWNER = Owner("fleet", "example/fleet", "one")
