@@ -5,22 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from concurrent.futures import CancelledError, Future
-from datetime import UTC, datetime
 
-from azure.servicebus import ServiceBusReceivedMessage, ServiceBusReceiver
-from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError, SessionLockLostError
+from azure.servicebus import ServiceBusReceiver
+from azure.servicebus.exceptions import MessageLockLostError, SessionLockLostError
 
 from localcloud.functions.config import ServiceBusConfig
+from localcloud.functions.delivery import RECEIVE_SECONDS, Delivery, Lock
 from localcloud.functions.index import Function
-from localcloud.functions.invoke import Closed, Invoker, Outcome
+from localcloud.functions.invoke import Invoker
 from localcloud.functions.logs import HOST
-from localcloud.functions.messages import decode_message
 
 log = logging.getLogger(HOST)
-
-_RECEIVE_SECONDS = 1.0
-"""The longest single wait for a message, so that a stop is noticed."""
 
 
 class SessionRun:
@@ -29,9 +24,10 @@ class SessionRun:
     def __init__(
         self, function: Function, invoker: Invoker, config: ServiceBusConfig, receiver: ServiceBusReceiver
     ) -> None:
-        self._function, self._invoker, self._config = function, invoker, config
+        self._name, self._idle_seconds = function.name, config.session_idle_seconds
+        self._delivery = Delivery(function, invoker, renew_seconds=config.renew_seconds)
         self._receiver = receiver
-        self._lock_seconds = self._lock_left()
+        self._lock = Lock(receiver.session, receiver.session.renew_lock)
 
     def serve(self, stop: threading.Event) -> None:
         """Take messages until the session is idle or lost, or ``stop`` is set.
@@ -39,51 +35,18 @@ class SessionRun:
         Raise ServiceBusError when Service Bus is gone. A message under way when that happens is run again
         by whoever gets the session next.
         """
-        idle_at = time.monotonic() + self._config.session_idle_seconds
+        idle_at = time.monotonic() + self._idle_seconds
         try:
             while not stop.is_set() and (left := idle_at - time.monotonic()) > 0:
-                if self._lock_left() < self._lock_seconds / 2:
-                    self._receiver.session.renew_lock()
-                messages = self._receiver.receive_messages(1, max_wait_time=min(left, _RECEIVE_SECONDS))
+                if self._lock.rest() < 0:
+                    self._lock.renew()
+                messages = self._receiver.receive_messages(1, max_wait_time=min(left, RECEIVE_SECONDS))
                 for message in messages:
-                    self._handle(message)
-                    idle_at = time.monotonic() + self._config.session_idle_seconds
+                    self._delivery.deliver(self._receiver, message, self._lock)
+                    idle_at = time.monotonic() + self._idle_seconds
         except (SessionLockLostError, MessageLockLostError):
             log.warning(
                 "the lock of session %s was lost; its message will be run again",
                 self._receiver.session.session_id,
-                extra={"function": self._function.name},
+                extra={"function": self._name},
             )
-
-    def _handle(self, message: ServiceBusReceivedMessage) -> None:
-        try:
-            outcome = self._wait(self._invoker.submit(self._function, decode_message(message)))
-        except (Closed, CancelledError):
-            outcome = Outcome(succeeded=False)
-        if outcome.succeeded:
-            self._receiver.complete_message(message)
-        else:
-            self._receiver.abandon_message(message)
-
-    def _wait(self, future: Future[Outcome]) -> Outcome:
-        """Wait for the function, renewing the session's lock for as long as host.json allows."""
-        renew_until = time.monotonic() + self._config.renew_seconds
-        while (time_left := renew_until - time.monotonic()) > 0:
-            pause = max(0.05, self._lock_left() - self._lock_seconds / 2)
-            try:
-                return future.result(min(pause, time_left))
-            except TimeoutError:
-                self._renew_while(future)
-        return future.result()
-
-    def _renew_while(self, future: Future[Outcome]) -> None:
-        """Renew; when that fails, let the function end first: it cannot be stopped."""
-        try:
-            self._receiver.session.renew_lock()
-        except ServiceBusError:
-            future.result()
-            raise
-
-    def _lock_left(self) -> float:
-        until = self._receiver.session.locked_until_utc
-        return (until - datetime.now(UTC)).total_seconds() if until else 60.0

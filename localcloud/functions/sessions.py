@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusClient, ServiceBusReceiver
 from azure.servicebus.exceptions import OperationTimeoutError, ServiceBusError
@@ -20,65 +19,38 @@ from localcloud.functions.config import ServiceBusConfig
 from localcloud.functions.index import Function, SessionTrigger
 from localcloud.functions.invoke import Invoker
 from localcloud.functions.logs import HOST
-from localcloud.functions.outage import Outage
 from localcloud.functions.session import SessionRun
+from localcloud.functions.slots import Slots
 
 log = logging.getLogger(HOST)
 
-_AFTER_SURPRISE = 1.0
-"""Seconds to wait after an error that the client is not known to make."""
 
-
-class SessionListener:
-    """Listens for one function; ``stop`` takes no more messages, ``join`` waits for those under way."""
+class SessionListener(Slots):
+    """Listens for one function; slots that hold no session are not waited for."""
 
     def __init__(self, function: Function, invoker: Invoker, config: ServiceBusConfig) -> None:
         if not isinstance(function.trigger, SessionTrigger):
             raise TypeError(f"{function.name} has no Service Bus trigger")
-        self._function, self._trigger, self._invoker = function, function.trigger, invoker
-        self._config = config
-        self._stop = threading.Event()
-        self._outage = Outage(function.name, "Service Bus")
+        trigger, count = function.trigger, config.max_concurrent_sessions
+        super().__init__(function.name, trigger.connection, name="session", count=count)
+        self._function, self._invoker, self._config = function, invoker, config
+        self._queue = trigger.queue
         self._busy: set[threading.Thread] = set()
         self._starting = threading.Lock()
-        self._threads = [
-            threading.Thread(target=self._slot, daemon=True, name=f"session-{function.name}-{n}")
-            for n in range(config.max_concurrent_sessions)
-        ]
 
-    def start(self) -> None:
-        """Begin to listen."""
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Take no further message."""
-        self._stop.set()
-
-    def join(self, seconds: float) -> None:
-        """Wait until every session was given back; slots that hold none are not waited for."""
-        deadline = time.monotonic() + seconds
+    def _awaited(self) -> list[threading.Thread]:
         with self._starting:
-            busy = list(self._busy)
-        for thread in busy:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            return list(self._busy)
 
-    def _slot(self) -> None:
-        # The client is not closed: it holds nothing but its receivers, and those are closed one by one.
-        client = ServiceBusClient.from_connection_string(self._trigger.connection, retry_total=0)
-        while not self._stop.is_set():
-            try:
-                receiver = self._accept(client)
-                if receiver is not None:
-                    self._serve(receiver)
-            except Exception:
-                log.exception("the Service Bus client failed", extra={"function": self._function.name})
-                self._stop.wait(_AFTER_SURPRISE)
+    def _turn(self, client: ServiceBusClient) -> None:
+        receiver = self._accept(client)
+        if receiver is not None:
+            self._serve(receiver)
 
     def _accept(self, client: ServiceBusClient) -> ServiceBusReceiver | None:
-        """Wait for a session that has messages and lock it; None: there was none, or no Service Bus."""
+        """Wait for a session that has messages and lock it; None: there was none."""
         receiver = client.get_queue_receiver(
-            self._trigger.queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=self._config.accept_seconds
+            self._queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=self._config.accept_seconds
         )
         try:
             receiver.__enter__()
@@ -86,10 +58,9 @@ class SessionListener:
             self._outage.over()
             self._close(receiver)
             return None
-        except ServiceBusError as error:
+        except ServiceBusError:
             self._close(receiver)
-            self._pause(error)
-            return None
+            raise
         self._outage.over()
         return receiver
 
@@ -97,15 +68,9 @@ class SessionListener:
         self._busy.add(threading.current_thread())
         try:
             SessionRun(self._function, self._invoker, self._config, receiver).serve(self._stop)
-        except ServiceBusError as error:
-            self._pause(error)
         finally:
             self._close(receiver)
             self._busy.discard(threading.current_thread())
-
-    def _pause(self, error: ServiceBusError) -> None:
-        if not self._stop.is_set():
-            self._stop.wait(self._outage.begin(error))
 
     def _close(self, receiver: ServiceBusReceiver) -> None:
         """Give the session back, in the background: the client takes up to a second to tidy up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -86,6 +87,20 @@ def test_a_function_that_raises_is_given_the_dead_letter_again(broker: Broker) -
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
         until(lambda: broker.counts(GRAVE).active == 0)
     assert len(tries) == 4
+
+
+def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Broker) -> None:
+    runs: list[int] = []
+
+    def work(message: func.ServiceBusMessage) -> None:
+        runs.append(1)
+        time.sleep(1.6)  # the lock is 1 s
+
+    bury(broker, b"words")
+    app = app_with(work, "jobs/$deadletterqueue")
+    with ServiceBusServer(broker) as server, running(app, server.connection_string):
+        until(lambda: broker.counts(GRAVE).active == 0)
+    assert len(runs) == 1
 
 
 def test_the_apps_own_function_keeps_what_nobody_understands_without_secrets(broker: Broker) -> None:

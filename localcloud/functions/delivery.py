@@ -1,0 +1,82 @@
+"""One message and its function: run it while the lock is renewed, then complete or abandon the message."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from datetime import UTC, datetime
+from typing import Protocol
+
+from azure.servicebus import ServiceBusReceivedMessage, ServiceBusReceiver
+from azure.servicebus.exceptions import ServiceBusError
+
+from localcloud.functions.index import Function
+from localcloud.functions.invoke import Closed, Invoker, Outcome
+from localcloud.functions.messages import decode_message
+
+RECEIVE_SECONDS = 1.0
+"""The longest single wait for a message, so that a stop is noticed."""
+
+
+class Locked(Protocol):
+    """A session, or a message of a queue without sessions."""
+
+    @property
+    def locked_until_utc(self) -> datetime | None:
+        """When the lock ends, None when it has none."""
+
+
+class Lock:
+    """The lock of what was received just now; it is renewed when half of its time is over."""
+
+    def __init__(self, locked: Locked, renew: Callable[[], object]) -> None:
+        self._locked, self.renew = locked, renew
+        self._half = self._left() / 2
+
+    def rest(self) -> float:
+        """Return the seconds until it should be renewed, below 0 when it is late."""
+        return self._left() - self._half
+
+    def _left(self) -> float:
+        until = self._locked.locked_until_utc
+        return (until - datetime.now(UTC)).total_seconds() if until else 60.0
+
+
+class Delivery:
+    """Gives messages to a function; ``renew_seconds`` is how long host.json lets a lock be renewed."""
+
+    def __init__(self, function: Function, invoker: Invoker, *, renew_seconds: float) -> None:
+        self._function, self._invoker, self._renew_seconds = function, invoker, renew_seconds
+
+    def deliver(self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage, lock: Lock) -> None:
+        """Complete the message when the function returns, abandon it when it raises.
+
+        Raise ServiceBusError when the lock was lost or Service Bus is gone; the function has ended then.
+        """
+        try:
+            outcome = self._wait(self._invoker.submit(self._function, decode_message(message)), lock)
+        except (Closed, CancelledError):
+            outcome = Outcome(succeeded=False)
+        if outcome.succeeded:
+            receiver.complete_message(message)
+        else:
+            receiver.abandon_message(message)
+
+    def _wait(self, future: Future[Outcome], lock: Lock) -> Outcome:
+        renew_until = time.monotonic() + self._renew_seconds
+        while (time_left := renew_until - time.monotonic()) > 0:
+            try:
+                return future.result(min(max(0.05, lock.rest()), time_left))
+            except TimeoutError:
+                _renew(lock, future)
+        return future.result()
+
+
+def _renew(lock: Lock, future: Future[Outcome]) -> None:
+    """Renew; when that fails, let the function end first: it cannot be stopped."""
+    try:
+        lock.renew()
+    except ServiceBusError:
+        future.result()
+        raise
