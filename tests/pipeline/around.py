@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
+from shared.jobs.messages import PlanRequest
+from shared.pipeline import planning
 from shared.ports import Ports
 
 
@@ -28,3 +30,20 @@ def around(cloud: MemoryCloud, port: str, **methods: Callable[..., Any]) -> None
         return replace(ports, **changed)
 
     cloud.with_ports(change)
+
+
+def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], None]) -> None:
+    """Let whoever next calls a method of a port stand still before it does, while something happens."""
+    call: Callable[..., Any] = getattr(getattr(cloud.ports, port), method)
+
+    def late(*given: Any, **named: Any) -> Any:
+        around(cloud, port, **{method: call})
+        meanwhile()
+        return call(*given, **named)
+
+    around(cloud, port, **{method: late})
+
+
+def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:
+    """Push, and plan at once, as a second planner does."""
+    planning.handle(PlanRequest(commit=cloud.repository.push(files)), cloud.ports)

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from localcloud.world.cloud import Crash
 from shared.jobs.messages import Doubt, PlanRequest
-from shared.jobs.row import ClusterRow, Phase
-from shared.pipeline import planning
+from shared.jobs.row import Phase
 from shared.pipeline.heads import LOOK_SECONDS, LOOKS
 from shared.pipeline.intake import request_plan
 from shared.ports import PlanRecord
 from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.pipeline.around import around, frozen, overtake
 from tests.pipeline.test_main_job import accepted, phases, push
 from tests.pipeline.test_safety import ready
 
@@ -62,15 +61,7 @@ def test_a_head_that_was_announced_before_the_last_plan_is_looked_at_again() -> 
 def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next_plan_keeps() -> None:
     cloud = ready("one", "two")
     push(cloud, fleetfiles.fleet("one"))
-    save = cloud.state.save
-
-    def frozen(row: ClusterRow) -> ClusterRow:
-        around(cloud, "state", save=save)
-        newer = cloud.repository.push(fleetfiles.fleet("one", "two"))
-        planning.handle(PlanRequest(commit=newer), cloud.ports)
-        return save(row)
-
-    around(cloud, "state", save=frozen)
+    frozen(cloud, "state", "save", lambda: overtake(cloud, fleetfiles.fleet("one", "two")))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -79,18 +70,14 @@ def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next
 def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the_next_plan_lacks() -> None:
     cloud = ready("one")
     push(cloud, fleetfiles.fleet("one", "two"))
-    save = cloud.state.save
 
-    def frozen(row: ClusterRow) -> ClusterRow:
-        around(cloud, "state", save=save)
-        newer = cloud.repository.push(fleetfiles.fleet("one"))
-        planning.handle(PlanRequest(commit=newer), cloud.ports)
+    def meanwhile() -> None:
+        overtake(cloud, fleetfiles.fleet("one"))
         cloud.clock.advance(200)  # the plan that is made again meanwhile finds nothing
         while cloud.step():
             pass
-        return save(row)
 
-    around(cloud, "state", save=frozen)
+    frozen(cloud, "state", "save", meanwhile)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0

@@ -16,7 +16,7 @@ from shared.jobs.row import Phase
 from shared.pipeline import planning
 from shared.pipeline.reading import read_desired, read_known
 from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.pipeline.around import frozen, overtake
 from tests.pipeline.test_blobs import Calls
 from tests.pipeline.test_main_job import phases, push
 from tests.pipeline.test_safety import ready
@@ -145,16 +145,7 @@ def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: p
 def test_a_planner_that_another_one_overtakes_while_it_reads_plans_once_more() -> None:
     cloud = ready("one", "two")
     push(cloud, fleetfiles.fleet("one"))
-    tree = cloud.repository.tree
-
-    def overtaken(commit: str) -> object:
-        around(cloud, "repository", tree=tree)
-        planning.handle(
-            PlanRequest(commit=cloud.repository.push(fleetfiles.fleet("one", "two"))), cloud.ports
-        )
-        return tree(commit)
-
-    around(cloud, "repository", tree=overtaken)
+    frozen(cloud, "repository", "tree", lambda: overtake(cloud, fleetfiles.fleet("one", "two")))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert cloud.azure.accepted == [w for w in cloud.azure.accepted if w["accepted"] != "delete"]

@@ -11,12 +11,12 @@ import pytest
 from localcloud.world.cloud import Crash, MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
-from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.messages import JobMessage
 from shared.jobs.row import Phase
-from shared.pipeline import advance, planning, sweep
-from shared.ports import CommitStatus, Json, KubernetesApi
+from shared.pipeline import advance, sweep
+from shared.ports import CommitStatus, Json
 from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.pipeline.around import around, frozen, overtake
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -62,8 +62,7 @@ def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> Non
         saved(record)
         if not record.plan.applied:
             around(cloud, "state", save_plan=saved)
-            newer = cloud.repository.push(fleetfiles.fleet("one", "two"))
-            planning.handle(PlanRequest(commit=newer), cloud.ports)
+            overtake(cloud, fleetfiles.fleet("one", "two"))
 
     around(cloud, "state", save_plan=overtaken)
     cloud.run()
@@ -101,7 +100,7 @@ def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_clus
     cloud = MemoryCloud()
     get = cloud.ports.aks.get
 
-    def frozen(cluster: ClusterId) -> Json | None:
+    def late(cluster: ClusterId) -> Json | None:
         seen = get(cluster)
         around(cloud, "aks", get=get)
         cloud.clock.advance(120)
@@ -111,7 +110,7 @@ def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_clus
         return seen
 
     push(cloud, fleetfiles.fleet("one"))
-    around(cloud, "aks", get=frozen)
+    around(cloud, "aks", get=late)
     cloud.run()
     assert phases(cloud) == {}
     assert accepted(cloud)["create", "one"] == 0
@@ -136,16 +135,15 @@ def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_for
 
 def test_what_vanishes_in_the_middle_is_made_again() -> None:
     cloud = MemoryCloud()
-    connect = cloud.ports.kubernetes.connect
 
-    def vanished(cluster: ClusterId, **_: object) -> KubernetesApi:
-        around(cloud, "kubernetes", connect=connect)
-        cloud.ports.aks.delete(cluster, etag=None)
+    def vanishes() -> None:
+        row = cloud.state.cluster("one")
+        assert row is not None
+        cloud.ports.aks.delete(row.desired.id, etag=None)
         cloud.clock.advance(10)
         cloud.azure.settle()
-        return connect(cluster)
 
-    around(cloud, "kubernetes", connect=vanished)
+    frozen(cloud, "kubernetes", "connect", vanishes)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
