@@ -63,6 +63,14 @@ def app_with(work: Callable[[func.ServiceBusMessage], None], address: str) -> fu
     return app
 
 
+def work_off(broker: Broker, work: Callable[[func.ServiceBusMessage], None]) -> None:
+    """Bury a message, and run a function until it is done with it."""
+    bury(broker, b"words")
+    app = app_with(work, "jobs/$deadletterqueue")
+    with ServiceBusServer(broker) as server, running(app, server.connection_string):
+        until(lambda: broker.counts(GRAVE).active == 0)
+
+
 @pytest.mark.parametrize("address", ["jobs/$deadletterqueue", "jobs/$DeadLetterQueue"])
 def test_a_dead_letter_arrives_with_the_queues_reason(broker: Broker, address: str) -> None:
     got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
@@ -82,10 +90,7 @@ def test_a_function_that_raises_is_given_the_dead_letter_again(broker: Broker) -
         if len(tries) < 4:
             raise RuntimeError("not yet")
 
-    bury(broker, b"words")
-    app = app_with(work, "jobs/$deadletterqueue")
-    with ServiceBusServer(broker) as server, running(app, server.connection_string):
-        until(lambda: broker.counts(GRAVE).active == 0)
+    work_off(broker, work)
     assert len(tries) == 4
 
 
@@ -96,10 +101,7 @@ def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Bro
         runs.append(1)
         time.sleep(1.6)  # the lock is 1 s
 
-    bury(broker, b"words")
-    app = app_with(work, "jobs/$deadletterqueue")
-    with ServiceBusServer(broker) as server, running(app, server.connection_string):
-        until(lambda: broker.counts(GRAVE).active == 0)
+    work_off(broker, work)
     assert len(runs) == 1
 
 
