@@ -86,6 +86,10 @@ class KubernetesPlane:
         """Make these the nodes of a started cluster."""
         self.fleet.set_nodes(cluster, nodes)
 
+    def set_power(self, cluster: ClusterId, *, on: bool) -> None:
+        """Hang up on everybody who calls a cluster, or answer again."""
+        self.fleet.set_power(cluster, on=on)
+
     def stop(self, cluster: ClusterId) -> None:
         """Remove a cluster's API server and all that is in it."""
         with self._lock:
@@ -136,7 +140,9 @@ class KubernetesPlane:
         access = Access(common_name(cluster), self._accepts_token)
         log = None if self._log_dir is None else self._log_dir / LOG_NAME
         door = FrontDoor(
-            ClusterApi(world, access, closing.is_set), f"kubernetes/{cluster.name}", log_file=log
+            ClusterApi(world, access, closing.is_set, lambda: self.fleet.is_on(cluster)),
+            f"kubernetes/{cluster.name}",
+            log_file=log,
         )
         server = HttpServer(door, tls=self._tls, threads=_THREADS)
         text = kubeconfig(cluster, server.url, self._authority)

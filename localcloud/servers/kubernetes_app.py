@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +31,18 @@ _DEFAULT_VERSION = "1.33.0"
 
 
 class ClusterApi:
-    """The API server of one cluster; ``closing`` ends the watches that are open."""
+    """The API server of one cluster; ``closing`` ends open watches, and who is not ``on`` hangs up."""
 
-    def __init__(self, world: KubernetesWorld, access: Access, closing: Callable[[], bool]) -> None:
-        self._world, self._access, self._closing = world, access, closing
+    def __init__(
+        self, world: KubernetesWorld, access: Access, closing: Callable[[], bool], on: Callable[[], bool]
+    ) -> None:
+        self._world, self._access, self._closing, self._on = world, access, closing, on
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         request = Request(environ)
+        if not self._on():
+            environ["roadstead.socket"].shutdown(socket.SHUT_RDWR)
         try:
             response = self._answer(request) if self._access.admits(request) else _unauthorized()
         except ApiError as error:

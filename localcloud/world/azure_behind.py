@@ -73,7 +73,10 @@ class AzureBehind(AzureEngine):
             self._quotas[subscription.lower(), location] = vcpus
 
     def stop(self, cluster: ClusterId) -> None:
-        """Stop a cluster, as ``az aks stop`` does: only a start or a delete is allowed then."""
+        """Stop a cluster, as ``az aks stop`` does: only a start or a delete is allowed then.
+
+        Raises ArmError, as while an operation runs there.
+        """
         self._set_power(cluster, "Stopped")
 
     def start(self, cluster: ClusterId) -> None:
@@ -99,9 +102,11 @@ class AzureBehind(AzureEngine):
         with self._lock:
             self.settle()
             found = self._cluster(cluster)
+            found.require_idle()
             for holder in (found.properties, *found.pools.values()):
                 holder["powerState"] = {"code": code}
             self._tell_plane(found)
+            self._plane.set_power(found.id, on=code == "Running")
 
     def _doom(self, name: str, doom: Doom) -> None:
         with self._lock:

@@ -39,6 +39,7 @@ class KubernetesFleet:
         self._clock, self._delays = clock, delays
         self._reader = _Reader(read_source)
         self._members: dict[ClusterId, _Member] = {}
+        self._off: set[ClusterId] = set()
         self._seen: dict[ClusterId, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
@@ -57,9 +58,20 @@ class KubernetesFleet:
         if world is not None:
             mirror_nodes(world, nodes)
 
+    def set_power(self, cluster: ClusterId, *, on: bool) -> None:
+        """Let the API of a cluster answer nobody, or answer again."""
+        with self._lock:
+            (self._off.discard if on else self._off.add)(cluster)
+
+    def is_on(self, cluster: ClusterId) -> bool:
+        """Tell whether the API of a cluster answers."""
+        with self._lock:
+            return cluster not in self._off
+
     def stop(self, cluster: ClusterId) -> None:
         """Forget a cluster and all that is in it."""
         with self._lock:
+            self._off.discard(cluster)
             self._members.pop(cluster, None)
             self._seen.pop(cluster, None)
 
@@ -75,9 +87,9 @@ class KubernetesFleet:
         *,
         kubeconfig: Callable[[ClusterId], str] | None = None,  # noqa: ARG002 - nothing is protected here
     ) -> KubernetesApi:
-        """Return the API of a cluster; raise Unavailable when it is not started."""
+        """Return the API of a cluster; raise Unavailable when it is not started, or its power is off."""
         world = self.world(cluster)
-        if world is None:
+        if world is None or not self.is_on(cluster):
             raise Unavailable(f"the API server of {cluster.name} does not answer")
         return WorldKubernetes(world)
 

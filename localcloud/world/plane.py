@@ -39,6 +39,10 @@ class ControlPlane(Protocol):
         """Make these the nodes of a started cluster: add, change and remove; none while it is stopped."""
         ...
 
+    def set_power(self, cluster: ClusterId, *, on: bool) -> None:
+        """Let the API server answer nobody while its cluster is stopped in Azure; it keeps what is in it."""
+        ...
+
     def stop(self, cluster: ClusterId) -> None:
         """Remove the API server and all that is in it; one that never started is fine."""
         ...
@@ -58,6 +62,9 @@ class NullPlane:
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
         """Remember the nodes."""
         self.nodes[cluster] = list(nodes)
+
+    def set_power(self, cluster: ClusterId, *, on: bool) -> None:
+        """Nothing is behind the kubeconfig anyway."""
 
     def stop(self, cluster: ClusterId) -> None:
         """Forget the cluster."""

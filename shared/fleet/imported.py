@@ -26,7 +26,7 @@ from shared.fleet.ownership import Owner
 from shared.fleet.unsaid import DEFAULTS, POOL_DEFAULTS, short, unsaid
 from shared.fleet.upgrades import minor
 from shared.fleet.versions import must_rise, numbers, runs_newer
-from shared.fleet.writes import running_version
+from shared.fleet.writes import is_stopped, running_version
 
 READ_ONLY = (
     *owned_by_azure(),
@@ -74,7 +74,7 @@ def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapp
     ``maintenance`` are its maintenance configurations by name. ``flux`` is not in it: Azure does not know.
     """
     properties = existing["properties"]
-    if (properties.get("powerState") or {}).get("code") == "Stopped":
+    if is_stopped(existing):
         raise NotImportable(f"{cluster.name} is stopped: Azure shows no nodes then; start it first")
     parts = Parts(READ_ONLY)
     if owner.is_others(existing):

@@ -29,6 +29,11 @@ class Write:
         return tuple(str(leaf) for leaf in self.changes)
 
 
+def is_stopped(existing: Json) -> bool:
+    """Tell whether a cluster is stopped: Azure then allows a start or a delete, and nothing answers in it."""
+    return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
+
+
 def settled(state: str) -> bool:
     """Tell whether a provisioning state is an end; in any other one Azure is at work and refuses writes."""
     return state in ("Succeeded", "Failed", "Canceled", "")

@@ -19,11 +19,12 @@ SETTINGS = ObjectRef("v1", "ConfigMap", "settings", "default")
 
 @dataclass(frozen=True)
 class Setting:
-    """One implementation: its port, the world behind it, and how time goes by."""
+    """One implementation: its port, the world behind it, how time goes by, and the cluster's power."""
 
     port: Kubernetes
     world: KubernetesWorld
     wait: Callable[[], None]
+    power: Callable[[bool], None]
 
     @property
     def api(self) -> KubernetesApi:

@@ -61,7 +61,7 @@ def _in_memory() -> Setting:
     fleet.start(CLUSTER, [])
     world = fleet.world(CLUSTER)
     assert world is not None
-    return Setting(fleet, world, lambda: clock.advance(1))
+    return Setting(fleet, world, lambda: clock.advance(1), lambda on: fleet.set_power(CLUSTER, on=on))
 
 
 @pytest.fixture(params=["world", "adapter"])
@@ -75,6 +75,6 @@ def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
     connections = KubernetesConnections(configs.__getitem__, aad_token=None, clock=system_clock)
     world = plane.fleet.world(CLUSTER)
     assert world is not None
-    yield Setting(connections, world, lambda: time.sleep(0.05))
+    yield Setting(connections, world, lambda: time.sleep(0.05), lambda on: plane.set_power(CLUSTER, on=on))
     connections.close()
     plane.stop(CLUSTER)

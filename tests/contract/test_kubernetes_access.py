@@ -18,7 +18,7 @@ from localcloud.world.clock import ManualClock
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, Throttled, Unauthenticated, Unavailable
-from tests.contract.clusters import CLUSTER, SETTINGS, config_map
+from tests.contract.clusters import CLUSTER, SETTINGS, Setting, config_map
 
 
 @dataclass
@@ -170,3 +170,15 @@ def test_what_the_server_answers_becomes_the_error_that_says_what_to_do(
         with pytest.raises(error) as raised:
             call()
         assert getattr(raised.value, "retry_after", None) == (7 if error is Throttled else None)
+
+
+def test_a_stopped_cluster_answers_nobody_and_keeps_what_is_in_it(setting: Setting) -> None:
+    setting.api.apply(config_map({"a": "b"}))
+    setting.power(False)
+    with pytest.raises(Unavailable):
+        setting.api.check()
+    setting.power(True)
+    setting.api.check()
+    found = setting.api.get(SETTINGS)
+    assert found is not None
+    assert found["data"] == {"a": "b"}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shared.fleet.writes import is_stopped
+from shared.jobs.errors import Unavailable
 from shared.jobs.outcomes import Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps import azure, delete, flux, maintenance, pools
+from shared.pipeline.steps.looks import stopped
 from shared.pipeline.steps.stray import stray
 from shared.pipeline.steps.suspension import suspended
 from shared.ports import Ports
@@ -26,8 +29,18 @@ _STEPS: dict[Step, Callable[[ClusterRow, Ports], Outcome]] = {
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
     Step.FORGET: delete.forget,
 }
+_IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
 
 
 def run_step(row: ClusterRow, ports: Ports) -> Outcome:
     """Run the step that the row is at, unless something holds it; raise what the ports raise."""
-    return stray(row, ports) or suspended(row, ports) or _STEPS[row.job.step](row, ports)
+    held = stray(row, ports) or suspended(row, ports)
+    if held:
+        return held
+    try:
+        return _STEPS[row.job.step](row, ports)
+    except Unavailable:
+        existing = ports.aks.get(row.desired.id) if row.job.step in _IN_THE_CLUSTER else None
+        if existing is not None and is_stopped(existing):
+            return stopped(ports)
+        raise

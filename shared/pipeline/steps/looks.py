@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.fleet.ownership import Owner
-from shared.fleet.writes import Write, settled
+from shared.fleet.writes import Write, is_stopped, settled
 from shared.jobs.errors import InvalidManifest, NotOwned, from_http
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.jobs.row import ClusterRow
@@ -56,14 +56,19 @@ def not_ours(existing: Json, row: ClusterRow, ports: Ports) -> Fail | None:
 def not_ready(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Return what keeps anybody from writing to the cluster now, None when nothing does."""
     properties = existing["properties"]
-    if (properties.get("powerState") or {}).get("code") == "Stopped":
-        return Wait(poll(ports) * 4, "the cluster is stopped; start it, Azure allows nothing else")
+    if is_stopped(existing):
+        return stopped(ports)
     doing = busy(properties)
     if doing:
         return Wait(poll(ports), doing)
     if state_of(existing) in BAD and row.job.wrote:
         return _why_failed(properties, row)
     return None
+
+
+def stopped(ports: Ports) -> Wait:
+    """Return the wait of a cluster that somebody has stopped."""
+    return Wait(poll(ports) * 4, "the cluster is stopped; start it, Azure allows nothing else")
 
 
 def _why_failed(properties: Json, row: ClusterRow) -> Fail:

@@ -1,0 +1,38 @@
+"""Clusters that somebody stops in Azure while Roadstead works inside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.world.azure_errors import ArmError
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.recipes import Step
+from shared.jobs.row import Phase
+from tests.pipeline.onecluster import ONE, files, row
+from tests.pipeline.test_main_job import phases, push
+
+
+@pytest.mark.parametrize("step", [Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY])
+def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: Step) -> None:
+    cloud = MemoryCloud()
+    push(cloud, files())
+    while (found := cloud.state.cluster("one")) is None or found.job.step != step:
+        if not cloud.step():
+            cloud.clock.advance(1)
+            cloud.azure.settle()
+    cloud.azure.stop(ONE)
+    cloud.run(seconds=4 * 3600)
+    assert (row(cloud).phase, row(cloud).job.attempts) == (Phase.STALLED, 0)
+    assert "the cluster is stopped; start it" in row(cloud).job.reason
+    cloud.azure.start(ONE)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_azure_stops_no_cluster_on_which_it_works() -> None:
+    cloud = MemoryCloud()
+    push(cloud, files())
+    while not cloud.azure.ids():
+        cloud.step()
+    with pytest.raises(ArmError, match="in progress"):
+        cloud.azure.stop(ONE)
