@@ -71,6 +71,8 @@ def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dic
             "needs networkDataplane",
         ),
         ({"networkProfile": {"natGatewayProfile": {}, "outboundType": "none"}}, "managedNATGateway"),
+        ({"networkProfile": {"natGatewayProfile": {}}}, "managedNATGateway"),
+        ({"networkProfile": {"networkPolicy": "cilium"}}, "networkDataplane: cilium"),
         ({"networkProfile": {"podCidr": "10.8.0.0/16", "podCidrs": ["10.9.0.0/16"]}}, "must be the first of"),
         ({"securityProfile": {"azureKeyVaultKms": ON}}, "enabled: true needs keyId"),
         ({"addonProfiles": {"omsagent": ON}}, "needs config.logAnalyticsWorkspaceResourceID"),

@@ -195,8 +195,8 @@ class NetworkProfile(Section):
             raise ValueError(
                 f"networkPluginMode: overlay goes with networkPlugin: azure, not {self.network_plugin}"
             )
-        if self.network_policy == "cilium" and self.network_dataplane not in (None, "cilium"):
+        if self.network_policy == "cilium" and self.network_dataplane != "cilium":
             raise ValueError("networkPolicy: cilium needs networkDataplane: cilium")
-        if self.nat_gateway_profile and self.outbound_type not in (None, "managedNATGateway"):
+        if self.nat_gateway_profile and self.outbound_type != "managedNATGateway":
             raise ValueError("natGatewayProfile goes with outboundType: managedNATGateway")
         return self
