@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from localcloud.simulation.faults import MOST_SKEW, SHORT_FREEZE
 from localcloud.simulation.reality import differences, serves
+from localcloud.simulation.wishes import like_a_strangers
 from localcloud.world.azure_engine import key_of
 from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
@@ -70,6 +71,8 @@ class Checker:
     _vanished: Counter[ClusterId] = field(default_factory=Counter)
     _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
     _owners: dict[ClusterId, str] = field(default_factory=dict)
+    _groups: dict[tuple[str, str], str] = field(default_factory=dict)
+    _accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _delayed: set[str] = field(default_factory=set)
     _buried: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
 
@@ -113,28 +116,55 @@ class Checker:
             raise Violated("one worker", f"{told} without holding its claim")
         if kind in ("delete", "delete-group") and not row.deleting:
             raise Violated("unasked delete", f"{told} without a tombstone")
-        if not kind.startswith("delete") and row.deleting and not self._under_way(row):
+        if not kind.startswith("delete") and row.deleting and not self._under_way(cloud, name):
             raise Violated("tombstone", f"{told} after its tombstone")
+        if self._rests(row) and not row.deleting and not self._under_way(cloud, name):
+            raise Violated("suspended", f"{told}, which is suspended")
         if kind == "create":
             self._created(cloud, row, key)
         if kind == "delete-pool":
             self._pool_may_go(row, key, parts[10])
 
-    def _under_way(self, row: ClusterRow) -> bool:
-        """Tell whether a write may have passed its fence before the tombstone, which waits for its claim."""
-        return (self.life.clock() - row.updated).total_seconds() <= SHORT_FREEZE + MOST_SKEW
+    def _under_way(self, cloud: MemoryCloud, name: str) -> bool:
+        """Tell whether a write may have passed its fence before the newest spec was accepted."""
+        accepted = self._accepted_at.get((cloud.ports.config.fleet, name), LONG_AGO)
+        return (self.life.clock() - accepted).total_seconds() <= SHORT_FREEZE + MOST_SKEW
+
+    def _rests(self, row: ClusterRow) -> bool:
+        """Tell whether a row is suspended, by any clock."""
+        suspension = row.document["spec"].get("suspend")
+        ends = datetime.fromisoformat(suspension["until"]) if suspension else LONG_AGO
+        return ends > self.life.clock() + timedelta(seconds=MOST_SKEW)
 
     def _may_write(self, kind: str, key: ClusterId, cloud: MemoryCloud, told: str) -> None:
         """Only what is our own is written to."""
-        if kind == "delete-group":
-            self._no_cluster_inside(key.subscription, key.resource_group)
+        fleet, group = cloud.ports.config.fleet, (key.subscription, key.resource_group)
+        owner = self._owners.get(key)
+        if kind == "create-group":
+            self._groups[group] = fleet
+        elif kind == "delete-group":
+            self._no_cluster_inside(*group)
+            if self._groups[group] != fleet:
+                raise Violated("foreign", f"{told}, whose group {self._groups[group] or 'somebody'} made")
         elif kind == "create":
-            self._owners[key], self.created_at = cloud.ports.config.fleet, self.life.clock()
-        elif not kind.endswith("-group") and self._owners.get(key) != cloud.ports.config.fleet:
-            raise Violated("foreign", f"{told}, which belongs to {self._owners.get(key) or 'somebody else'}")
+            self._owners[key], self.created_at = fleet, self.life.clock()
+        elif owner == "" and self._adopts(cloud, key, kind):
+            self._owners[key] = fleet
+        elif owner != fleet and not kind.endswith("-group"):
+            raise Violated("foreign", f"{told}, which belongs to {owner or 'somebody else'}")
+
+    def _adopts(self, cloud: MemoryCloud, key: ClusterId, kind: str) -> bool:
+        """Tell whether git lets this write take a stranger's cluster over."""
+        row = cloud.state.cluster(key.name)
+        wish = self.life.people(cloud).wish(row.commit).clusters.get(key.name) if row else None
+        if wish is None or kind != "update":
+            return False
+        return wish.adopt == "with-differences" or (wish.adopt == "when-equal" and like_a_strangers(wish))
 
     def _by_people(self, kind: str, key: ClusterId) -> None:
         self._disturbed[key] = self.life.clock()
+        if kind == "create-group":
+            self._groups[key.subscription, key.resource_group] = ""
         if kind == "create":
             self._owners[key], self.created_at = "", self.life.clock()
         if kind.startswith("delete"):
@@ -185,6 +215,8 @@ class Checker:
         if after.job.claim is not None and (before is None or before.job.claim != after.job.claim):
             actor.claim = after.job.claim
         self.life.tell("    row: %s", lambda: _told(before, after))
+        if before is None or before.generation != after.generation:
+            self._accepted_at[cloud.ports.config.fleet, after.name] = self.life.clock()
         if before is None or before.uid != after.uid:
             if before is not None:
                 raise Violated("lost row", f"{after.name} begins a new life over the old one")
@@ -235,6 +267,8 @@ class Checker:
             return
         if before.document["spec"].get("deletionProtection"):
             raise Violated("unasked delete", f"{name} is protected, and it is being deleted")
+        if self._rests(before):
+            raise Violated("unasked delete", f"{name} is suspended, and it is being deleted")
         if not self._exists(before, fleet):
             return
         place = (fleet, commit, people.place(commit))

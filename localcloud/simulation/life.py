@@ -5,22 +5,26 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from localcloud.simulation.checker import SECRET, Actor, Checker
+from localcloud.simulation.deeds import act
 from localcloud.simulation.faults import FAULTS, MOST_SKEW
 from localcloud.simulation.people import NAMES, People
 from localcloud.simulation.trouble import Trouble
 from localcloud.simulation.watched import Accepted, WatchedState
 from localcloud.simulation.wishes import FleetWish, Wish
+from localcloud.world.azure_errors import ArmError
 from localcloud.world.azure_state import Timings
 from localcloud.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.world.broker_values import Draft
 from localcloud.world.cloud import QUEUES, Crash, MemoryCloud
 from localcloud.world.kubernetes import KubernetesWorld
+from localcloud.world.kubernetes_controllers import Delays
 from shared.fleet.flux import GitCredentials
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import ReconcileError
@@ -34,6 +38,8 @@ MOST_EVENTS = 20_000
 DEEPEST = 2
 LIST_LAG = 10.0
 """Seconds until what is in a group is in ARM's lists."""
+CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
+"""Until a custom resource definition is established."""
 SKEWS = (0.0, -MOST_SKEW, MOST_SKEW)
 TIMINGS = Timings(
     create_cluster=50,
@@ -118,6 +124,7 @@ class Life:
 
     def _fleets(self, count: int) -> list[MemoryCloud]:
         clouds: list[MemoryCloud] = []
+        delays = Delays(crd=self.chance.choice(CRD_SECONDS))
         for name in ("north", "south")[:count]:
             state = WatchedState()
             config = FleetConfig(
@@ -128,6 +135,7 @@ class Life:
                 config=config,
                 state=state,
                 beside=clouds[0] if clouds else None,
+                delays=delays,
                 lock_seconds=60,
             )
             state.cloud, state.checker = cloud, self.checker
@@ -188,6 +196,11 @@ class Life:
         live = self.live(cluster)
         return live is not None and live["tags"].get("roadstead-fleet") != fleet
 
+    def is_nobodys(self, cluster: ClusterId) -> bool:
+        """Tell whether a cluster is there that belongs to no fleet."""
+        live = self.live(cluster)
+        return live is not None and "roadstead-fleet" not in live["tags"]
+
     @property
     def calm_seconds(self) -> float:
         """How long nothing has gone wrong any more."""
@@ -209,12 +222,20 @@ class Life:
         live = self.live(cluster)
         return self.clouds[0].kubernetes.world(_as_named(live)) if live else None
 
-    def abort_what_is_stuck(self) -> None:
-        """End the operations that never end by themselves, and free nodes that were kept from an upgrade."""
+    def stop(self, cluster: ClusterId) -> None:
+        """Stop a cluster, as in the portal, if Azure lets it be stopped now."""
+        with suppress(ArmError):
+            self.azure.stop(cluster)
+            self.checker.disturb(cluster)
+            self.tell("somebody stops %s", cluster.name)
+
+    def help_on(self) -> None:
+        """End the operations that never end, free nodes that were kept from an upgrade, start what stands."""
         for cluster in self.azure.ids():
             self.checker.disturb(cluster)
             self.azure.abort(cluster)
             self.azure.catch_up(cluster)
+            self.azure.start(cluster)
 
     # What happens
 
@@ -331,7 +352,7 @@ class Life:
         passed = 0.0
         for _ in range(self.chance.randint(2, 7)):
             passed += self.chance.choice((1, 10, 30, 90, 300))
-            self.later(passed, self.people(self.chance.choice(self.clouds)).act)
+            self.later(passed, partial(act, self.people(self.chance.choice(self.clouds))))
         self.until(self.clock() + timedelta(seconds=passed + 120))
         self._peace()
         for cloud in self.clouds:
@@ -343,7 +364,7 @@ class Life:
         self.peaceful = self.trouble.over = True
         self._calm_since = self.clock()
         for _ in range(ROUNDS):
-            self.abort_what_is_stuck()
+            self.help_on()
             self.until(self.clock() + timedelta(seconds=PEACE_SECONDS), done=self._quiet)
             if self._quiet() and self._settled():
                 return

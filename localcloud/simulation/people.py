@@ -1,7 +1,4 @@
-"""The people of one fleet: what they commit and when, and what they do behind everybody's back.
-
-``DEEDS`` is the list of what they do, each with how often; a new feature needs a function and a line there.
-"""
+"""The people of one fleet: what they have committed, and what only they can mend."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from localcloud.simulation.checker import Actor
 from localcloud.simulation.reality import differences
-from localcloud.simulation.wishes import SUBSCRIPTION, FleetWish, Pool, Wish
+from localcloud.simulation.wishes import SUBSCRIPTION, SYSTEM, FleetWish, Wish
 from localcloud.world.azure_engine import key_of
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.cloud import MemoryCloud
@@ -33,8 +30,6 @@ HEAD_LAG = 25.0
 LATE = (40, 200)
 """Seconds by which a webhook is late: longer than that lag, see docs/simulation.md."""
 NAMES = ("a", "b", "c", "d")
-SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
-VERSIONS = ("1.32", "1.33", "1.34")
 
 
 class People:
@@ -110,22 +105,18 @@ class People:
         self.life.tell("%s: webhook for %s", self.fleet, pushed.commit[:8])
         self.life.work(self.cloud, lambda ports: accept(pushed, ports))
 
-    def act(self) -> None:
-        """Do something."""
-        weights = [weight for weight, _ in DEEDS]
-        self.chance.choices([deed for _, deed in DEEDS], weights)[0](self)
-
-    def change(self, change: Callable[[Wish], Wish]) -> None:
-        """Commit a change of one cluster."""
-        if self.now.clusters:
-            wish = self.chance.choice(list(self.now.clusters.values()))
-            self.push(self.now.with_cluster(change(wish)))
+    def change(
+        self, change: Callable[[Wish], Wish], *, among: Callable[[Wish], bool] = lambda _: True
+    ) -> None:
+        """Commit a change of one cluster, among some."""
+        wishes = [wish for wish in self.now.clusters.values() if among(wish)]
+        if wishes:
+            self.push(self.now.with_cluster(change(self.chance.choice(wishes))))
 
     def settle(self) -> None:
         """Do what only people can to bring the fleet to what git says: mend, approve, replay, clear away."""
-        for key in self.squatted:
+        for key in self._in_the_way():
             self.remove(key)
-        self.squatted.clear()
         if self._mended() != self.now:
             self.push(self._mended())
         self.approve()
@@ -136,14 +127,23 @@ class People:
         """Whether nothing is left that only people can do."""
         rows = self.cloud.state.clusters()
         waits = any(row.failed and not self.life.is_others(cluster_id(row.name), self.fleet) for row in rows)
-        return not (waits or self.squatted or self._held() or self._mended() != self.now)
+        return not (waits or self._in_the_way() or self._held() or self._mended() != self.now)
+
+    def _in_the_way(self) -> list[ClusterId]:
+        """Return the clusters that people made by hand, and that git does not take over."""
+        adopted = {cluster_id(name) for name, wish in self.now.clusters.items() if wish.adopt}
+        return [key for key in self.squatted if key not in adopted and self.life.is_nobodys(key)]
 
     def _mended(self) -> FleetWish:
         """Return what git should say: without mistakes, and without what another fleet was faster to get."""
         wish = self.now.mended
         for name, cluster in wish.clusters.items():
             key = cluster_id(name)
-            if self.life.is_others(key, self.fleet):
+            if cluster.adopt and self.life.live(key) is None:
+                wish = wish.with_cluster(replace(cluster, adopt=""))
+            elif cluster.adopt and self.life.is_nobodys(key):
+                wish = wish.with_cluster(replace(cluster, adopt="with-differences"))
+            elif self.life.is_others(key, self.fleet):
                 wish = wish.without(name)
             elif self._drifted(cluster):
                 wish = wish.with_cluster(replace(cluster, tag="q" if cluster.tag == "p" else "p"))
@@ -206,7 +206,7 @@ def _foreign(cluster: ClusterId) -> dict[str, Any]:
     pool = {
         "name": "system",
         "mode": "System",
-        "vmSize": SIZES[0],
+        "vmSize": SYSTEM.size,
         "count": 1,
         "type": "VirtualMachineScaleSets",
     }
@@ -221,163 +221,7 @@ def _foreign(cluster: ClusterId) -> dict[str, Any]:
 
 
 def _told(wish: Wish) -> str:
-    pools = ",".join(f"{p.name}:{p.count}{p.size[9:12]}{p.label}" for p in wish.pools)
     marks = ("!" if wish.wrong else "") + ("^" if wish.protected else "")
+    marks += ("=" if wish.adopt else "") + ("~" if wish.suspended else "")
+    pools = ",".join(f"{p.name}:{p.count}{p.size[9:12]}{p.label}" for p in wish.pools)
     return f"{wish.name}{marks}({wish.version} {wish.tag} {pools})"
-
-
-# Deeds
-
-
-def _scale(people: People) -> None:
-    def change(wish: Wish) -> Wish:
-        pool = people.chance.choice(wish.pools)
-        return wish.with_pool(replace(pool, count=people.chance.randint(1, 4)))
-
-    people.change(change)
-
-
-def _label(people: People) -> None:
-    def change(wish: Wish) -> Wish:
-        return wish.with_pool(replace(people.chance.choice(wish.pools), label=people.chance.choice("xyz")))
-
-    people.change(change)
-
-
-def _tag(people: People) -> None:
-    people.change(lambda wish: replace(wish, tag=people.chance.choice("pqr")))
-
-
-def _upgrade(people: People) -> None:
-    people.change(lambda wish: replace(wish, version=people.chance.choice(VERSIONS)))
-
-
-def _add_pool(people: People) -> None:
-    pool = Pool(people.chance.choice(("batch", "web")), people.chance.randint(1, 3))
-    people.change(lambda wish: wish.with_pool(pool))
-
-
-def _remove_pool(people: People) -> None:
-    people.change(lambda wish: replace(wish, pools=wish.pools[:1]))
-
-
-def _resize(people: People) -> None:
-    def change(wish: Wish) -> Wish:
-        pool = people.chance.choice(wish.pools)
-        return wish.with_pool(replace(pool, size=people.chance.choice(SIZES)))
-
-    people.change(change)
-
-
-def _protect(people: People) -> None:
-    people.change(lambda wish: replace(wish, protected=not wish.protected))
-
-
-def _mistake(people: People) -> None:
-    people.change(lambda wish: replace(wish, wrong=not wish.wrong))
-
-
-def _break_fleet(people: People) -> None:
-    people.push(replace(people.now, wrong=not people.now.wrong))
-
-
-def _add(people: People) -> None:
-    missing = [name for name in people.life.names(people.cloud) if name not in people.now.clusters]
-    if missing:
-        people.push(people.now.with_cluster(Wish(people.chance.choice(missing))))
-
-
-def _remove(people: People) -> None:
-    if people.now.clusters:
-        people.push(people.now.without(people.chance.choice(list(people.now.clusters))))
-
-
-def _remove_several(people: People) -> None:
-    names = list(people.now.clusters)
-    people.push(people.now.without(*people.chance.sample(names, k=min(len(names), 2))))
-
-
-def _budget(people: People) -> None:
-    people.push(replace(people.now, budget=people.chance.choice((0, 1, 2, 4))))
-
-
-def _words(people: People) -> None:
-    people.push(replace(people.now, note=people.now.note + 1))
-
-
-def _revert(people: People) -> None:
-    if len(people.head_line) > 1:
-        people.push(replace(people.wish(people.head_line[-2]), note=people.now.note + 1))
-
-
-def _force_back(people: People) -> None:
-    commit = people.chance.choice(people.head_line)
-    if commit != people.head_line[-1]:
-        people.push(people.wish(commit), back_to=commit)
-
-
-def _portal_delete(people: People) -> None:
-    live = [cluster_id(name) for name in NAMES if people.life.live(cluster_id(name)) is not None]
-    if live:
-        cluster = people.chance.choice(live)
-        people.life.tell("%s: somebody deletes %s by hand", people.fleet, cluster.name)
-        people.remove(cluster)
-
-
-def _squat(people: People) -> None:
-    people.squat(cluster_id(people.chance.choice(people.life.names(people.cloud))))
-
-
-def _abort(people: People) -> None:
-    people.life.abort_what_is_stuck()
-
-
-def _any_replay(people: People) -> None:
-    people.replay()
-
-
-def _any_approval(people: People) -> None:
-    people.approve()
-
-
-def _poison(people: People) -> None:
-    """Send what nobody understands to a queue."""
-    body = people.chance.choice(("{", "[]", '{"schema_version": 9}', '{"cluster": "a"}', "\u0000"))
-    queue = people.chance.choice(("plans", "jobs"))
-    session = people.chance.choice((*NAMES, people.fleet))
-    people.life.tell("%s: a message on %s that nobody understands", people.fleet, queue)
-    people.life.send_raw(people.cloud, queue, session, body)
-
-
-def _old_message(people: People) -> None:
-    """Somebody replays a message of long ago by hand."""
-    people.life.send_old(people.cloud)
-
-
-DEEDS: tuple[tuple[int, Callable[[People], None]], ...] = (
-    (4, _scale),
-    (2, _label),
-    (3, _tag),
-    (1, _upgrade),
-    (3, _add_pool),
-    (2, _remove_pool),
-    (1, _resize),
-    (2, _protect),
-    (2, _mistake),
-    (1, _break_fleet),
-    (4, _add),
-    (4, _remove),
-    (2, _remove_several),
-    (1, _budget),
-    (2, _words),
-    (3, _revert),
-    (2, _force_back),
-    (1, _portal_delete),
-    (2, _squat),
-    (1, _abort),
-    (1, _any_replay),
-    (2, _any_approval),
-    (1, _poison),
-    (3, _old_message),
-)
-"""What people do, and how often each in comparison."""

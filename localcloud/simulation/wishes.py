@@ -29,7 +29,7 @@ SYSTEM = Pool("system", mode="System")
 
 @dataclass(frozen=True)
 class Wish:
-    """A cluster's manifest; ``wrong``: with a mistake in it."""
+    """A cluster's manifest; ``wrong``: with a mistake in it, ``suspended``: until when, as git says it."""
 
     name: str
     pools: tuple[Pool, ...] = (SYSTEM,)
@@ -37,6 +37,8 @@ class Wish:
     tag: str = ""
     protected: bool = False
     wrong: bool = False
+    suspended: str = ""
+    adopt: str = ""
 
     def with_pool(self, pool: Pool) -> Wish:
         """Return the wish with a pool in the place of the one of its name, or one more."""
@@ -44,6 +46,11 @@ class Wish:
         if len(others) == len(self.pools):
             return replace(self, pools=(*self.pools, pool))
         return replace(self, pools=tuple(pool if p.name == pool.name else p for p in self.pools))
+
+
+def like_a_strangers(wish: Wish) -> bool:
+    """Tell whether a wish is what people make by hand; an older version is no difference."""
+    return wish.pools == (SYSTEM,) and not wish.tag and wish.version <= "1.33"
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,11 @@ class FleetWish:
 
 @lru_cache(maxsize=512)
 def _cluster(wish: Wish) -> bytes:
+    adopt = f", annotations: {{roadstead.dev/adopt: {wish.adopt}}}" if wish.adopt else ""
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
-metadata: {{name: {wish.name}}}
+metadata: {{name: {wish.name}{adopt}}}
 spec:
   {"locaton" if wish.wrong else "location"}: eastus
   kubernetesVersion: "{wish.version}"
@@ -93,6 +101,8 @@ spec:
         labels = f", nodeLabels: {{tier: {pool.label}}}" if pool.label else ""
         kind = f"name: {pool.name}, mode: {pool.mode}, vmSize: {pool.size}"
         text += f"    - {{{kind}, count: {pool.count}{labels}}}\n"
+    if wish.suspended:
+        text += f'  suspend: {{owner: somebody, reason: an audit, until: "{wish.suspended}"}}\n'
     return text.encode()
 
 

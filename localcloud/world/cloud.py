@@ -19,6 +19,7 @@ from localcloud.world.broker_values import MessageLockLost, QueueConfig, Session
 from localcloud.world.clock import ManualClock
 from localcloud.world.commits import Commits
 from localcloud.world.flux_sources import Source
+from localcloud.world.kubernetes_controllers import Delays
 from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.repository_pull_port import WorldPullRequests
 from localcloud.world.state import MemoryState
@@ -53,6 +54,7 @@ class MemoryCloud:
         state: MemoryState | None = None,
         beside: MemoryCloud | None = None,
         lock_seconds: float = LOCK_SECONDS,
+        delays: Delays = Delays(),  # noqa: B008 - frozen
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
         self._fleets: list[MemoryCloud] = beside._fleets if beside else []
@@ -61,7 +63,7 @@ class MemoryCloud:
         self.repository = Commits(self.clock)
         self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
         self.kubernetes: KubernetesFleet = (
-            beside.kubernetes if beside else KubernetesFleet(self.clock, self._source)
+            beside.kubernetes if beside else KubernetesFleet(self.clock, self._source, delays=delays)
         )
         self.azure: AzureWorld = (
             beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
@@ -234,10 +236,10 @@ class Tripwire:
 
 
 class Counter:
-    """Counts calls through all tripwires; 2k crashes before the k-th call, 2k+1 after it."""
+    """Counts calls through all tripwires; the point 2k crashes before the k-th call, 2k+1 after it."""
 
-    def __init__(self, point: int | None = None) -> None:
-        self.point, self.calls = point, 0
+    def __init__(self, *points: int) -> None:
+        self._points, self.calls = set(points), 0
 
     def before(self) -> None:
         """Die here if this is the point."""
@@ -249,8 +251,8 @@ class Counter:
         self._die_at(2 * self.calls - 1)
 
     def _die_at(self, point: int) -> None:
-        if self.point == point:
-            self.point = None
+        if point in self._points:
+            self._points.remove(point)
             raise Crash
 
 

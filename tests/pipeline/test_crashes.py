@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from localcloud.world.cloud import Counter, MemoryCloud, tripwired
 from shared.jobs.row import Phase
@@ -11,7 +15,7 @@ from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
 def whole_life(counter: Counter) -> None:
-    """Create two clusters, change one and remove the other, while the host dies at one point."""
+    """Create two clusters, change one and remove the other, while the host dies at some points."""
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.with_ports(lambda ports: tripwired(ports, counter))
@@ -29,9 +33,21 @@ def whole_life(counter: Counter) -> None:
     assert cloud.buried == []
 
 
-@pytest.mark.parametrize("tenth", range(10))
-def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(tenth: int) -> None:
+@cache
+def points() -> int:
+    """Return how many points a whole life has to crash at."""
     counter = Counter()
     whole_life(counter)
-    for point in range(tenth, 2 * counter.calls, 10):
+    return 2 * counter.calls
+
+
+@pytest.mark.parametrize("tenth", range(10))
+def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(tenth: int) -> None:
+    for point in range(tenth, points(), 10):
         whole_life(Counter(point))
+
+
+@settings(max_examples=40, deadline=None)
+@given(first=st.integers(0, 9999), later=st.one_of(st.integers(1, 30), st.integers(1, 9999)))
+def test_two_crashes_lose_nothing_and_double_nothing(first: int, later: int) -> None:
+    whole_life(Counter(first % points(), first % points() + later % points()))

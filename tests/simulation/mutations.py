@@ -17,7 +17,8 @@ from shared.jobs import claim as claims
 from shared.jobs import row as rows
 from shared.jobs.claim import Resend, Superseded
 from shared.jobs.row import ClusterRow
-from shared.pipeline import advance, planning, send, sweep
+from shared.pipeline import advance, planning, send, steps, sweep
+from shared.pipeline.steps import azure
 from shared.ports import FleetRow
 
 
@@ -113,6 +114,14 @@ def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plan, "_guard", lambda *_: "")
 
 
+def a_suspension_is_overlooked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steps, "suspended", lambda *_: None)
+
+
+def a_cluster_is_taken_over_as_it_is(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(azure, "all_differences", lambda *_: [])
+
+
 @dataclass(frozen=True)
 class Mutation:
     """A rule that is taken away, the faults that show it soon, and which of the checker's rules may trip."""
@@ -142,4 +151,6 @@ MUTATIONS = (
     _mutation(claims_are_not_waited_for, "freeze-before", "one worker"),
     _mutation(an_old_head_is_believed_at_once, "old-head", "unasked delete"),
     _mutation(deletes_are_not_guarded, "refused", "unasked delete"),
+    _mutation(a_suspension_is_overlooked, "refused", "suspended"),
+    _mutation(a_cluster_is_taken_over_as_it_is, "refused", "foreign"),
 )
