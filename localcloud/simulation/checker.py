@@ -18,8 +18,9 @@ from localcloud.world.azure_engine import key_of
 from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
+from shared.jobs.messages import JobMessage
 from shared.jobs.row import Claim, ClusterRow, Phase, to_json
-from shared.ports import FleetRow
+from shared.ports import FleetRow, Message
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
@@ -28,7 +29,10 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
-"""After the last fault a cluster has one message, and a copy at most."""
+"""After the last fault each moment of a cluster has one message, and a copy at most.
+
+Messages of moments that are over may wait for their time, to have no effect then; no new one is sent.
+"""
 
 
 class Violated(BaseException):
@@ -199,13 +203,23 @@ class Checker:
     # The queues
 
     def delivered(self, cloud: MemoryCloud, session: str) -> None:
-        """Look at the messages that wait for a cluster: once nothing goes wrong, they become one."""
+        """Look at the messages that wait for a cluster: once nothing goes wrong, no moment has many."""
         if self.life.calm_seconds < CALM_SECONDS:
             return
-        ids = [message.draft.id for message in cloud.broker.peek("jobs", session=session)]
-        waiting = [message_id for message_id in ids if message_id not in self._delayed]
-        if len(waiting) > MOST_MESSAGES:
-            raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {', '.join(ids)}")
+        waiting = [message.draft for message in cloud.broker.peek("jobs", session=session)]
+        moments = Counter(draft.body for draft in waiting if draft.id not in self._delayed)
+        if any(count > MOST_MESSAGES for count in moments.values()):
+            ids = ", ".join(draft.id for draft in waiting)
+            raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {ids}")
+
+    def sent(self, cloud: MemoryCloud, message: Message) -> None:
+        """Look at a message for a worker: once nothing goes wrong, none is of a moment that is over."""
+        if self.life.calm_seconds < CALM_SECONDS:
+            return
+        named = JobMessage.model_validate_json(message.body)
+        row = cloud.state.cluster(named.cluster)
+        if row is None or (named.uid, named.generation, named.sequence) != (row.uid, *_moment(row)):
+            raise Violated("doubled", f"{message.id} is sent, and its moment is over")
 
     # The state
 

@@ -106,7 +106,7 @@ class Life:
         self._actors: list[Actor] = [Actor()]
         self._thaws: list[datetime] = []
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
-        self._sent: list[tuple[MemoryCloud, str, Message]] = []
+        self.sent: list[tuple[MemoryCloud, str, Message]] = []
         kinds = only or frozenset(kind for kind in FAULTS if self.chance.random() < 0.5)
         rate = 40 if only else self.chance.choice((2, 8, 20, 40))
         self.checker = Checker(self)
@@ -152,7 +152,7 @@ class Life:
         return [replace(ports, clock=skewed(seconds)) for seconds in SKEWS]
 
     def _recorded(self, cloud: MemoryCloud) -> dict[str, Any]:
-        return {name: _Recorder(getattr(cloud.ports, name), cloud, name, self._sent) for name in QUEUES}
+        return {name: _Recorder(getattr(cloud.ports, name), cloud, name, self) for name in QUEUES}
 
     # What the others ask
 
@@ -258,7 +258,7 @@ class Life:
 
     def send_old(self, cloud: MemoryCloud) -> None:
         """Put a message on its queue once more."""
-        sent = [item for item in self._sent if item[0] is cloud]
+        sent = [item for item in self.sent if item[0] is cloud]
         if sent:
             _, queue, message = self.chance.choice(sent)
             self.tell("somebody sends %s on %s again", message.id, queue)
@@ -385,14 +385,14 @@ def _as_named(live: Json) -> ClusterId:
 
 
 class _Recorder:
-    """A queue that notes what is sent, for those who send it again."""
+    """A queue that notes what is sent, for those who send it again, and shows the checker."""
 
-    def __init__(
-        self, inner: Any, cloud: MemoryCloud, name: str, sent: list[tuple[MemoryCloud, str, Message]]
-    ) -> None:
-        self._inner, self._cloud, self._name, self._sent = inner, cloud, name, sent
+    def __init__(self, inner: Any, cloud: MemoryCloud, name: str, life: Life) -> None:
+        self._inner, self._cloud, self._name, self._life = inner, cloud, name, life
 
     def send(self, message: Message) -> None:
         """Send, and note it."""
-        self._sent.append((self._cloud, self._name, message))
+        self._life.sent.append((self._cloud, self._name, message))
+        if self._name == "jobs":
+            self._life.checker.sent(self._cloud, message)
         self._inner.send(message)

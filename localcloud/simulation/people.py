@@ -125,9 +125,21 @@ class People:
     @property
     def content(self) -> bool:
         """Whether nothing is left that only people can do."""
-        rows = self.cloud.state.clusters()
-        waits = any(row.failed and not self.life.is_others(cluster_id(row.name), self.fleet) for row in rows)
+        waits = any(row.failed and not self._lost(row.name) for row in self.cloud.state.clusters())
         return not (waits or self._in_the_way() or self._held() or self._mended() != self.now)
+
+    def _lost(self, name: str) -> bool:
+        """Tell whether a cluster belongs to somebody else, who keeps it."""
+        wish = self.now.clusters.get(name)
+        adopted = wish is not None and wish.adopt and self.life.is_nobodys(cluster_id(name))
+        return self.life.is_others(cluster_id(name), self.fleet) and not adopted
+
+    def _refused(self, name: str) -> bool:
+        """Tell whether a node pool of ours is not taken over, because it differs."""
+        row = self.cloud.state.cluster(name)
+        failure = row.job.failure if row is not None and row.failed else None
+        ours = not self.life.is_others(cluster_id(name), self.fleet)
+        return failure is not None and failure.kind == "NotOwned" and ours
 
     def _in_the_way(self) -> list[ClusterId]:
         """Return the clusters that people made by hand, and that git does not take over."""
@@ -141,7 +153,7 @@ class People:
             key = cluster_id(name)
             if cluster.adopt and self.life.live(key) is None:
                 wish = wish.with_cluster(replace(cluster, adopt=""))
-            elif cluster.adopt and self.life.is_nobodys(key):
+            elif (cluster.adopt and self.life.is_nobodys(key)) or self._refused(name):
                 wish = wish.with_cluster(replace(cluster, adopt="with-differences"))
             elif self.life.is_others(key, self.fleet):
                 wish = wish.without(name)

@@ -36,12 +36,18 @@ AWAY_SECONDS = 15
 
 
 def handle(message: JobMessage, ports: Ports) -> None:
-    """Let the row decide about the message, and do what it decides; later, if the state does not answer."""
+    """Let the row decide about the message, and do what it decides; later, if state or queue do not answer.
+
+    A message that cannot be put off either is done with: the timer sends it again, for its row is overdue.
+    """
     try:
         _handle(message, ports)
     except Retryable as error:
         log.warning("%s: put off: %s: %s", message.cluster, error.kind, error)
-        put_off(message, AWAY_SECONDS, ports)
+        try:
+            put_off(message, AWAY_SECONDS, ports)
+        except Retryable as away:
+            log.warning("%s: left to the timer: %s: %s", message.cluster, away.kind, away)
 
 
 def _handle(message: JobMessage, ports: Ports) -> None:

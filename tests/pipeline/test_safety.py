@@ -14,7 +14,7 @@ from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavail
 from shared.jobs.messages import JobMessage
 from shared.jobs.row import Phase
 from shared.pipeline import advance, sweep
-from shared.ports import CommitStatus, Json
+from shared.ports import CommitStatus, Json, Message
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen, overtake
 from tests.pipeline.test_main_job import accepted, phases, push, status
@@ -346,3 +346,21 @@ def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
     assert row is not None
     assert "the worker died 8 times in cluster" in row.job.reason
     assert len(deaths) == 8
+
+
+def test_a_queue_that_takes_nothing_for_a_while_buries_no_job() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.step()
+    back, send = cloud.clock() + timedelta(seconds=200), cloud.ports.jobs.send
+
+    def away(message: Message) -> None:
+        if cloud.clock() < back:
+            raise Unavailable("Service Bus does not answer")
+        send(message)
+
+    around(cloud, "jobs", send=away)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cloud.buried == []
+    assert accepted(cloud)["create", "one"] == 1
