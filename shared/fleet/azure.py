@@ -19,8 +19,8 @@ from shared.fleet.overlay import laid_over, overlay
 from shared.fleet.ownership import Owner
 from shared.fleet.rotation import serving
 from shared.fleet.upgrades import behind, next_version
-from shared.fleet.versions import must_rise, runs_newer
-from shared.fleet.writes import Write, refuse_fixed, running_version, unfinished
+from shared.fleet.versions import must_rise, numbers, runs_newer
+from shared.fleet.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
 
 Json = Mapping[str, Any]
 
@@ -38,6 +38,7 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     """
     if existing is None:
         return Write(_new_cluster(desired, owner))
+    existing = _as_it_runs(existing)
     merged, found = overlay(existing, _cluster(desired, owner, existing))
     refuse_fixed(found, f"cluster {desired.name}", "")
     if not found and not unfinished(existing["properties"]):
@@ -77,6 +78,21 @@ def control_plane(existing: Json) -> str:
 def pools_behind(desired: Desired, owner: Owner, existing: Json) -> list[str]:
     """Return the pools that have to reach the control plane's minor before it goes on."""
     return behind(control_plane(existing), _pool_versions(desired, owner, existing))
+
+
+def pools_to_rise(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
+    """Return (version of its own that a pool asks for, version that runs) where it is to be upgraded.
+
+    By the pool's name in the manifest; a new pool counts with no version that runs.
+    """
+    found = {}
+    mine = serving(_profiles(existing), owner)
+    for pool in desired.spec.node_pools:
+        runs = [running_version(profile, "orchestratorVersion") for profile in mine.get(pool.name, ())]
+        oldest = min(runs, key=numbers, default="")
+        if pool.orchestrator_version and (not oldest or must_rise(pool.orchestrator_version, oldest)):
+            found[pool.name] = (pool.orchestrator_version, oldest)
+    return found
 
 
 def upgrade_ahead(desired: Desired, existing: Json) -> bool:
@@ -169,6 +185,13 @@ _CLUSTER_FIELDS = set(ClusterProperties.model_fields)
 _WRITTEN = ("location", "sku", "tags", "identity", "properties")
 _AZURES_IN_CLUSTER = owned_by_azure()
 _AZURES_IN_POOL = ("name", *owned_by_azure("nodePools[]."))
+
+
+def _as_it_runs(existing: Json) -> Json:
+    """Return a cluster that asks for what runs, also in its pools, where upgrades have failed."""
+    properties = as_it_runs(existing["properties"], "kubernetesVersion")
+    pools = [as_it_runs(pool, "orchestratorVersion") for pool in _profiles(existing)]
+    return {**existing, "properties": {**properties, "agentPoolProfiles": pools}}
 
 
 def _writable(properties: Json) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from shared.fleet.manifests.pools import NodePool, PoolProperties
 from shared.fleet.overlay import Leaf, laid_over, overlay
 from shared.fleet.ownership import Owner
 from shared.fleet.upgrades import next_version, no_newer_than
-from shared.fleet.writes import Write, refuse_fixed, running_version, unfinished
+from shared.fleet.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
 
 Json = Mapping[str, Any]
 
@@ -32,6 +32,7 @@ def pool_write(
     ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
     ``control_plane`` is the version that runs, which no pool may be newer than.
     """
+    existing = as_it_runs(existing, "orchestratorVersion")
     merged, found = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
     refuse_fixed(found, f"node pool {pool.name}", "nodePools[].")
     if not found and not unfinished(existing):
@@ -57,6 +58,7 @@ def new_pool_write(
 def marks_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
     """Return the PUT that takes a pool over by our tags alone."""
     tags = owner.pool_tags(pool.name, str(existing["name"]))
+    existing = as_it_runs(existing, "orchestratorVersion")
     merged, found = overlay(existing, {"tags": tags})
     return Write({"properties": _writable(merged)}, tuple(found))
 
@@ -65,7 +67,8 @@ def resting_write(existing: Json) -> Write | None:
     """Return the PUT that keeps the autoscaler from a pool that is to be emptied, None when it needs none."""
     if not existing.get("enableAutoScaling"):
         return None
-    properties = {k: v for k, v in _writable(existing).items() if k not in ("minCount", "maxCount")}
+    kept = _writable(as_it_runs(existing, "orchestratorVersion"))
+    properties = {k: v for k, v in kept.items() if k not in ("minCount", "maxCount")}
     leaf = Leaf(("enableAutoScaling",), True, False)
     return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shared.fleet.desired import digest_of
 from shared.fleet.effects import Effect, effect_of
 from shared.fleet.overlay import Leaf
+from shared.fleet.versions import must_rise
 
 Json = Mapping[str, Any]
 
@@ -27,6 +29,11 @@ class Write:
     def paths(self) -> tuple[str, ...]:
         """The fields that are written, by ARM's names."""
         return tuple(str(leaf) for leaf in self.changes)
+
+    @property
+    def digest(self) -> str:
+        """Tells this write from others: by what it changes, for the rest of the body is as Azure has it."""
+        return digest_of([[str(leaf), leaf.new] for leaf in self.changes] or self.body)
 
 
 def is_stopped(existing: Json) -> bool:
@@ -48,6 +55,15 @@ def running_version(properties: Json, name: str) -> str:
     """Return the version that runs; ``name`` is the property of the version that was asked for."""
     current = properties.get("current" + name[0].upper() + name[1:])
     return str(current or properties.get(name) or "")
+
+
+def as_it_runs(properties: Json, name: str) -> Json:
+    """Return properties that ask for the version that runs, where an upgrade to a newer one has failed.
+
+    What is sent back as it was read would otherwise carry the upgrade out, whatever git says by then.
+    """
+    asked, runs = str(properties.get(name) or ""), running_version(properties, name)
+    return {**properties, name: runs} if must_rise(asked, runs) else properties
 
 
 _WAYS_OUT = {

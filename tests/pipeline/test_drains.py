@@ -7,7 +7,7 @@ from localcloud.world.kubernetes_kinds import NODE
 from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
 from shared.jobs.row import Phase
-from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, row
+from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, row, said
 from tests.pipeline.test_main_job import phases, push
 from tests.workloads import budget, pod
 
@@ -26,6 +26,7 @@ def test_an_old_pool_is_emptied_with_respect_for_disruption_budgets() -> None:
     assert "apps" in pools(cloud)
     assert "blocked: shop/web: " in row(cloud).job.reason
     assert row(cloud).phase is Phase.UPDATING
+    assert "its PodDisruptionBudget allow one less; after 30 minutes" in said(cloud)
     api(cloud).apply(budget(namespace="shop", minAvailable=0))
     cloud.run()
     assert set(pools(cloud)) == {"system", "appsb"}
@@ -39,6 +40,16 @@ def test_a_drain_that_stays_blocked_gives_up_and_removes_nothing() -> None:
     cloud.run(until=lambda: row(cloud).phase is Phase.FAILED)
     assert set(pools(cloud)) == {"system", "apps", "appsb"}
     assert "could not be drained in 5 minutes: shop/web" in row(cloud).job.reason
+
+
+def test_a_drain_with_a_long_time_limit_is_not_called_stalled_before_it_gives_up() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 180}")))
+    cloud.run(seconds=2 * 3600)
+    assert row(cloud).phase is Phase.UPDATING
+    cloud.run(until=lambda: row(cloud).phase is Phase.FAILED)
+    assert "could not be drained in 180 minutes" in row(cloud).job.reason
 
 
 def test_a_commit_that_changes_the_new_pool_reaches_it_while_the_drain_is_blocked() -> None:
@@ -159,3 +170,15 @@ def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
     cloud.run()
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
     assert (pools(cloud)["apps"]["enableAutoScaling"], pools(cloud)["apps"]["maxCount"]) == (True, 5)
+
+
+def test_a_drain_that_is_blocked_keeps_no_other_pool_from_its_change() -> None:
+    more = "    - {{name: more, vmSize: Standard_D4s_v5, count: {}}}\n"
+    cloud = ready(pool() + more.format(1))
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5") + more.format(1)))
+    cloud.run(until=lambda: "blocked" in row(cloud).job.reason)
+    push(cloud, files(pool("Standard_D8s_v5") + more.format(3)))
+    cloud.run(seconds=300)
+    assert pools(cloud)["more"]["count"] == 3
+    assert "blocked" in row(cloud).job.reason

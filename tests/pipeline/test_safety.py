@@ -364,3 +364,39 @@ def test_a_queue_that_takes_nothing_for_a_while_buries_no_job() -> None:
     assert phases(cloud) == {"one": Phase.READY}
     assert cloud.buried == []
     assert accepted(cloud)["create", "one"] == 1
+
+
+def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy_changes() -> None:
+    cloud = ready("one")
+    put, writes = cloud.ports.aks.put, []
+
+    def policy(cluster: ClusterId, body: Json, **options: Any) -> str:
+        writes.append(body)
+        tags = {key: value for key, value in body["tags"].items() if key != "cost"}
+        return put(cluster, {**body, "tags": {**tags, "stamp": str(len(writes))}}, **options)
+
+    around(cloud, "aks", put=policy)
+    files = fleetfiles.fleet("one")
+    files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
+    push(cloud, files)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert len(writes) == 1
+
+
+def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_then_told() -> None:
+    cloud = MemoryCloud()
+    put, writes = cloud.ports.aks.put, []
+
+    def vanishes(cluster: ClusterId, body: Json, **options: Any) -> str:
+        writes.append(cluster)
+        cloud.azure.vanish_next("one")
+        return put(cluster, body, **options)
+
+    around(cloud, "aks", put=vanishes)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert "accepted the creation of the cluster one twice, and it is not there" in row.job.reason
+    assert len(writes) == 2

@@ -15,6 +15,10 @@ def versions(cloud: MemoryCloud) -> set[str]:
     return found | {cluster(cloud)["properties"]["currentKubernetesVersion"]}
 
 
+def version(number: str) -> str:
+    return f'  kubernetesVersion: "{number}"\n'
+
+
 def test_two_minors_are_two_hops_each_finished_on_every_pool() -> None:
     cloud = ready(f'{pool()}  kubernetesVersion: "1.31"\n')
     assert versions(cloud) == {"1.31.13"}
@@ -102,3 +106,39 @@ def test_maintenance_windows_are_written_once() -> None:
     cloud.run()
     assert accepted(cloud)["put-maintenance", "aksManagedAutoUpgradeSchedule"] == 1
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_an_upgrade_that_failed_is_not_carried_out_by_a_commit_that_takes_it_back() -> None:
+    cloud = ready(version("1.32"))
+    cloud.azure.fail_next("one", "UpgradeFailed", "no room for a surge")
+    push(cloud, files(version("1.33")))
+    cloud.run()
+    push(cloud, files(version("1.32") + "  tags: {a: b}\n"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.32.")
+    assert cluster(cloud)["tags"]["a"] == "b"
+
+
+def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> None:
+    web = "    - {name: web, vmSize: Standard_D4s_v5, count: 1}\n"
+    pinned = pool(orchestratorVersion='"1.32"') + web
+    cloud = ready(pinned + version("1.32"))
+    push(cloud, files(pinned + version("1.33")))
+    cloud.run(until=lambda: pools(cloud)["system"]["currentOrchestratorVersion"].startswith("1.33."))
+    cloud.azure.fail_next("one", "UpgradeFailed", "no room for a surge")
+    cloud.run()
+    assert pools(cloud)["web"]["provisioningState"] == "Failed"
+    push(cloud, files(pinned + version("1.33") + "  tags: {a: b}\n"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pools(cloud)["web"]["currentOrchestratorVersion"].startswith("1.33.")
+
+
+def test_a_version_that_azure_does_not_offer_a_pool_is_refused_before_anything_moves() -> None:
+    cloud = ready(pool() + version("1.31"))
+    before = accepted(cloud)
+    push(cloud, files(pool(orchestratorVersion='"1.32.7"') + version("1.33")))
+    cloud.run()
+    assert "spec.nodePools[apps].orchestratorVersion 1.32.7: Azure does not offer" in row(cloud).job.reason
+    assert accepted(cloud) == before

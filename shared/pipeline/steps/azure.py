@@ -6,13 +6,21 @@ whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
 
 from __future__ import annotations
 
-from shared.fleet.azure import all_differences, cluster_write, control_plane, group_body, upgrade_ahead
-from shared.fleet.desired import Desired, digest_of
+from shared.fleet.azure import (
+    all_differences,
+    cluster_write,
+    control_plane,
+    group_body,
+    pools_to_rise,
+    upgrade_ahead,
+)
+from shared.fleet.desired import Desired
 from shared.fleet.upgrades import next_version, not_offered, offered_upgrades, offered_versions
-from shared.fleet.writes import ImmutableChange
+from shared.fleet.writes import ImmutableChange, Write
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.creation import creation, gone_again
 from shared.pipeline.steps.flux import other_source
 from shared.pipeline.steps.looks import (
     Json,
@@ -63,13 +71,21 @@ def ensure_cluster(row: ClusterRow, ports: Ports) -> Outcome:
         return Fail(Immutable(str(error)))
     if write is None:
         return Done()
-    wrote = digest_of(write.body)
-    if existing is not None and wrote == row.job.wrote:
+    if existing is None:
+        return _create(write, row, ports)
+    wrote = write.digest
+    if wrote == row.job.wrote:
         return not_kept(f"the cluster {row.name}", write)
     request = ports.aks.put(desired.id, write.body, etag=etag_of(existing))
-    if existing is None:
-        return Wait(poll(ports), "Azure is creating the cluster", wrote, request)
     return Wait(poll(ports), f"Azure is updating the cluster{fields(write)}", wrote, request)
+
+
+def _create(write: Write, row: ClusterRow, ports: Ports) -> Outcome:
+    wrote = creation(write.digest, row)
+    if not wrote:
+        return gone_again(f"the cluster {row.name}")
+    request = ports.aks.put(row.desired.id, write.body, etag=None)
+    return Wait(poll(ports), "Azure is creating the cluster", wrote, request)
 
 
 def _hindrance(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
@@ -78,18 +94,18 @@ def _hindrance(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     if desired.adopt and not owner.owns(existing) and not owner.is_others(existing):
         return not_ready(existing, row, ports) or _observed(existing, row, ports)
     hindered = not_ours(existing, row, ports) or not_ready(existing, row, ports)
-    return hindered or _no_way_up(existing, desired, ports)
+    return hindered or _no_way_up(existing, row, ports)
 
 
 def _observed(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     """Return the differences of a cluster that is to be adopted, None when it may be taken over."""
     if row.desired.adopt == "with-differences":
-        return _no_way_up(existing, row.desired, ports)
+        return _no_way_up(existing, row, ports)
     found = all_differences(row.desired, owner_of(row, ports), existing)
     found += [f"maintenanceWindows[{name}]" for name in differing_windows(row.desired, ports)]
     found += other_source(row, ports)
     if not found:
-        return _no_way_up(existing, row.desired, ports)
+        return _no_way_up(existing, row, ports)
     shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
     return Wait(
         OBSERVE_SECONDS,
@@ -106,14 +122,24 @@ def _nothing_to_adopt(desired: Desired) -> Fail:
     )
 
 
-def _no_way_up(existing: Json, desired: Desired, ports: Ports) -> Fail | None:
-    """Refuse a version that Azure does not offer before anything is moved."""
-    if not upgrade_ahead(desired, existing):
+def _no_way_up(existing: Json, row: ClusterRow, ports: Ports) -> Fail | None:
+    """Refuse versions that Azure does not offer before anything is moved."""
+    desired, owner = row.desired, owner_of(row, ports)
+    current, spec = control_plane(existing), desired.spec
+    rises = upgrade_ahead(desired, existing)
+    pools = pools_to_rise(desired, owner, existing)
+    if not rises and not pools:
         return None
-    wanted, current, spec = desired.spec.kubernetes_version, control_plane(existing), desired.spec
     offered = offered_versions(ports.aks.versions(spec.subscription_id, spec.location))
+    wanted = spec.kubernetes_version
     why = not_offered(wanted, current, offered)
-    if not why:
+    if rises and not why:
         upgrades = offered_upgrades(ports.aks.upgrade_profile(desired.id))
         why = not_offered(next_version(wanted, current), current, upgrades)
-    return Fail(InvalidManifest(f"spec.kubernetesVersion {wanted}: {why}")) if why else None
+    if rises and why:
+        return Fail(InvalidManifest(f"spec.kubernetesVersion {wanted}: {why}"))
+    for name, (asked, runs) in pools.items():
+        why = not_offered(asked, runs, offered)
+        if why:
+            return Fail(InvalidManifest(f"spec.nodePools[{name}].orchestratorVersion {asked}: {why}"))
+    return None

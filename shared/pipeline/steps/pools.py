@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from shared.fleet.azure import control_plane, newer_than_asked, upgrade_ahead
 from shared.fleet.azurepools import marks_write, new_pool_write, pool_difference, pool_write, resting_write
-from shared.fleet.desired import digest_of
 from shared.fleet.manifests import NodePool
 from shared.fleet.rotation import Create, Keep, Replace, Retire, Stage, drain_minutes, serving, stage_of
 from shared.fleet.upgrades import minor, next_version
@@ -20,6 +19,7 @@ from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps import nodes
+from shared.pipeline.steps.creation import creation, gone_again
 from shared.pipeline.steps.looks import (
     BAD,
     Json,
@@ -47,8 +47,7 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
         return hindered
     pools = serving(profiles_of(existing), owner)
     stages = [(pool, _stage(pool, pools, existing, row, ports)) for pool in desired.spec.node_pools]
-    # Another System pool has to be there before one becomes a User pool.
-    for pool, stage in sorted(stages, key=lambda one: (type(one[1]) is not Create, one[0].mode != "System")):
+    for pool, stage in sorted(stages, key=_turn):
         outcome = _brought_on(pool, stage, existing, row, ports)
         if outcome:
             return outcome
@@ -58,6 +57,15 @@ def ensure_node_pools(row: ClusterRow, ports: Ports) -> Outcome:
         if owner.owns(profile):
             return _gone(profile, drain_minutes(profile), row, ports)
     return _next_hop(existing, row, ports) or Done("; ".join(_notes(unwanted, existing, row, ports)))
+
+
+def _turn(staged: tuple[NodePool, Stage]) -> tuple[bool, bool, bool]:
+    """Return when a pool's turn is: a drain may take long, so all others come before what waits for one.
+
+    Another System pool has to be there before one becomes a User pool.
+    """
+    pool, stage = staged
+    return type(stage) is not Create, type(stage) is Retire, pool.mode != "System"
 
 
 def _stage(
@@ -106,16 +114,19 @@ def _taken_over(pool: NodePool, profile: Json, row: ClusterRow, ports: Ports) ->
             way_out += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
         return Fail(NotOwned(f"{told}{differs}; {way_out}"))
     write = marks_write(pool, owner, profile)
-    wrote = f"{name}:{digest_of(write.body)}"
+    wrote = f"{name}:{write.digest}"
     if wrote == row.job.wrote:
         return not_kept(f"the node pool {name}", write)
     request = ports.aks.put_pool(desired.id, name, write.body, etag=etag_of(profile))
     return Wait(poll(ports), f"taking the node pool {name} over{fields(write)}", wrote, request)
 
 
-def _make(name: str, write: Write, told: str, row: ClusterRow, ports: Ports) -> Wait:
+def _make(name: str, write: Write, told: str, row: ClusterRow, ports: Ports) -> Outcome:
+    wrote = creation(f"{name}:{write.digest}", row)
+    if not wrote:
+        return gone_again(f"the node pool {name}")
     request = ports.aks.put_pool(row.desired.id, name, write.body, etag=None)
-    return Wait(poll(ports), told, f"{name}:{digest_of(write.body)}", request)
+    return Wait(poll(ports), told, wrote, request)
 
 
 def _keep(pool: NodePool, profile: Json, existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
@@ -130,7 +141,7 @@ def _keep(pool: NodePool, profile: Json, existing: Json, row: ClusterRow, ports:
         return failure(profile, what)
     if write is None:
         return _image(profile, row, ports)
-    wrote = f"{name}:{digest_of(write.body)}"
+    wrote = f"{name}:{write.digest}"
     if wrote == row.job.wrote:
         return not_kept(what, write)
     request = ports.aks.put_pool(row.desired.id, name, write.body, etag=etag_of(profile))
@@ -162,7 +173,7 @@ def _rested(old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
     if write is None:
         return None
     name = str(old["name"])
-    wrote = f"rest {name}:{digest_of(write.body)}"
+    wrote = f"rest {name}:{write.digest}"
     if wrote == row.job.wrote:
         return not_kept(f"the node pool {name}", write)
     request = ports.aks.put_pool(row.desired.id, name, write.body, etag=etag_of(old))
