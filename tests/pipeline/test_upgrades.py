@@ -125,7 +125,9 @@ def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> 
     pinned = pool(orchestratorVersion='"1.32"') + web
     cloud = ready(pinned + version("1.32"))
     push(cloud, files(pinned + version("1.33")))
-    cloud.run(until=lambda: pools(cloud)["system"]["currentOrchestratorVersion"].startswith("1.33."))
+    cloud.run(until=lambda: "node pool system" in row(cloud).job.reason)
+    cloud.clock.advance(30)
+    cloud.azure.settle()
     cloud.azure.fail_next("one", "UpgradeFailed", "no room for a surge")
     cloud.run()
     assert pools(cloud)["web"]["provisioningState"] == "Failed"
