@@ -131,6 +131,8 @@ def _facts(view: View, now: datetime) -> Table:
         table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
     if view["waitingFor"]:
         table.add_row("waiting for" if view["nextLook"] else "reason", Text(view["waitingFor"]))
+    if view["youCan"]:
+        table.add_row("you", Text(view["youCan"]))
     if view["nextLook"]:
         table.add_row("next look", Text(f"in {_seconds(view['nextLook'], now)}"))
     failure = view.get("failure")

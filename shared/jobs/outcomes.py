@@ -22,7 +22,9 @@ class Wait:
     ``wrote`` names the write that was just sent, "" for none: a look that finds the same write still
     needed after it has succeeded knows that Azure does not keep it. ``request_id`` is the service's own
     for that write. ``part`` names the part of the step that is being waited for, where a part has a time
-    limit of its own. ``suspended``: the wait is somebody's wish, so it is never called stalled.
+    limit of its own. ``person`` is what a person can do about it, "" when it goes on by itself.
+    ``open_ended``: it lasts as long as people like, so it is never called stalled; so is ``suspended``, a
+    wait that a manifest asks for.
     """
 
     seconds: float
@@ -30,6 +32,8 @@ class Wait:
     wrote: str = ""
     request_id: str = ""
     part: str = ""
+    person: str = ""
+    open_ended: bool = False
     suspended: bool = False
 
 

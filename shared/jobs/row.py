@@ -71,6 +71,7 @@ class Job:
 
     ``wrote`` is the write of this step that Azure accepted last, "" for none, and ``moved`` when the step
     last came on; ``part`` is the part of it that is waited for, "" where no part has a time of its own;
+    ``person`` is what a person can do about the wait, "" when it goes on by itself;
     ``reserved`` are turns at Azure's token buckets that the step waits for. ``lost`` counts the claims since
     the last outcome that ran out: their workers died, or were cut off.
     """
@@ -88,6 +89,7 @@ class Job:
     moved: datetime | None = None
     part: str = ""
     part_since: datetime | None = None
+    person: str = ""
     failure: Failure | None = None
     claim: Claim | None = None
     lost: int = 0
@@ -132,6 +134,11 @@ class ClusterRow:
         failure = self.job.failure
         passing = failure is not None and failure.kind in _PASSING
         return self.failed and (passing or self.deleting)
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether the job goes on only, or sooner, once a person does something; a suspension is none."""
+        return self.job.active and bool(self.job.person) and self.phase is not Phase.SUSPENDED
 
     @cached_property
     def desired(self) -> Desired:

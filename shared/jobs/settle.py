@@ -22,7 +22,7 @@ def settle(
     row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRow:
     """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
-    job = replace(row.job, sequence=row.job.sequence + 1, claim=None, lost=0, reserved={})
+    job = replace(row.job, sequence=row.job.sequence + 1, claim=None, lost=0, person="", reserved={})
     match outcome:
         case Done():
             return _done(row, job, outcome, now)
@@ -55,6 +55,7 @@ def postpone(
         next_at=until,
         reason=reason,
         moved=until,
+        person="",
         reserved=reserved,
     )
     return replace(row, job=job, updated=now)
@@ -106,7 +107,8 @@ def _at(job: Job, step: Step, now: datetime) -> Job:
 
 
 def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
-    came_on = outcome.suspended or outcome.wrote not in ("", job.wrote)
+    open_ended = outcome.suspended or outcome.open_ended
+    came_on = open_ended or outcome.wrote not in ("", job.wrote)
     moved = now if came_on else job.moved
     stalled = (now - (moved or job.step_since)).total_seconds() > deadline(job.step)
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
@@ -117,6 +119,7 @@ def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow
         wrote=outcome.wrote or job.wrote,
         part=outcome.part,
         part_since=_part_since(job, outcome.part, now),
+        person=outcome.person,
         moved=moved,
         attempts=0,
         failure=None,

@@ -85,11 +85,9 @@ def _limit(failure: Failure, retries: Policies) -> str:
 
 def _while_waiting(row: ClusterRow) -> str:
     if row.phase is Phase.STALLED:
-        minutes = deadline(row.job.step) / 60
-        return f"See what holds it up: this step takes more than its {minutes:g} minutes."
-    if row.phase is Phase.SUSPENDED:
-        return "Take the suspension out of the manifest to end it before its time."
-    return "Nothing; it goes on by itself."
+        late = f"This step takes more than its {deadline(row.job.step) / 60:g} minutes."
+        return f"{row.job.person or 'See what holds it up.'} {late}"
+    return row.job.person or "Nothing; it goes on by itself."
 
 
 def _named(words: str, row: ClusterRow) -> str:

@@ -101,7 +101,8 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
         ports.state.prune_events(saved.name, ports.config.events_kept)
     if saved.job.active:
         send_continuation(saved, ports)
-    if not saved.job.active or saved.phase != row.phase:
+    moved = saved.phase != row.phase or saved.waits_for_person != row.waits_for_person
+    if moved or not saved.job.active:
         report.request(ports)
 
 

@@ -37,11 +37,16 @@ class Progress:
     failed: int
     first_problem: str
     suspended: int = 0
+    first_wait: str = ""
+    waits: int = 0
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more will change by itself soon: a suspension tells when it has ended."""
-        return self.ready + self.failed + self.suspended >= self.total
+        """Whether nothing more will change by itself soon: a suspension tells when it has ended.
+
+        ``waits`` are clusters that go on once a person did something; ``first_wait`` says what is waited for.
+        """
+        return self.ready + self.failed + self.suspended + self.waits >= self.total
 
 
 def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> Progress:
@@ -51,6 +56,7 @@ def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> 
     """
     ready = failed = suspended = 0
     problems: list[str] = []
+    waits: list[str] = []
     for item in plan.items:
         row = rows.get(item.cluster)
         if _reached(item, row, newest=newest):
@@ -58,12 +64,15 @@ def progress_of(plan: Plan, rows: Mapping[str, ClusterRow], *, newest: bool) -> 
             continue
         problem = _problem(item, row)
         suspended += row is not None and row.phase is Phase.SUSPENDED and not problem
+        if row is not None and row.waits_for_person and not problem:
+            waits.append(f"{item.cluster}: {row.job.reason}")
         if problem:
             failed += 1
             problems.append(f"{item.cluster}: {problem}")
     if not plan.items and plan.problems:
         problems.append(plan.problems[0])
-    return Progress(len(plan.items), ready, failed, problems[0] if problems else "", suspended)
+    first_problem, first_wait = (found[0] if found else "" for found in (problems, waits))
+    return Progress(len(plan.items), ready, failed, first_problem, suspended, first_wait, len(waits))
 
 
 def _problem(item: Item, row: ClusterRow | None) -> str:
@@ -96,9 +105,10 @@ def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
         )
         return CommitStatus("success", _fit(done), CONTEXT, link)
     resting = f", {progress.suspended} suspended" if progress.suspended else ""
+    waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
     return CommitStatus(
         "pending",
-        _fit(f"{progress.ready} of {progress.total} clusters as asked{resting} ({plan.summary})"),
+        _fit(f"{progress.ready} of {progress.total} clusters as asked{resting}{waiting}"),
         CONTEXT,
         link,
     )

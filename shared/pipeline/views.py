@@ -89,6 +89,7 @@ def cluster_view(row: ClusterRow, item: Item | None) -> dict[str, Any]:
         "step": job.step.value if job.active or job.failure else "",
         "waitingFor": job.reason,
         "since": _time(job.step_since if job.active else row.updated),
+        "youCan": job.person,
         "nextLook": _time(job.next_at if job.active else None),
         "attempts": job.attempts,
         "failure": _failure(row),

@@ -8,6 +8,7 @@ from typing import Any
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.jobs.row import ClusterRow, Phase
+from shared.pipeline import views
 from shared.ports import Json, KubernetesApi
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases, push
@@ -60,6 +61,13 @@ def row(cloud: MemoryCloud) -> ClusterRow:
     found = cloud.state.cluster("one")
     assert found is not None
     return found
+
+
+def said(cloud: MemoryCloud) -> str:
+    """Return what `roadstead why` says that a person can do."""
+    found = views.why_view("one", cloud.ports)
+    assert found is not None
+    return str(found["youCan"])
 
 
 def cluster(cloud: MemoryCloud) -> Json:

@@ -9,7 +9,19 @@ import pytest
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.row import Phase
 from tests import fleetfiles
-from tests.pipeline.onecluster import ONE, SUBSCRIPTION, WINDOW, api, cluster, files, pool, pools, ready, row
+from tests.pipeline.onecluster import (
+    ONE,
+    SUBSCRIPTION,
+    WINDOW,
+    api,
+    cluster,
+    files,
+    pool,
+    pools,
+    ready,
+    row,
+    said,
+)
 from tests.pipeline.test_main_job import accepted, phases, push
 
 
@@ -73,6 +85,9 @@ def test_a_cluster_that_differs_is_observed_until_the_difference_is_accepted() -
     cloud.run(seconds=900)
     assert accepted(cloud) == before
     assert "it differs from the manifest in tags.team" in row(cloud).job.reason
+    cloud.run(seconds=2 * 3600)
+    assert row(cloud).phase is Phase.PROVISIONING
+    assert said(cloud).startswith("Change the manifest to what is there, or set its annotation")
     push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: with-differences}"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.row import Phase
-from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, row
+from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, row, said
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -83,6 +83,7 @@ def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
     cloud.run(seconds=600)
     assert row(cloud).phase is not Phase.READY
     assert "runs 1.32.9, its pool 1.33.5" in row(cloud).job.reason
+    assert said(cloud).startswith("See which pods and PodDisruptionBudgets keep these nodes")
 
 
 def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> None:

@@ -111,6 +111,8 @@ def _observed(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
         OBSERVE_SECONDS,
         f"the cluster is observed, not written to: it differs from the manifest in {shown}; let the manifest "
         "say what is there, or accept it with the annotation roadstead.dev/adopt: with-differences",
+        person="Change the manifest to what is there, or set its annotation to with-differences.",
+        open_ended=True,
     )
 
 

@@ -68,7 +68,12 @@ def not_ready(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
 
 def stopped(ports: Ports) -> Wait:
     """Return the wait of a cluster that somebody has stopped."""
-    return Wait(poll(ports) * 4, "the cluster is stopped; start it, Azure allows nothing else")
+    return Wait(
+        poll(ports) * 4,
+        "the cluster is stopped; start it, Azure allows nothing else",
+        person="Start the cluster, as with `az aks start`; or remove its folder, which deletes it.",
+        open_ended=True,
+    )
 
 
 def _why_failed(properties: Json, row: ClusterRow) -> Fail:

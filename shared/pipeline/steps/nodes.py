@@ -42,7 +42,11 @@ def behind(existing: Json, row: ClusterRow, ports: Ports) -> Wait | None:
         return None
     more = f" and {len(old) - SHOWN} more" if len(old) > SHOWN else ""
     told = f"Azure calls the upgrade finished, but {', '.join(old[:SHOWN])}{more}"
-    return Wait(poll(ports), f"{told}; look at the pods and PodDisruptionBudgets that keep these nodes")
+    return Wait(
+        poll(ports),
+        f"{told}; look at the pods and PodDisruptionBudgets that keep these nodes",
+        person="See which pods and PodDisruptionBudgets keep these nodes, and give them room to move.",
+    )
 
 
 def arrived(kept: Json, row: ClusterRow, ports: Ports) -> Wait | None:
@@ -114,7 +118,14 @@ def _evicted(
     if blocked and ports.clock() - since > timedelta(minutes=minutes):
         return Fail(Blocked(_given_up(old, minutes, blocked)))
     wrote = now_part if asked else ""
-    return Wait(poll(ports), _draining(old, staying, len(ending), blocked), wrote, part=now_part)
+    return Wait(
+        poll(ports),
+        _draining(old, staying, len(ending), blocked),
+        wrote,
+        part=now_part,
+        person=_make_room(minutes) if blocked else "",
+        open_ended=bool(blocked),
+    )
 
 
 def _staying(leaving: Sequence[Json], api: KubernetesApi, ports: Ports) -> list[Json]:
@@ -151,6 +162,11 @@ def _draining(old: str, staying: Sequence[Json], ending: int, blocked: Mapping[s
     if ending:
         told += f", {ending} of them ending"
     return f"{told}; blocked: {_reasons(blocked)}" if blocked else told
+
+
+def _make_room(minutes: int) -> str:
+    room = "Let the workload have more replicas, or its PodDisruptionBudget allow one less"
+    return f"{room}; after {minutes} minutes in which no pod could leave the drain is given up."
 
 
 def _given_up(old: str, minutes: int, blocked: Mapping[str, str]) -> str:

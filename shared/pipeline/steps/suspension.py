@@ -26,7 +26,12 @@ def suspended(row: ClusterRow, ports: Ports) -> Wait | None:
     if left <= 0:
         return None
     words = f"suspended by {suspension.owner} until {suspension.until}: {suspension.reason}"
-    return Wait(min(left, LOOK_SECONDS), f"{words}; {_drift(row, ports)}", suspended=True)
+    return Wait(
+        min(left, LOOK_SECONDS),
+        f"{words}; {_drift(row, ports)}",
+        person="Take the suspension out of the manifest to end it before its time.",
+        suspended=True,
+    )
 
 
 def _drift(row: ClusterRow, ports: Ports) -> str:
