@@ -22,6 +22,9 @@ param grantKubernetesAdmin bool = false
 @description('The fleet repository, as owner/name.')
 param githubRepository string
 
+@description('What the fleet repository was called before a rename, as owner/name.')
+param githubRepositoryPrevious string = ''
+
 @description('The branch that is the desired state.')
 param githubBranch string = 'main'
 
@@ -171,6 +174,7 @@ module function 'function.bicep' = {
       ROADSTEAD_FLEET: fleet
       GITHUB_API_URL: githubApiUrl
       GITHUB_REPOSITORY: githubRepository
+      GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
       GITHUB_BRANCH: githubBranch
       GITHUB_TOKEN: empty(githubToken) ? '' : '${secret}github-token)'
       GITHUB_APP_ID: githubAppId

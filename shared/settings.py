@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 
     github_repository: Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
+    github_repository_previous: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
     github_branch: str = "main"
     github_api_url: str = "https://api.github.com"
     github_token: SecretStr | None = None
@@ -83,6 +84,7 @@ class Settings(BaseSettings):
             poll_seconds=self.poll_seconds,
             git_credentials=credentials,
             events_kept=self.events_kept,
+            previous_repository=self.github_repository_previous,
             retries=with_limits(self.retry_limits),
         )
 

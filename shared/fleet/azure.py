@@ -70,6 +70,13 @@ def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]
     return [path for path in found if not _MARK.search(path)]
 
 
+def dropped_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    """Return the pools of ours that the manifest does not have, by their names in Azure."""
+    wanted = {pool.name for pool in desired.spec.node_pools}
+    mine = [profile for profile in _profiles(existing) if owner.owns(profile)]
+    return [str(profile["name"]) for profile in mine if owner.pool_of(profile) not in wanted]
+
+
 def control_plane(existing: Json) -> str:
     """Return the Kubernetes version that the control plane runs."""
     return running_version(existing["properties"], "kubernetesVersion")

@@ -15,11 +15,15 @@ FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster",
 
 @dataclass(frozen=True)
 class Owner:
-    """The marks on everything we make. The repository is told for people: it may be renamed."""
+    """The marks on everything we make; ``previous`` is what the repository was called before a rename.
+
+    Two apps can be set to one fleet's name by mistake: the repository tells their clusters apart.
+    """
 
     fleet: str
     repository: str
     cluster: str
+    previous: str = ""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -32,7 +36,16 @@ class Owner:
 
     def owns(self, resource: Json) -> bool:
         """Tell whether a resource carries the tags of this fleet and cluster; Azure may change key case."""
-        return all(tag(resource, key) == value for key, value in self._marks.items())
+        marked = all(tag(resource, key) == value for key, value in self._marks.items())
+        return marked and self._from_our_repository(resource)
+
+    def made_group(self, group: Json) -> bool:
+        """Tell whether a resource group was made for a cluster of this fleet."""
+        return tag(group, FLEET_TAG) == self.fleet and self._from_our_repository(group)
+
+    def _from_our_repository(self, resource: Json) -> bool:
+        found = (tag(resource, REPOSITORY_TAG) or self.repository).lower()
+        return found in (self.repository.lower(), self.previous.lower())
 
     def is_others(self, resource: Json) -> bool:
         """Tell whether a resource carries the tags of another fleet, or of another cluster of ours."""
@@ -40,11 +53,14 @@ class Owner:
 
     def told(self, resource: Json) -> str:
         """Return a sentence with the tags that a resource should carry to be ours, and those it has."""
-        expected = " and ".join(f"{key}={value}" for key, value in self._marks.items())
+        ours = self._from_our_repository(resource)
+        marks = self._marks if ours else self.tags
+        expected = " and ".join(f"{key}={value}" for key, value in marks.items())
         found = " and ".join(
-            f"no {key}" if (value := tag(resource, key)) is None else f"{key}={value}" for key in self._marks
+            f"no {key}" if (value := tag(resource, key)) is None else f"{key}={value}" for key in marks
         )
-        return f"expected the tags {expected}, found {found}"
+        renamed = "" if ours else "; GITHUB_REPOSITORY_PREVIOUS tells of a renamed repository"
+        return f"expected the tags {expected}, found {found}{renamed}"
 
     def pool_tags(self, pool: str, azure_name: str) -> dict[str, str]:
         """Return the tags of a node pool of the manifest, under the name that it has in Azure."""

@@ -205,7 +205,8 @@ def _kept(name: str, desired: DesiredFleet, row: Recorded | None) -> Item:
     moved = _moved(before, document)
     if moved:
         return _still(row, name, Action.HELD, moved)
-    changes = tuple(_told(change, name, desired) for change in differences(before, document))
+    found = (change for change in differences(before, document) if change.path not in _PLACES)
+    changes = tuple(_told(change, name, desired) for change in found)
     refused = _refused(changes)
     if refused:
         return Item(name, Action.REFUSED, row.generation, row.uid, changes, refused)
@@ -241,13 +242,15 @@ def _still(row: Recorded, name: str, action: Action, reason: str = "") -> Item:
 
 
 _PLACE = ("subscriptionId", "resourceGroup", "location")
+_PLACES = {f"spec.{field}" for field in _PLACE}
+"""What differs in these after ``_moved`` is the case of letters, which means nothing to Azure."""
 
 
 def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return why a change of place is held: it would leave the old cluster behind, unmanaged."""
     for field in _PLACE:
         before, after = old["spec"][field], new["spec"][field]
-        if before != after:
+        if before.lower() != after.lower():
             return (
                 f"spec.{field} cannot change from {before} to {after}: a cluster does not move; "
                 "remove its folder, or add the new one under another name"

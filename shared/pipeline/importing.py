@@ -30,7 +30,8 @@ def import_cluster(resource: str, ports: Ports) -> Answer:
         form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
         return Answer(400, {"error": f"resource must be the id of a managed cluster, as {form}"})
     cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
-    owner = Owner(ports.config.fleet, ports.config.repository, cluster.name.lower())
+    config = ports.config
+    owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
     try:
         existing = ports.aks.get(cluster)
         if existing is None:

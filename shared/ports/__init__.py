@@ -63,7 +63,8 @@ class FleetConfig:
 
     ``claim_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
     ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are tried again,
-    ``events_kept`` about how many events are kept of a cluster.
+    ``events_kept`` about how many events are kept of a cluster, ``previous_repository`` what the repository
+    was called before a rename.
     """
 
     fleet: str
@@ -73,6 +74,7 @@ class FleetConfig:
     claim_seconds: float = 90
     poll_seconds: float = 20
     events_kept: int = 500
+    previous_repository: str = ""
     git_credentials: GitCredentials | None = None
     retries: Policies = field(default_factory=lambda: DEFAULTS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -186,9 +187,22 @@ def test_labels_and_tag_values_are_told_apart_by_case() -> None:
     assert pool_difference(other.spec.node_pools[0], other, OWNER, profile) == ("nodeLabels",)
 
 
+def test_a_fleet_of_the_same_name_in_another_repository_is_another_fleet() -> None:
+    renamed = replace(OWNER, repository="Example/New", previous="Example/Fleet")
+    assert renamed.owns({"tags": OWNER.tags})
+    assert renamed.made_group({"tags": OWNER.tags})
+    other = replace(OWNER, repository="example/other")
+    assert not other.owns({"tags": OWNER.tags})
+    assert not other.made_group({"tags": OWNER.tags})
+    assert other.is_others({"tags": OWNER.tags})
+    assert other.told({"tags": OWNER.tags}).endswith(
+        "found roadstead-fleet=example and roadstead-cluster=one and roadstead-repository=example/fleet; "
+        "GITHUB_REPOSITORY_PREVIOUS tells of a renamed repository"
+    )
+
+
 def test_only_a_resource_with_the_marks_of_fleet_and_cluster_is_ours() -> None:
     assert OWNER.owns({"tags": {**OWNER.tags, "more": "x"}})
-    assert OWNER.owns({"tags": {**OWNER.tags, "roadstead-repository": "renamed/fleet"}})
     assert OWNER.owns({"tags": {key.upper(): value for key, value in OWNER.tags.items()}})
     assert not OWNER.owns({"tags": {**OWNER.tags, "roadstead-fleet": "other"}})
     assert not OWNER.owns({})

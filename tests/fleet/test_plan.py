@@ -212,3 +212,12 @@ def test_a_plan_never_deletes_what_the_guards_forbid(
     assert deleted <= set(rows) - broken - {cluster.name for cluster in good}
     assert not any(rows[name].document["spec"]["deletionProtection"] for name in deleted)
     assert {item.cluster for item in plan.items} == set(rows) | broken | {c.name for c in good}
+
+
+def test_another_case_of_letters_is_no_other_place() -> None:
+    cluster = desired("a", location="eastus")
+    document = cluster.document()
+    document["spec"] = {**document["spec"], "resourceGroup": "RG-A", "location": "EastUS"}
+    plan = make_plan(COMMIT, fleet(desired("a", count=2)), {"a": Row(document)}, now=NOW)
+    assert actions(plan) == {"a": Action.UPDATE}
+    assert [change.path for change in plan.items[0].changes] == ["spec.nodePools[system].count"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.jobs.row import Phase
 from tests import fleetfiles
-from tests.pipeline.onecluster import ONE, cluster, files, ready, row, suspended
+from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, ready, row, suspended
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -46,3 +46,14 @@ def test_a_stopped_cluster_waits_for_its_start_and_can_be_deleted() -> None:
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {}
+
+
+def test_a_suspended_cluster_tells_of_a_dropped_pool_of_a_window_and_of_a_stop() -> None:
+    cloud = ready(pool() + WINDOW)
+    push(cloud, files(WINDOW.replace("durationHours: 4", "durationHours: 5") + suspended(cloud, 3)))
+    cloud.run(seconds=600)
+    assert "nodePools[apps] is not in the manifest" in row(cloud).job.reason
+    assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in row(cloud).job.reason
+    cloud.azure.stop(ONE)
+    cloud.run(seconds=1800)
+    assert "it is stopped" in row(cloud).job.reason

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from shared.jobs.errors import NotOwned
+from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, Unauthorized
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.looks import etag_of, owner_of, poll, state_of
+from shared.pipeline.steps.looks import BAD, etag_of, failure, owner_of, poll, state_of
 from shared.ports import Ports
 
 LEFT = "left"
+ASKED = "deleted"
+"""What the job notes of the write that asked Azure to delete the cluster."""
 
 
 def tombstone(row: ClusterRow, ports: Ports) -> Outcome:
@@ -21,30 +23,45 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the managed cluster, whatever state it is in, if it is ours."""
     if not row.begun:  # also where Azure would not even let us look
         return Done(f"the cluster {row.name} was never created")
-    cluster = row.desired.id
+    cluster, asked = row.desired.id, row.job.wrote == ASKED
     existing = ports.aks.get(cluster)
     if existing is None:
         return Done(f"the cluster {row.name} is gone")
-    if not owner_of(row, ports).owns(existing):
-        if _was_ours(row):
-            return Fail(
-                NotOwned(f"the cluster {row.name} is not deleted: {owner_of(row, ports).told(existing)}")
-            )
+    owner = owner_of(row, ports)
+    if not owner.owns(existing):
+        return _not_deleted(owner.told(existing), row, asked=asked)
+    state = state_of(existing)
+    if state in BAD and asked:
+        return failure(existing["properties"], f"the deletion of the cluster {row.name}", row)
+    if state == "Deleting":
+        return Wait(poll(ports), "Azure is deleting the cluster", ASKED)
+    request = ports.aks.delete(cluster, etag=etag_of(existing))
+    return Wait(poll(ports), "Azure is deleting the cluster", ASKED, request)
+
+
+def _not_deleted(told: str, row: ClusterRow, *, asked: bool) -> Outcome:
+    """Leave a cluster without our tags: somebody else's, or ours after somebody took the tags off."""
+    if not _was_ours(row):
         return Done(f"{LEFT} the cluster {row.name}: it was never this fleet's")
-    if state_of(existing) != "Deleting":
-        ports.aks.delete(cluster, etag=etag_of(existing))
-    return Wait(poll(ports), "Azure is deleting the cluster")
+    if asked:
+        return Done(f"{LEFT} the cluster {row.name}: ours is gone, and somebody else has made this one")
+    way_out = "put the tags back, or delete it by hand, then replay"
+    return Fail(NotOwned(f"the cluster {row.name} is not deleted: {told}; {way_out}"))
 
 
 def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the resource group if this fleet made it, nothing is in it, and no other cluster needs it."""
     place = row.desired.id  # not the spec: it may be one that the rules of today refuse
-    if not row.begun:
-        return Done()
-    group = ports.groups.get(place.subscription, place.resource_group)
+    try:
+        group = ports.groups.get(place.subscription, place.resource_group)
+    except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
+        if row.begun:
+            raise
+        # Azure may never have let us look there; then we have made nothing there either.
+        return Done(f"{LEFT} the resource group {place.resource_group}: {error.kind}: {error}")
     if group is None:
         return Done()
-    if (group.get("tags") or {}).get("roadstead-fleet") != ports.config.fleet:
+    if not owner_of(row, ports).made_group(group):
         return Done(f"{LEFT} the resource group {place.resource_group}: this fleet did not make it")
     if state_of(group) == "Deleting":
         return Wait(poll(ports), f"Azure is deleting the resource group {place.resource_group}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from shared.fleet.azure import all_differences
+from shared.fleet.azure import all_differences, dropped_pools
+from shared.fleet.writes import is_stopped
 from shared.jobs.errors import ReconcileError
 from shared.jobs.outcomes import Wait
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.looks import owner_of
+from shared.pipeline.steps.maintenance import differing_windows
 from shared.ports import Ports
 
 LOOK_SECONDS = 900.0
@@ -38,10 +40,17 @@ def _drift(row: ClusterRow, ports: Ports) -> str:
     """Say how the cluster in Azure differs from the manifest; a look that fails is told, not tried again."""
     try:
         existing = ports.aks.get(row.desired.id)
+        windows = differing_windows(row.desired, ports) if existing is not None else {}
     except ReconcileError as error:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
         return "the cluster is not there"
-    found = all_differences(row.desired, owner_of(row, ports), existing)
+    owner = owner_of(row, ports)
+    found = all_differences(row.desired, owner, existing)
+    found += [f"maintenanceWindows[{name}]" for name in windows]
+    found += [
+        f"nodePools[{name}] is not in the manifest" for name in dropped_pools(row.desired, owner, existing)
+    ]
+    found += ["powerState (it is stopped)"] if is_stopped(existing) else []
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return f"it differs in {', '.join(found[:SHOWN])}{more}" if found else "nothing differs"

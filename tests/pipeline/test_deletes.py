@@ -1,0 +1,117 @@
+"""Deletes: what is gone counts as done, what is not ours stays, and a delete that fails is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcloud.world.azure_state import Timings
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId
+from shared.jobs.row import Phase
+from shared.pipeline.replay import replay
+from shared.ports import FleetConfig, Json
+from tests import fleetfiles
+from tests.pipeline.around import around, overtake
+from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, row
+from tests.pipeline.test_main_job import accepted, phases, push
+
+
+def last_event(cloud: MemoryCloud) -> str:
+    return cloud.state.events("one", 1)[0].message
+
+
+def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
+    cloud = ready()
+    failed = {"code": "InUseSubnetCannotBeDeleted", "message": "the subnet is in use"}
+    get = cloud.ports.aks.get
+
+    def after(found: ClusterId) -> Json | None:
+        live = get(found)
+        if live is None or live["properties"]["provisioningState"] != "Deleting":
+            return live
+        status = {"provisioningError": failed}
+        return {**live, "properties": {**live["properties"], "provisioningState": "Failed", "status": status}}
+
+    cloud.azure.timings = Timings(delete_cluster=10_000)
+    around(cloud, "aks", get=after)
+    push(cloud, fleetfiles.fleet())
+    cloud.run(seconds=3600)
+    assert row(cloud).phase is Phase.FAILED
+    assert "the deletion of the cluster one: the subnet is in use" in row(cloud).job.reason
+
+
+def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_after_it() -> None:
+    cloud = ready()
+    live = cluster(cloud)
+    marks = live["tags"]
+    cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
+    cloud.run(seconds=60)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert "put the tags back, or delete it by hand, then replay" in row(cloud).job.reason
+    live = cluster(cloud)
+    cloud.ports.aks.put(ONE, {**live, "tags": marks}, etag=live["eTag"])
+    cloud.clock.advance(60)
+    replay("one", "somebody", cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -> None:
+    cloud = ready()
+    get = cloud.ports.aks.get
+
+    def replaced(found: ClusterId) -> Json | None:
+        live = get(found)
+        if live is None or live["properties"]["provisioningState"] != "Deleting":
+            return live
+        return {**live, "tags": {"owner": "somebody"}}
+
+    cloud.azure.timings = Timings(delete_cluster=100)
+    around(cloud, "aks", get=replaced)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert "ours is gone, and somebody else has made this one" in last_event(cloud)
+
+
+def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -> None:
+    cloud = MemoryCloud()
+    push(cloud, files())
+    put = cloud.ports.groups.put
+
+    def overtaken(*given: Any) -> str:
+        request = put(*given)
+        around(cloud, "groups", put=put)
+        overtake(cloud, fleetfiles.fleet())
+        return request
+
+    around(cloud, "groups", put=overtaken)
+    cloud.run()
+    assert phases(cloud) == {}
+    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
+
+
+def test_the_tags_of_a_group_count_in_any_case() -> None:
+    cloud = ready()
+    group = cloud.ports.groups.get(SUBSCRIPTION, "rg-one")
+    assert group is not None
+    tags = {key.title(): value for key, value in group["tags"].items()}
+    cloud.ports.groups.put(SUBSCRIPTION, "rg-one", {**group, "tags": tags})
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
+
+
+def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours() -> None:
+    cloud = ready()
+    before = accepted(cloud)
+    config = FleetConfig(cloud.ports.config.fleet, "example/other", claim_seconds=20, poll_seconds=5)
+    other = MemoryCloud(config=config, beside=cloud, throttle=False)
+    push(other, files("  tags: {x: y}\n"))
+    other.run(seconds=600)
+    assert "GITHUB_REPOSITORY_PREVIOUS" in row(other).job.reason
+    push(other, fleetfiles.fleet())
+    other.run(seconds=900)
+    assert phases(other) == {}
+    assert accepted(cloud) == before
