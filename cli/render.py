@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -120,6 +120,8 @@ def _facts(view: View, now: datetime) -> Table:
     table.add_row("cluster", Text(view["name"]))
     table.add_row("phase", phase(view["phase"]))
     if "generation" not in view:
+        if stopped(view):
+            table.add_row("newest plan", Text(stopped(view), style="yellow"))
         return table
     table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
     table.add_row("commit", Text(view["commit"][:8]))
@@ -134,7 +136,7 @@ def _facts(view: View, now: datetime) -> Table:
     if view["youCan"]:
         table.add_row("you", Text(view["youCan"]))
     if view["nextLook"]:
-        table.add_row("next look", Text(f"in {_seconds(view['nextLook'], now)}"))
+        table.add_row("next look", Text(_until(view["nextLook"], now)))
     failure = view.get("failure")
     if failure:
         words = f"{failure['class']}, {age(failure['since'], now)} ago, tried {times(view['attempts'])}"
@@ -187,6 +189,10 @@ def why(view: View, now: datetime) -> RenderableType:
     table.add_row("cluster", Text.assemble(view["name"], ", ", phase(view["phase"])))
     table.add_row("it", Text(view["doing"]))
     table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
+    if stopped(view):
+        table.add_row("newest plan", Text(stopped(view), style="yellow"))
+    if view["problem"]:
+        table.add_row("fleet", Text(view["problem"], style="red"))
     error = view["lastError"]
     if error:
         table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))
@@ -195,7 +201,7 @@ def why(view: View, now: datetime) -> RenderableType:
         table.add_row("", Text(error["message"]))
         if error["requestId"]:
             table.add_row("request id", Text(error["requestId"]))
-    when = f", in {_seconds(view['nextAt'], now)}" if view["nextAt"] else ""
+    when = f", {_until(view['nextAt'], now)}" if view["nextAt"] else ""
     table.add_row("next", Text(view["next"] + when))
     if view["youCan"]:
         table.add_row("you", Text(view["youCan"]))
@@ -237,5 +243,13 @@ def age(moment: str | None, now: datetime) -> str:
     return f"{seconds}s"
 
 
-def _seconds(moment: str, now: datetime) -> str:
-    return f"{max(0, int((datetime.fromisoformat(moment) - now).total_seconds()))}s"
+def _until(moment: str, now: datetime) -> str:
+    """Return how far off a moment is, as "in 5m 20s"; with its date from an hour on."""
+    left = max(timedelta(), datetime.fromisoformat(moment) - now)
+    minutes, seconds = divmod(left.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if left.days:
+        return f"in {left.days}d {hours}h ({moment})"
+    if hours:
+        return f"in {hours}h {minutes}m ({moment})"
+    return f"in {minutes}m {seconds}s" if minutes else f"in {seconds}s"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shared.jobs.advice import advice_for
+from shared.fleet.plan import Action, Item
+from shared.jobs.advice import ADVICE, advice_for
+from shared.jobs.errors import Throttled
 from shared.jobs.recipes import STEPS, deadline
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.jobs.row import ClusterRow, Failure, Phase
 
 LATE = timedelta(seconds=60)
 """How long after its time a job's message is called late."""
+_NOTHING = "Nothing; it goes on by itself."
+_NEXT_COMMIT = "the next commit that changes the cluster"
+_CORRECT = "Correct the manifest: `roadstead validate` tells every mistake with its place."
 
 
 @dataclass(frozen=True)
@@ -27,14 +32,67 @@ class Why:
     person: str
 
 
-def why(row: ClusterRow, *, now: datetime, retries: Policies = DEFAULTS) -> Why:
+@dataclass(frozen=True)
+class Newest:
+    """The commit that was planned last, and what it does to the cluster; None for nothing.
+
+    ``problem`` is what keeps later commits from being planned, "" for nothing.
+    """
+
+    commit: str = ""
+    item: Item | None = None
+    problem: str = ""
+
+    @property
+    def stops(self) -> Item | None:
+        """The cluster's part of that commit, if it is not carried out until a person does something."""
+        stopped = (Action.INVALID, Action.REFUSED, Action.HELD)
+        item = self.item
+        return item if item and item.action in stopped and not item.awaits_deletion else None
+
+
+def why(row: ClusterRow, newest: Newest = Newest(), *, now: datetime, retries: Policies = DEFAULTS) -> Why:
     """Explain a row as it is at a time."""
+    found = _of_job(row, now, retries)
+    if newest.stops and not row.job.active:
+        here = f"commit {newest.commit[:8]} changes nothing here"
+        found = replace(found, doing=f"{found.doing}; {here}")
+    ways_out = [_way_out(newest.stops, newest.commit)] if newest.stops else []
+    if newest.problem:
+        ways_out.append("Mend the fleet's problem: no commit is carried out before.")
+    if not ways_out:
+        return found
+    own = [] if found.person in ("", _NOTHING) else [found.person]
+    return replace(found, person=" ".join([*own, *ways_out]))
+
+
+def why_not_made(newest: Newest, since: datetime) -> Why | None:
+    """Explain a cluster that only the newest plan knows; None when it does not stop that cluster."""
+    if newest.stops is None:
+        return None
+    doing = f"nothing: there is no such cluster, and commit {newest.commit[:8]} makes none"
+    return Why(doing, since, 0, None, _NEXT_COMMIT, None, _way_out(newest.stops, newest.commit))
+
+
+def _way_out(item: Item, commit: str) -> str:
+    """Say what a person can do about what a plan does not do: reasons end with it."""
+    if item.action is Action.INVALID:
+        return _CORRECT
+    _, said, way_out = item.reason.rpartition("; ")
+    if not said:  # fleet.yaml cannot be used
+        return _CORRECT
+    command = f"`roadstead approve {commit[:8]}`"
+    words = way_out.replace("roadstead approve", command)
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _of_job(row: ClusterRow, now: datetime, retries: Policies) -> Why:
     if row.job.active:
         return _active(row, now, retries)
     if row.failed:
         return _failed(row)
     doing = f"nothing: generation {row.observed_generation} was verified Ready"
-    return Why(doing, row.updated, 0, None, "the next commit that changes the cluster", None, "")
+    return Why(doing, row.updated, 0, None, _NEXT_COMMIT, None, "")
 
 
 def _active(row: ClusterRow, now: datetime, retries: Policies) -> Why:
@@ -43,6 +101,8 @@ def _active(row: ClusterRow, now: datetime, retries: Policies) -> Why:
     attempts, failure = job.attempts, job.failure
     if job.claim is not None and job.claim.until > now:
         doing, following, at = f"runs {where} now", "what the step finds", job.claim.until
+    elif job.reserved:
+        doing, following, at = f"{job.reason}, in {where}", "takes its turn", job.next_at
     elif failure is not None:
         limit = _limit(failure, retries)
         doing = f"tries {where} again after {failure.kind}: {failure.message}"
@@ -53,7 +113,7 @@ def _active(row: ClusterRow, now: datetime, retries: Policies) -> Why:
         doing, following, at = f"is about to run {where}", "runs the step", job.next_at
     if at + LATE < now:
         following = "its message is late; the timer sends it again"
-    advice = advice_for(failure.kind) if failure else None
+    advice = ADVICE[Throttled] if job.reserved else advice_for(failure.kind) if failure else None
     person = advice.person if advice else _while_waiting(row)
     return Why(doing, job.step_since, attempts, failure, following, at, _named(person, row))
 
@@ -87,7 +147,7 @@ def _while_waiting(row: ClusterRow) -> str:
     if row.phase is Phase.STALLED:
         late = f"This step takes more than its {deadline(row.job.step) / 60:g} minutes."
         return f"{row.job.person or 'See what holds it up.'} {late}"
-    return row.job.person or "Nothing; it goes on by itself."
+    return row.job.person or _NOTHING
 
 
 def _named(words: str, row: ClusterRow) -> str:

@@ -15,7 +15,7 @@ from shared.fleet.plan import Item, Plan
 from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow, Condition
 from shared.jobs.settle import Event
-from shared.jobs.why import why
+from shared.jobs.why import Newest, Why, why, why_not_made
 from shared.pipeline.report import progress_of
 from shared.ports import PlanRecord, Ports
 
@@ -25,6 +25,9 @@ PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
 PROBLEMS_SHOWN = 100
 PAGE = 200
+DELETED = "Deleted"
+NOT_MADE = "Absent"
+"""A cluster that git has and the newest plan does not make, for its manifest has a mistake."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +67,16 @@ def _items(record: PlanRecord | None) -> Mapping[str, Item]:
 def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
     """Return one cluster with its spec and newest events; None when there is no trace of it."""
     row = ports.state.cluster(name)
-    events = ports.state.events(name, EVENTS_SHOWN)
-    if row is None and not events:
+    events = [_event(event) for event in ports.state.events(name, EVENTS_SHOWN)]
+    commit = ports.state.fleet().commit
+    item = _items(ports.state.plan(commit)).get(name)
+    if row is not None:
+        return {**cluster_view(row, item), "spec": row.document["spec"], "events": events}
+    wanted = Newest(commit, item).stops
+    if not events and wanted is None:
         return None
-    if row is None:
-        return {"name": name, "phase": "Deleted", "events": [_event(event) for event in events]}
-    item = _items(ports.state.plan(ports.state.fleet().commit)).get(name)
-    return {
-        **cluster_view(row, item),
-        "spec": row.document["spec"],
-        "events": [_event(event) for event in events],
-    }
+    phase = NOT_MADE if wanted else DELETED
+    return {"name": name, "phase": phase, "plan": _part(wanted) if wanted else None, "events": events}
 
 
 def cluster_view(row: ClusterRow, item: Item | None) -> dict[str, Any]:
@@ -120,34 +122,36 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
 
 
 def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
-    """Return why a cluster is as it is, in sentences; None when there is no trace of it."""
-    row = ports.state.cluster(name)
+    """Return why a cluster is as it is, in sentences; None when there is no trace of it.
+
+    ``plan`` is what the newest plan does to it, and ``problem`` what keeps the fleet from a newer one.
+    """
+    fleet, row = ports.state.fleet(), ports.state.cluster(name)
+    record = ports.state.plan(fleet.commit)
+    newest = Newest(fleet.commit, _items(record).get(name), fleet.problem)
+    phase = row.phase.value if row else NOT_MADE
     if row is not None:
-        found = why(row, now=ports.clock(), retries=ports.config.retries)
-        return {
-            "name": name,
-            "phase": row.phase.value,
-            "doing": found.doing,
-            "since": _time(found.since),
-            "attempts": found.attempts,
-            "lastError": _failure(row),
-            "next": found.next,
-            "nextAt": _time(found.next_at),
-            "youCan": found.person,
-        }
-    events = ports.state.events(name, 1)
-    if not events:
-        return None
+        found: Why | None = why(row, newest, now=ports.clock(), retries=ports.config.retries)
+    else:
+        found = why_not_made(newest, record.at) if record else None
+    if found is None:
+        events = ports.state.events(name, 1)
+        if not events:
+            return None
+        gone = f"nothing: the cluster is gone ({events[0].reason}: {events[0].message})"
+        phase, found = DELETED, Why(gone, events[0].at, 0, None, "a commit that adds it again", None, "")
     return {
         "name": name,
-        "phase": "Deleted",
-        "doing": f"nothing: the cluster is gone ({events[0].reason}: {events[0].message})",
-        "since": _time(events[0].at),
-        "attempts": 0,
-        "lastError": None,
-        "next": "a commit that adds it again",
-        "nextAt": None,
-        "youCan": "",
+        "phase": phase,
+        "doing": found.doing,
+        "since": _time(found.since),
+        "attempts": found.attempts,
+        "lastError": _failure(row) if row else None,
+        "plan": _part(newest.item) if newest.item else None,
+        "problem": fleet.problem,
+        "next": found.next,
+        "nextAt": _time(found.next_at),
+        "youCan": found.person,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from rich.console import Console
@@ -90,6 +90,26 @@ def test_what_is_held_is_told_with_its_release_and_a_long_name_fits() -> None:
     assert words.count("held: the commit removes 2 clusters") == 2
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "roadstead approve releases the deletes" in " ".join(alone.split())
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [
+        ({"seconds": -5}, "in 0s"),
+        ({"seconds": 20}, "in 20s"),
+        ({"minutes": 59, "seconds": 59}, "in 59m 59s"),
+        ({"hours": 3, "minutes": 5}, "in 3h 5m (2026-01-01T15:05:00+00:00)"),
+        ({"days": 364, "hours": 23}, "in 364d 23h (2027-01-01T11:00:00"),
+    ],
+)
+def test_what_is_far_off_is_told_in_hours_and_days_and_with_its_date(
+    cloud: MemoryCloud, left: dict[str, float], words: str
+) -> None:
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    view = {**(views.why_view("one", cloud.ports) or {}), "nextAt": (now + timedelta(**left)).isoformat()}
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(render.why(view, now))
+    assert words in " ".join(console.export_text().split())
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -1,0 +1,107 @@
+"""What a person is told of a cluster that the newest commit does not change, or does not make."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.errors import Throttled, Unauthenticated
+from shared.jobs.outcomes import Retry
+from shared.jobs.row import accept_retry
+from shared.jobs.settle import postpone, settle
+from shared.pipeline import views
+from shared.ports import Json
+from tests import fleetfiles
+from tests.pipeline.around import around
+from tests.pipeline.onecluster import files, ready, row, said
+from tests.pipeline.test_main_job import push
+
+BROKEN = "  locaton: nowhere\n"
+
+
+def why(cloud: MemoryCloud, name: str = "one") -> Json:
+    found = views.why_view(name, cloud.ports)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pushed", "plan", "person"),
+    [
+        (files(BROKEN), "invalid", "Correct the manifest: `roadstead validate` tells every mistake"),
+        (fleetfiles.fleet(), "held", "`roadstead approve {commit}` releases the delete, or a commit that"),
+        (
+            {path: text.replace(b"eastus", b"westus2") for path, text in files().items()},
+            "held",
+            "Remove its folder, or add the new one under another name.",
+        ),
+    ],
+    ids=["a mistake", "a held delete", "another location"],
+)
+def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
+    pushed: dict[str, bytes], plan: str, person: str
+) -> None:
+    cloud = ready("  deletionProtection: true\n")
+    commit = push(cloud, pushed)[:8]
+    cloud.run()
+    found = why(cloud)
+    verified = "nothing: generation 1 was verified Ready"
+    assert found["doing"] == f"{verified}; commit {commit} changes nothing here"
+    assert found["plan"]["action"] == plan
+    assert found["youCan"].startswith(person.format(commit=commit))
+
+
+def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit() -> None:
+    cloud = MemoryCloud()
+    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    push(cloud, files())
+    cloud.run()
+    push(cloud, files(BROKEN))
+    cloud.run()
+    said = why(cloud)["youCan"]
+    assert said.startswith("Raise the quota")
+    assert said.endswith("`roadstead validate` tells every mistake with its place.")
+
+
+def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, files(BROKEN))[:8]
+    cloud.run()
+    found = why(cloud)
+    assert (found["phase"], found["plan"]["action"]) == ("Absent", "invalid")
+    assert found["doing"] == f"nothing: there is no such cluster, and commit {commit} makes none"
+    assert "spec.locaton" in found["plan"]["reason"]
+    shown = views.cluster_detail("one", cloud.ports)
+    assert shown is not None
+    assert (shown["phase"], shown["plan"]) == ("Absent", found["plan"])
+    assert views.why_view("two", cloud.ports) is None
+
+
+def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
+    cloud = ready()
+    now = cloud.clock()
+    beginning = accept_retry(row(cloud), now=now)
+    refused = settle(beginning, Retry(Throttled("slow down")), now=now, jitter=0)
+    until, turn = now + timedelta(hours=30), "waits for Azure's write limit"
+    cloud.state.save(postpone(refused, until=until, reason=turn, reserved={"key": (until,)}, now=now))
+    found = why(cloud)
+    assert found["doing"] == f"{turn}, in the step resource-group (1 of 8 of provision)"
+    assert (found["next"], found["nextAt"]) == ("takes its turn", until.isoformat(timespec="seconds"))
+    assert found["lastError"]["class"] == "Throttled"
+    assert said(cloud).startswith("Nothing. If it lasts, see what else uses the same subscription")
+
+
+def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
+    cloud = ready()
+
+    def refused(branch: str) -> str:
+        raise Unauthenticated("the token has expired")
+
+    around(cloud, "repository", head=refused)
+    push(cloud, files("  tags: {a: b}\n"))
+    cloud.run()
+    found = why(cloud)
+    assert "the token has expired" in found["problem"]
+    assert found["youCan"] == "Mend the fleet's problem: no commit is carried out before."
