@@ -143,7 +143,9 @@ class People:
 
     def _in_the_way(self) -> list[ClusterId]:
         """Return the clusters that people made by hand, and that git does not take over."""
-        adopted = {cluster_id(name) for name, wish in self.now.clusters.items() if wish.adopt}
+        stuck = {row.name for row in self.cloud.state.clusters() if row.failed and row.deleting}
+        wishes = self.now.clusters.values()
+        adopted = {cluster_id(wish.name) for wish in wishes if wish.adopt and wish.name not in stuck}
         return [key for key in self.squatted if key not in adopted and self.life.is_nobodys(key)]
 
     def _mended(self) -> FleetWish:
