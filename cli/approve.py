@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from itertools import groupby
 from typing import Any
 
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.actor import actor
 from cli.client import Api, ApiError
 from cli.output import line
 
@@ -49,4 +49,4 @@ def _reason(item: dict[str, Any]) -> str:
 
 def release(api: Api, plan: dict[str, Any], held: list[str]) -> dict[str, Any]:
     """Approve exactly these deletes, in the name of this machine's user."""
-    return api.post(f"plans/{plan['commit']}/approve", {"clusters": held}, actor=getpass.getuser())
+    return api.post(f"plans/{plan['commit']}/approve", {"clusters": held}, actor=actor())

@@ -53,8 +53,12 @@ class Api:
         raise ApiError(f"{self._url} plans one commit after the other; try again in a while")
 
     def post(self, path: str, body: Any, *, actor: str = "") -> dict[str, Any]:
-        """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError."""
-        return self._call("POST", path, json=body, headers={"x-roadstead-actor": actor})
+        """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError.
+
+        ``actor`` is percent-encoded: a header takes ASCII alone.
+        """
+        header = quote(actor, safe=" @", errors="replace")
+        return self._call("POST", path, json=body, headers={"x-roadstead-actor": header})
 
     def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:

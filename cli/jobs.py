@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -11,9 +10,10 @@ import typer
 from rich.text import Text
 
 from cli import render
-from cli.client import Api, Refused
-from cli.errors import UsageError
-from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url
+from cli.actor import actor
+from cli.client import Api, ApiError, NotFound, Refused
+from cli.errors import CommandFailed, UsageError
+from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url, cluster_at
 from cli.output import console, line, print_json
 from shared.jobs.advice import classes
 
@@ -24,7 +24,7 @@ MOST = 1000
 def why(name: Name, *, output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, key: Key = "") -> None:
     """Say what a cluster does or waits for, what was tried, what happens next, and what you can do."""
     with Api(url, key) as api:
-        view = api.get(f"clusters/{name}/why")
+        view = api.get(f"{cluster_at(name)}/why")
     if output is Output.JSON:
         print_json(view)
         return
@@ -41,7 +41,7 @@ def events(
 ) -> None:
     """List what happened to a cluster, newest first; also after it is gone."""
     with Api(url, key) as api:
-        view = api.get(f"clusters/{name}/events?limit={limit}")
+        view = api.get(f"{cluster_at(name)}/events?limit={limit}")
     if output is Output.JSON:
         print_json(view)
         return
@@ -83,11 +83,18 @@ def replay(
         names = _failed(api.whole("clusters", "clusters")["clusters"], kind)
         if not names:
             console().print(Text("No cluster has failed" + (f" with {kind}." if kind else ".")))
+        begun = 0
         for each in names:
             try:
                 _replay(api, each)
-            except Refused as error:  # it began by itself since we asked
+            except (NotFound, Refused) as error:  # it began, or went, by itself since we asked
                 console().print(Text(line(str(error)), style="dim"))
+            except ApiError as error:
+                raise CommandFailed(f"{error}; {begun} of {len(names)} were begun anew") from error
+            else:
+                begun += 1
+        if begun < len(names):
+            console().print(Text(f"{begun} of {len(names)} were begun anew."))
 
 
 def _failed(clusters: Sequence[dict[str, Any]], kind: str) -> list[str]:
@@ -96,5 +103,5 @@ def _failed(clusters: Sequence[dict[str, Any]], kind: str) -> list[str]:
 
 
 def _replay(api: Api, name: str) -> None:
-    api.post(f"clusters/{name}/replay", {}, actor=getpass.getuser())
+    api.post(f"{cluster_at(name)}/replay", {}, actor=actor())
     console().print(Text(f"{name}: begun anew"))

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 from rich.console import Console, Group
@@ -22,7 +21,7 @@ from cli.errors import CommandFailed, UsageError
 from cli.explain import explain
 from cli.importing import import_cluster
 from cli.jobs import dead_letters, events, replay, why
-from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url
+from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url, cluster_at
 from cli.output import line
 from cli.planning import Command as PlanCommand
 from cli.planning import plan
@@ -76,7 +75,7 @@ def status(
 
 def _look(api: Api, name: str) -> dict[str, Any]:
     """Return one cluster, or the whole fleet."""
-    return api.get(f"clusters/{quote(name, safe='')}") if name else api.whole("clusters", "clusters")
+    return api.get(cluster_at(name)) if name else api.whole("clusters", "clusters")
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -25,6 +26,15 @@ def print_json(value: Any) -> None:
 def line(text: str) -> str:
     """Return text from a repository as one printable line of bounded length."""
     return shown(text, 400)
+
+
+def printable(value: Any) -> Any:
+    """Return JSON for a terminal: its texts keep their lines, and have no other control characters."""
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
+    if isinstance(value, Mapping):
+        return {key: printable(inner) for key, inner in value.items()}
+    return [printable(inner) for inner in value] if isinstance(value, Sequence) else value
 
 
 def scalar(value: Any) -> str:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cli.output import printable
 from shared.fleet.manifests.base import shown
 
 View = Mapping[str, Any]
@@ -30,6 +31,7 @@ _COLOURS = {
 
 def fleet(view: View, now: datetime) -> RenderableType:
     """Return the table of all clusters, with a line about the fleet above it."""
+    view = printable(view)
     clusters: Sequence[View] = view["clusters"]
     ready = sum(1 for cluster in clusters if cluster["phase"] == "Ready")
     commit = (view["commit"] or "none yet")[:8]
@@ -40,7 +42,8 @@ def fleet(view: View, now: datetime) -> RenderableType:
     if held:
         head.append(f"\n{released(commit, held)}", style="yellow")
     if view.get("deadLetters"):
-        head.append(f"\n{view['deadLetters']} dead letters, see roadstead dead-letters", style="red")
+        letters = many(view["deadLetters"], "dead letter")
+        head.append(f"\n{letters}, see roadstead dead-letters", style="red")
     if not clusters:
         return head
     return Group(head, *_lines_of(clusters, now))
@@ -91,10 +94,10 @@ def plans(found: Sequence[View], now: datetime) -> RenderableType:
     if not found:
         return Text("no plan was made in the last days")
     lines: list[RenderableType] = []
-    for plan in found:
+    for plan in printable(found):
         head = Text(f"{plan['commit'][:8]}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
         if plan["heldDeleteCount"]:
-            deletes = f"{plan['heldDeleteCount']} delete{'s' * (plan['heldDeleteCount'] != 1)}"
+            deletes = many(plan["heldDeleteCount"], "delete")
             held = f"\n{'':16}holds {deletes}: roadstead approve {plan['commit'][:8]}"
             head.append(held, style="yellow")
         lines.append(head)
@@ -105,6 +108,7 @@ def plans(found: Sequence[View], now: datetime) -> RenderableType:
 
 def cluster(view: View, now: datetime) -> RenderableType:
     """Return everything about one cluster."""
+    view = printable(view)
     parts: list[RenderableType] = [_facts(view, now)]
     if view.get("conditions"):
         parts += [Text("\nConditions", style="bold"), _conditions(view["conditions"], now)]
@@ -169,7 +173,7 @@ def events(found: Sequence[View], now: datetime) -> Table:
     table.add_column("age", no_wrap=True, justify="right")
     table.add_column("reason", no_wrap=True)
     table.add_column("message", overflow="fold")
-    for event in found:
+    for event in printable(found):
         style = "yellow" if event["type"] == "Warning" else ""
         where = f"{event['step']}: " if event["step"] else ""
         asked = f" (request {', '.join(event['requestIds'])})" if event["requestIds"] else ""
@@ -183,6 +187,7 @@ def events(found: Sequence[View], now: datetime) -> Table:
 
 def why(view: View, now: datetime) -> RenderableType:
     """Return what a cluster does, since when, what was tried, what comes next and what a person can do."""
+    view = printable(view)
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -213,8 +218,9 @@ def dead_letters(found: Sequence[View], now: datetime) -> RenderableType:
     if not found:
         return Text("there are no dead letters")
     parts: list[RenderableType] = []
-    for letter in found:
-        words = f"{age(letter['at'], now):>4}  {letter['queue']}  {letter['id']}  {letter['size']} bytes"
+    for letter in printable(found):
+        size = many(letter["size"], "byte")
+        words = f"{age(letter['at'], now):>4}  {letter['queue']}  {letter['id']}  {size}"
         parts.append(Text(words, style="bold"))
         why = ": ".join(word for word in (letter["reason"], letter["description"]) if word)
         body = shown(letter["body"], 2000)
@@ -230,6 +236,11 @@ def phase(name: str) -> Text:
 def times(number: int) -> str:
     """Return how often, in words."""
     return "once" if number == 1 else f"{number} times"
+
+
+def many(number: int, thing: str) -> str:
+    """Return how many, in words."""
+    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def age(moment: str | None, now: datetime) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 from rich.text import Text
 
 from cli import schemas, templates
 from cli.errors import CommandFailed, UsageError
+from cli.options import check
 from cli.output import console, line
 from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
@@ -32,9 +32,9 @@ def init(
 ) -> None:
     """Write a fleet repository to start from: defaults, two environments, a class, and the schemas."""
     fleet = name or _name_of(folder)
-    _check("--name", ClusterName, fleet)
-    _check("--subscription", Uuid, subscription or templates.SUBSCRIPTION)
-    _check("--repository", GitUrl, repository or templates.REPOSITORY)
+    check("--name", ClusterName, fleet)
+    check("--subscription", Uuid, subscription or templates.SUBSCRIPTION)
+    check("--repository", GitUrl, repository or templates.REPOSITORY)
     if folder.exists() and (not folder.is_dir() or _occupied(folder)):
         raise UsageError(f"{folder} is not an empty folder; give a new one, nothing is overwritten")
     files = templates.repository(fleet, subscription, repository)
@@ -54,9 +54,9 @@ def new_cluster(
     location: Annotated[str, typer.Option("--location", help="An Azure region such as westeurope.")] = "",
 ) -> None:
     """Add a cluster, and tell at once what its manifest lacks."""
-    _check("NAME", ClusterName, name)
+    check("NAME", ClusterName, name)
     if location:
-        _check("--location", Location, location)
+        check("--location", Location, location)
     tree = open_worktree(path)
     if name in tree.files.folders:
         raise UsageError(f"there is a cluster {name} already, see {cluster_path(name)}")
@@ -75,14 +75,6 @@ def new_cluster(
 def _name_of(folder: Path) -> str:
     """Return a fleet's name made of its folder's."""
     return re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower())[:63].strip("-") or "fleet"
-
-
-def _check(option: str, rule: Any, value: str) -> None:
-    try:
-        TypeAdapter(rule).validate_python(value)
-    except ValidationError as error:
-        reason = error.errors()[0].get("ctx", {}).get("error") or error.errors()[0]["msg"]
-        raise UsageError(f"{option} {line(str(reason))}") from error
 
 
 def _occupied(folder: Path) -> bool:

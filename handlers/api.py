@@ -9,10 +9,12 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import azure.functions as func
 
 from handlers.reply import json_reply
+from shared.fleet.manifests.base import shown
 from shared.pipeline import approval, importing, replay, views
 from shared.ports import Ports
 
@@ -58,8 +60,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("replay")
     @bp.route("clusters/{name}/replay", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     def replay_job(req: func.HttpRequest) -> func.HttpResponse:
-        actor = req.headers.get("x-roadstead-actor") or ""
-        answer = replay.replay(req.route_params["name"], actor, ports)
+        answer = replay.replay(req.route_params["name"], _actor(req), ports)
         return json_reply(answer.status, answer.body)
 
     @bp.function_name("dead_letters")
@@ -96,11 +97,15 @@ def blueprint(ports: Ports) -> func.Blueprint:
         names = _clusters_in(req.get_body())
         if names is None:
             return json_reply(400, {"error": 'the body must be {"clusters": ["name", ...]}'})
-        actor = req.headers.get("x-roadstead-actor") or ""
-        answer = approval.approve(req.route_params["commit"], names, actor, ports)
+        answer = approval.approve(req.route_params["commit"], names, _actor(req), ports)
         return json_reply(answer.status, answer.body)
 
     return bp
+
+
+def _actor(req: func.HttpRequest) -> str:
+    """Return who asks, as they say: percent-encoded in UTF-8, one line."""
+    return shown(unquote(req.headers.get("x-roadstead-actor") or ""), approval.MAX_ACTOR)
 
 
 def _unknown(name: str, ports: Ports) -> func.HttpResponse:

@@ -31,7 +31,7 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
         body, at = message.get_body(), message.enqueued_time_utc or ports.clock()
         return Buried(
             queue,
-            id=f"{message.sequence_number or 0}:{message.message_id or ''}",
+            id=mask(f"{message.sequence_number or 0}:{message.message_id or ''}", hidden),
             at=at if at.tzinfo else at.replace(tzinfo=UTC),
             body=body,
             shown=mask(body.decode(errors="backslashreplace"), hidden),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import httpx
 import pytest
 
+from cli.actor import actor
+from cli.client import Api
+from cli.jobs import replay
 from localcloud.world.cloud import MemoryCloud
 from shared.ports import DeadLetter
 from tests.cli.command import roadstead
@@ -46,6 +50,46 @@ def test_a_failed_job_is_begun_anew(cloud: MemoryCloud, url: str, which: list[st
     assert {phase.value for phase in phases(cloud).values()} == {"Ready"}
 
 
+@pytest.mark.parametrize("name", ["jürgen", "li\nst\x1b[2J", "50%"])
+def test_a_replay_is_told_with_the_name_of_whoever_asked(url: str, name: str) -> None:
+    shown = roadstead("replay", "one", ROADSTEAD_URL=url, LOGNAME=name)
+    assert (shown.returncode, shown.stdout) == (0, "one: begun anew\n"), shown.stderr
+    as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)
+    told = next(event["message"] for event in as_json["events"] if event["reason"] == "Replayed")
+    assert told == f"replayed by {name.translate({10: 0xFFFD, 27: 0xFFFD})}"
+
+
+def test_a_user_without_a_name_is_told_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 54321")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    monkeypatch.setattr("os.getuid", lambda: 54321)
+    assert actor() == "uid 54321"
+
+
+def test_a_cluster_that_went_since_it_was_listed_keeps_no_other_from_its_replay(
+    cloud: MemoryCloud, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("gone", "one", "two")]
+    monkeypatch.setattr(Api, "whole", lambda *_: {"clusters": listed})
+    replay(everything=True, url=url)
+    assert capsys.readouterr().out.splitlines() == [
+        "there is no cluster gone in the fleet example",
+        "one: begun anew",
+        "two has not failed: it does nothing: generation 1 was verified Ready",
+        "1 of 3 were begun anew.",
+    ]
+
+
+@pytest.mark.parametrize("command", ["why", "events", "replay", "status"])
+@pytest.mark.parametrize("name", ["a?b", "../plans", "a/b", "..", "One"])
+def test_what_no_cluster_can_be_called_is_a_wrong_use(url: str, command: str, name: str) -> None:
+    shown = roadstead(command, name, ROADSTEAD_URL=url)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "roadstead: NAME must be 1 to 63 lowercase letters, digits and hyphens" in shown.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -77,7 +121,21 @@ def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> Non
     shown = roadstead("dead-letters", ROADSTEAD_URL=url).stdout
     assert "TooOften: ten times" in shown
     assert "{odd" in shown
-    assert "1 dead letters, see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
+    assert "1 dead letter, see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
+
+
+def test_other_peoples_words_move_no_cursor(cloud: MemoryCloud, url: str) -> None:
+    escape = "\x1b]0;title\x07"
+    cloud.state.keep_dead_letter(
+        DeadLetter("jobs", f"7:{escape}", cloud.clock(), f"Too{escape}", f"ten{escape}", f"odd{escape}", 5)
+    )
+    row = cloud.state.cluster("one")
+    assert row is not None
+    cloud.state.save(replace(row, job=replace(row.job, reason=f"no{escape}")))
+    for command in (["dead-letters"], ["status"], ["status", "one"], ["why", "one"]):
+        shown = roadstead(*command, ROADSTEAD_URL=url).stdout
+        assert "]0;title" in shown
+        assert not {"\x1b", "\x07"} & {*shown}
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=99999", "before=yesterday"])

@@ -79,6 +79,22 @@ def test_a_dead_letter_ends_well_whatever_it_is(name: str, body: bytes) -> None:
     assert cloud.state.count_dead_letters() + bool(cloud.state.fleet().problem) == 1
 
 
+def test_a_dead_letter_is_kept_without_secrets_also_in_its_id() -> None:
+    cloud, app = MemoryCloud(), func.FunctionApp()
+    app.register_functions(deadletters.blueprint(cloud.ports, secrets=("a-long-secret",)))
+    trigger = next(made for made in app.get_functions() if made.get_function_name() == "dead_jobs")
+    metadata = {
+        name: Datum("is a-long-secret", "string")
+        for name in ("MessageId", "DeadLetterReason", "DeadLetterErrorDescription")
+    }
+    body = Datum(b"{a-long-secret", "bytes")
+    message = ServiceBusMessageInConverter.decode_single_message(body, trigger_metadata=metadata)
+    trigger.get_user_function()(message)
+    (letter,) = cloud.state.dead_letters(5)
+    assert (letter.id, letter.body) == ("0:is ***", "{***")
+    assert "a-long-secret" not in repr(letter)
+
+
 def test_a_signed_push_is_answered_with_a_receipt() -> None:
     headers = {"x-hub-signature-256": sign(payload()), "x-github-event": "push", "x-github-delivery": "d1"}
     request = func.HttpRequest("POST", "/api/github", body=payload(), headers=headers)
