@@ -41,6 +41,9 @@ def fleet(view: View, now: datetime) -> RenderableType:
     held = [cluster["name"] for cluster in clusters if (cluster["plan"] or {}).get("heldDelete")]
     if held:
         head.append(f"\n{released(commit, held)}", style="yellow")
+    if view["absent"]:
+        names = few(view["absent"], view["absentCount"])
+        head.append(f"\nnot made, for a mistake: {names}: see roadstead why NAME", style="yellow")
     if view.get("deadLetters"):
         letters = many(view["deadLetters"], "dead letter")
         head.append(f"\n{letters}, see roadstead dead-letters", style="red")
@@ -54,9 +57,10 @@ def released(commit: str, held: Sequence[str]) -> str:
     return f"{commit[:8]} holds the delete of {few(held)}: roadstead approve {commit[:8]} releases it"
 
 
-def few(names: Sequence[str]) -> str:
-    """Return the first names, and how many there are beside them."""
-    more = f" and {len(names) - NAMES_TOLD} more" if len(names) > NAMES_TOLD else ""
+def few(names: Sequence[str], total: int = 0) -> str:
+    """Return the first names, and how many there are beside them; ``total`` if more than these."""
+    beside = max(total, len(names)) - NAMES_TOLD
+    more = f" and {beside} more" if beside > 0 else ""
     return ", ".join(names[:NAMES_TOLD]) + more
 
 

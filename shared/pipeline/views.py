@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.fleet.plan import Item, Plan
+from shared.fleet.plan import Action, Item, Plan
 from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow, Condition
 from shared.jobs.settle import Event
@@ -24,6 +24,7 @@ LETTERS_SHOWN = 100
 PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
 PROBLEMS_SHOWN = 100
+ABSENT_SHOWN = 20
 PAGE = 200
 DELETED = "Deleted"
 NOT_MADE = "Absent"
@@ -43,10 +44,14 @@ class Page:
 
 
 def fleet_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
-    """Return the fleet: what was planned last, and its clusters in short."""
+    """Return the fleet: what was planned last, and its clusters in short.
+
+    ``absent`` are the first of those that the newest plan does not make, for a mistake in their manifests.
+    """
     fleet = ports.state.fleet()
     rows = ports.state.clusters_page(page.after, page.limit)
     items = _items(ports.state.plan(fleet.commit))
+    absent = [name for name, item in items.items() if item.action is Action.INVALID and not item.uid]
     return {
         "fleet": ports.config.fleet,
         "repository": ports.config.repository,
@@ -55,6 +60,8 @@ def fleet_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
         "plannedAt": _time(fleet.at),
         "problem": fleet.problem,
         "deadLetters": ports.state.count_dead_letters(),
+        "absent": absent[:ABSENT_SHOWN],
+        "absentCount": len(absent),
         "clusters": [cluster_view(row, items.get(row.name)) for row in rows],
         "next": page.next([row.name for row in rows]),
     }

@@ -92,6 +92,18 @@ def test_what_is_held_is_told_with_its_release_and_a_long_name_fits() -> None:
     assert "roadstead approve releases the deletes" in " ".join(alone.split())
 
 
+def test_a_cluster_that_is_not_made_for_a_mistake_is_named() -> None:
+    cloud = MemoryCloud()
+    broken = fleetfiles.cluster("two") + b"  locaton: nowhere\n"
+    push(cloud, {**fleetfiles.fleet("one"), "clusters/two/cluster.yaml": broken})
+    cloud.run()
+    with served(cloud.ports) as url:
+        shown = roadstead("status", ROADSTEAD_URL=url).stdout
+        alone = roadstead("status", "two", ROADSTEAD_URL=url).stdout
+    assert "not made, for a mistake: two: see roadstead why NAME" in shown
+    assert "invalid: clusters/two/cluster.yaml:" in " ".join(alone.split())
+
+
 @pytest.mark.parametrize(
     ("left", "words"),
     [
