@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from shared.jobs.advice import ADVICE, does
+from shared.jobs.advice import ADVICE, Advice, does
 
 HEAD = """# Errors
 
@@ -12,7 +12,7 @@ HEAD = """# Errors
 
 Every error of a job has a class, and the class says what happens next. `roadstead why NAME` tells the class,
 the service's own words and its request id, and how often it was tried. How often is a setting, `RETRY_LIMITS`
-([settings](settings.md)); a service's `Retry-After` always wins. A failed job is begun anew by
+([settings](settings.md)); a service's `Retry-After` wins, up to an hour. A failed job is begun anew by
 `roadstead replay`, and by the next commit that changes the cluster.
 
 | class | what it means | what Roadstead does | what a person does |
@@ -23,10 +23,14 @@ the service's own words and its request id, and how often it was tried. How ofte
 def page() -> str:
     """Return the page."""
     rows = (
-        f"| {kind.__name__} | {advice.meaning} | {does(kind)} | {advice.person} |\n"
+        f"| {kind.__name__} | {advice.meaning} | {does(kind)} | {_person(advice)} |\n"
         for kind, advice in ADVICE.items()
     )
     return HEAD + "".join(rows)
+
+
+def _person(advice: Advice) -> str:
+    return f"{advice.person} For a delete: {advice.deleting}" if advice.deleting else advice.person
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import Dependency, ReconcileError, Unauthenticated, Unavailable, from_http
+from shared.jobs.retryafter import retry_after
 from shared.ports import Json
 
 PUBLIC_CLOUD = "https://management.azure.com"
@@ -248,7 +249,10 @@ def _only_this(etag: str | None) -> dict[str, Any]:
 
 def _request_id(reply: Any, *_: object) -> str:
     """Return Azure's id of the request: what the libraries let a ``cls`` make of an answer."""
-    headers = reply.http_response.headers
+    return _id_of(reply.http_response.headers)
+
+
+def _id_of(headers: Mapping[str, str]) -> str:
     return str(headers.get("x-ms-correlation-request-id") or headers.get("x-ms-request-id") or "")
 
 
@@ -282,11 +286,10 @@ def _from_answer(error: HttpResponseError) -> ReconcileError:
     code = message = ""
     if error.error is not None:
         code, message = error.error.code or "", error.error.message or ""
-    retry_after = response.headers.get("Retry-After", "")
     return from_http(
         response.status_code,
         code,
         message or str(response.reason),
-        retry_after=float(retry_after) if retry_after.isdigit() else None,
-        request_id=response.headers.get("x-ms-correlation-request-id", ""),
+        retry_after=retry_after(response.headers),
+        request_id=_id_of(response.headers),
     )

@@ -15,11 +15,15 @@ from shared.jobs.retry import DEFAULTS, Policies, RetryPolicy, policy_for
 
 @dataclass(frozen=True)
 class Advice:
-    """Sentences for a person; ``does`` is "" where the retry policy says it all."""
+    """Sentences for a person; ``does`` is "" where the retry policy says it all.
+
+    ``deleting`` is what a person does when the cluster is being deleted, "" for the same as always.
+    """
 
     meaning: str
     person: str
     does: str = ""
+    deleting: str = ""
 
 
 ADVICE: Mapping[type[ReconcileError], Advice] = {
@@ -45,10 +49,16 @@ ADVICE: Mapping[type[ReconcileError], Advice] = {
         "Something that this step needs is not there yet (404, a kind that the cluster does not know).",
         "See that what the message names exists, then `roadstead replay NAME`.",
     ),
+    errors.Interrupted: Advice(
+        "Azure began the operation and gave it up for a reason that passes: an error inside, a time limit.",
+        "See Azure's health page; if it lasts, ask Azure with the request id, then `roadstead replay NAME`.",
+        "Makes the same write again.",
+    ),
     errors.Blocked: Advice(
         "A PodDisruptionBudget does not allow that a pod is evicted from a node that is drained.",
         "Let the workload have more replicas, or its budget allow one less; then `roadstead replay NAME`.",
-        "Evicts what it may and asks again until the time for draining is over; then fails.",
+        "Evicts what it may and asks again until the time for draining is over; then fails, as when AKS"
+        " gives up to drain a node.",
     ),
     errors.Unexpected: Advice(
         "An error that nobody foresaw: a defect in Roadstead or in a library.",
@@ -74,10 +84,22 @@ ADVICE: Mapping[type[ReconcileError], Advice] = {
         "The manifest changes a field that cannot be changed on what exists.",
         "Commit the old value again; or remove the cluster and create it anew.",
     ),
+    errors.Aborted: Advice(
+        "Somebody, or something, cancelled the operation in Azure while it ran.",
+        "See in the activity log of Azure who cancelled it and why; then `roadstead replay NAME`, or commit.",
+    ),
+    errors.Locked: Advice(
+        "A lock on the resource, its group or its subscription, or a disabled subscription, forbids it.",
+        "Remove the lock that the message names, or have the subscription enabled; then"
+        " `roadstead replay NAME`.",
+    ),
     errors.NotOwned: Advice(
         "A resource of that name exists, and its tags say that it is not this fleet's.",
-        "Give the cluster another name, or allow to take the resource over (docs/fleet.md).",
+        "Give the cluster another name; one that carries no fleet's tags can be taken over by the annotation"
+        " roadstead.dev/adopt (docs/lifecycle.md).",
         "Touches nothing, and stops the job until a commit changes the cluster, or somebody replays it.",
+        deleting="Put the tags back that the message names, or delete the resource by hand; then"
+        " `roadstead replay NAME`.",
     ),
     errors.DeadLettered: Advice(
         "The queue gave up the message of this job: it was delivered ten times without an end, or expired.",

@@ -15,8 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from shared.jobs.retry import LONGEST
+
 SLACK = 6.0
 """Seconds by which a call may be made too early: clocks differ by up to 5, a message may run 1 early."""
+
+
+REACH = timedelta(hours=4)
+"""No queue is longer: the hour of a refusal, and the 5,000 clusters that a subscription may have, each with
+two calls of the slowest limit."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class Bucket:
 
 def reserve(bucket: Bucket, limit: Limit, *, now: datetime) -> tuple[Bucket, datetime]:
     """Take the next token; return the bucket without it, and when it may be used: now, or later."""
+    bucket = _mended(bucket, limit, now)
     turn = max(now, bucket.full_at - (limit.usable - 1) * limit.interval)
     return replace(bucket, full_at=max(bucket.full_at, turn) + limit.interval), turn
 
@@ -77,6 +85,19 @@ def take(bucket: Bucket, limit: Limit, *, now: datetime, most: int) -> tuple[Buc
 
 
 def correct(bucket: Bucket, limit: Limit, *, now: datetime, seconds: float) -> Bucket:
-    """Return the bucket after Azure refused a call: nothing for so many seconds, then one at a time."""
-    empty_until = now + timedelta(seconds=seconds) + (limit.usable - 1) * limit.interval
-    return replace(bucket, full_at=max(bucket.full_at, empty_until))
+    """Return the bucket after Azure refused a call: nothing for so many seconds, then one at a time.
+
+    As a retry, it waits an hour at most: the bucket is that of every cluster of the subscription.
+    """
+    bucket, wait = _mended(bucket, limit, now), timedelta(seconds=min(seconds, LONGEST))
+    return replace(bucket, full_at=max(bucket.full_at, now + wait + _emptied(limit)))
+
+
+def _mended(bucket: Bucket, limit: Limit, now: datetime) -> Bucket:
+    """Return a bucket that is full at a time no queue reaches, as after a wrong clock, as an empty one."""
+    return replace(bucket, full_at=now + _emptied(limit)) if bucket.full_at - now > REACH else bucket
+
+
+def _emptied(limit: Limit) -> timedelta:
+    """Return how long an empty bucket takes to be full again."""
+    return (limit.usable - 1) * limit.interval

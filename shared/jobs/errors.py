@@ -9,6 +9,7 @@
     │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   ├── Dependency           something this step needs is not there yet
+    │   ├── Interrupted          Azure gave up what it had begun, for a reason that passes; write it again
     │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
     │   ├── Unexpected           an error that nobody foresaw; a few tries
     │   ├── Unauthenticated      we have no valid credential; a few tries, for an identity may be late
@@ -17,6 +18,8 @@
         ├── QuotaExceeded        the subscription has no room
         ├── InvalidManifest      the service refused what the manifest asks for
         ├── Immutable            the field cannot be changed on what exists
+        ├── Aborted              somebody cancelled the operation in Azure
+        ├── Locked               a lock, or a disabled subscription, forbids the change
         ├── NotOwned             it exists, but does not belong to this fleet
         └── DeadLettered         the queue gave the job's message up; the next commit tries again
 
@@ -78,6 +81,10 @@ class Dependency(Retryable):
     """Something that this step needs is not there yet."""
 
 
+class Interrupted(Retryable):
+    """Azure began an operation and gave it up for a reason that passes; the same write is made again."""
+
+
 class Blocked(Retryable):
     """A PodDisruptionBudget does not allow it now."""
 
@@ -106,6 +113,14 @@ class Immutable(Terminal):
     """The field cannot be changed on what exists."""
 
 
+class Aborted(Terminal):
+    """Somebody cancelled the operation in Azure."""
+
+
+class Locked(Terminal):
+    """A lock, or a subscription that is disabled, forbids the change."""
+
+
 class NotOwned(Terminal):
     """It exists, but it is not this fleet's."""
 
@@ -117,6 +132,23 @@ class DeadLettered(Terminal):
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
 """409s that no waiting changes."""
 _QUOTA_CODES = ("quota", "skunotavailable", "insufficientcapacity", "allocationfailed")
+_LOCKED_CODES = ("scopelocked", "disabledsubscription")
+_POLICY_CODES = ("requestdisallowedby",)
+"""A policy refuses with 403, though no role is missing."""
+_PASSING_CODES = (
+    "internalerror",
+    "internalexecutionerror",
+    "internaloperationerror",
+    "internalservererror",
+    "operationpreempted",
+    "retryableerror",
+    "serviceunavailable",
+    "throttl",
+    "timedout",
+    "timeout",
+    "toomanyrequests",
+)
+"""Codes of operations that failed through no fault of the request."""
 
 
 def from_http(
@@ -135,11 +167,33 @@ def from_http(
         return Unavailable(message, retry_after=retry_after, **context)
     if any(word in flat for word in _QUOTA_CODES):
         return QuotaExceeded(message, **context)
+    if any(word in flat for word in _LOCKED_CODES):
+        return Locked(message, **context)
+    if any(word in flat for word in _POLICY_CODES):
+        return InvalidManifest(message, **context)
     if status in (409, 412) and flat not in _TERMINAL_CONFLICTS:
         return Conflict(message, retry_after=retry_after, **context)
     if "propertychangenotallowed" in flat:
         return Immutable(message, **context)
     return _BY_STATUS.get(status, InvalidManifest)(message, **context)
+
+
+def from_operation(state: str, code: str, message: str, *, request_id: str = "") -> ReconcileError:
+    """Return the error for an operation that Azure accepted and did not bring to its end.
+
+    ``state`` is the provisioningState that it left, ``code`` and ``message`` are those of its error, and
+    ``request_id`` is of the request that began it. The one place where such ends are mapped to classes.
+    """
+    flat = code.lower()
+    if any(word in flat for word in _QUOTA_CODES):
+        return QuotaExceeded(message, code=code, request_id=request_id)
+    if "poddrain" in flat:
+        return Blocked(message, code=code, request_id=request_id)
+    if any(word in flat for word in _PASSING_CODES):
+        return Interrupted(message, code=code, request_id=request_id)
+    if state == "Canceled":
+        return Aborted(message, code=code, request_id=request_id)
+    return from_http(400, code, message, request_id=request_id)
 
 
 _BY_STATUS: Mapping[int, type[ReconcileError]] = {

@@ -10,8 +10,10 @@ from shared.jobs.errors import (
     Blocked,
     Conflict,
     Dependency,
+    Interrupted,
     ReconcileError,
     Retryable,
+    Stale,
     Throttled,
     Unauthenticated,
     Unauthorized,
@@ -40,15 +42,18 @@ Policies = Mapping[type[ReconcileError], RetryPolicy]
 DEFAULTS: Policies = {
     Throttled: RetryPolicy(5, 120, None),
     Conflict: RetryPolicy(10, 60, None),
+    Stale: RetryPolicy(10, 60, None),
     Blocked: RetryPolicy(10, 60, None),
     Unavailable: RetryPolicy(5, 300, 15),
     Dependency: RetryPolicy(5, 120, 30),
+    Interrupted: RetryPolicy(60, 900, 5),
     Unexpected: RetryPolicy(15, 300, 6),
     Unauthenticated: RetryPolicy(15, 300, 6),
     Unauthorized: RetryPolicy(15, 300, 6),
 }
 _ANY_OTHER = RetryPolicy(5, 300, 15)
-_LONGEST = 3600
+LONGEST = 3600
+"""The most seconds that anybody's wish, a service's or an operator's, puts a try off."""
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<attempts>\d{1,4}|forever)(/(?P<longest>\d{1,5}))?")
 
 
@@ -68,7 +73,7 @@ def wait_before_retry(
     if policy.attempts is not None and attempt >= policy.attempts:
         return None
     if isinstance(error, Retryable) and error.retry_after is not None:
-        return min(_LONGEST, max(1.0, error.retry_after))
+        return min(LONGEST, max(1.0, error.retry_after))
     return policy.wait(attempt, jitter)
 
 
@@ -88,8 +93,8 @@ def with_limits(text: str) -> Policies:
             raise ValueError(f"{match['name'][:60]!r} is not tried again; these are: {', '.join(classes)}")
         attempts = None if match["attempts"] == "forever" else int(match["attempts"])
         longest = float(match["longest"] or DEFAULTS[kind].longest)
-        if attempts == 0 or not 1 <= longest <= _LONGEST:
-            raise ValueError(f"{word!r}: at least 1 try, and a longest wait of 1 to {_LONGEST} seconds")
+        if attempts == 0 or not 1 <= longest <= LONGEST:
+            raise ValueError(f"{word!r}: at least 1 try, and a longest wait of 1 to {LONGEST} seconds")
         first = min(DEFAULTS[kind].first, longest)
         changed[kind] = replace(DEFAULTS[kind], first=first, longest=longest, attempts=attempts)
     return changed

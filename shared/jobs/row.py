@@ -69,9 +69,10 @@ class Claim:
 class Job:
     """The work under way, or the last one. ``active`` False: nothing more will happen by itself.
 
-    ``wrote`` is the write of this step that Azure accepted last, "" for none, and ``moved`` when the step
-    last came on; ``part`` is the part of it that is waited for, "" where no part has a time of its own;
-    ``person`` is what a person can do about the wait, "" when it goes on by itself;
+    ``attempts`` are those of the error that is tried again now, ``tries`` counts them by class. ``wrote`` is
+    the write of this step that Azure accepted last, "" for none, ``request_id`` the service's own of it, and
+    ``moved`` when the step last came on; ``part`` is the part of it that is waited for, "" where no part has
+    a time of its own; ``person`` is what a person can do about the wait, "" when it goes on by itself;
     ``reserved`` are turns at Azure's token buckets that the step waits for. ``lost`` counts the claims since
     the last outcome that ran out: their workers died, or were cut off.
     """
@@ -84,8 +85,10 @@ class Job:
     next_at: datetime
     active: bool = True
     attempts: int = 0
+    tries: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
     wrote: str = ""
+    request_id: str = ""
     moved: datetime | None = None
     part: str = ""
     part_since: datetime | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import ReconcileError
+from shared.jobs.errors import Interrupted, ReconcileError
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
@@ -98,7 +98,9 @@ def _at(job: Job, step: Step, now: datetime) -> Job:
         step=step,
         step_since=now,
         attempts=0,
+        tries={},
         wrote="",
+        request_id="",
         moved=None,
         part="",
         part_since=None,
@@ -117,17 +119,24 @@ def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow
         next_at=now + timedelta(seconds=seconds),
         reason=outcome.reason,
         wrote=outcome.wrote or job.wrote,
+        request_id=outcome.request_id or (job.request_id if outcome.wrote in ("", job.wrote) else ""),
         part=outcome.part,
         part_since=_part_since(job, outcome.part, now),
         person=outcome.person,
         moved=moved,
         attempts=0,
+        tries=_of_writes(job.tries),
         failure=None,
     )
     why = "Stalled" if stalled else "Suspended" if outcome.suspended else "Waiting"
     conditions = _with(row, CONDITIONS[job.step], False, why, outcome.reason, now)
     phase = Phase.STALLED if stalled else Phase.SUSPENDED if outcome.suspended else working_phase(row)
     return replace(row, job=job, phase=phase, conditions=conditions, updated=now)
+
+
+def _of_writes(tries: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the tries that a look does not end: an operation fails long after it was accepted."""
+    return {kind: count for kind, count in tries.items() if kind == Interrupted.__name__}
 
 
 def _part_since(job: Job, part: str, now: datetime) -> datetime | None:
@@ -153,10 +162,14 @@ def _back(row: ClusterRow, job: Job, step: Step, reason: str, now: datetime) -> 
 def _retry(
     row: ClusterRow, job: Job, error: ReconcileError, now: datetime, *, jitter: float, retries: Policies
 ) -> ClusterRow:
-    attempts = job.attempts + 1
+    # Each class has its own limit: what is tried for ever uses up nobody's, and no class hides in another.
+    attempts = job.tries.get(error.kind, 0) + 1
+    job = replace(job, tries={**job.tries, error.kind: attempts})
     seconds = wait_before_retry(error, attempts, jitter, retries)
     if seconds is None:
-        return _fail(row, replace(job, attempts=attempts), error, now)
+        return _fail(row, job, error, now)
+    if isinstance(error, Interrupted):
+        job = replace(job, wrote="", request_id="")
     job = replace(
         job,
         attempts=attempts,
@@ -176,7 +189,7 @@ def _fail(row: ClusterRow, job: Job, error: ReconcileError, now: datetime) -> Cl
     job = replace(
         job,
         active=False,
-        attempts=max(1, job.attempts),
+        attempts=job.tries.get(error.kind, 1),
         next_at=now,
         reason=f"{error.kind}: {error}",
         failure=_failure(job, error, now),
@@ -238,6 +251,14 @@ def postponed_event(before: ClusterRow, after: ClusterRow, request_ids: Sequence
         yield _event(after, "Queued", after.job.reason, step=step, started=started, request_ids=request_ids)
 
 
+def overtaken_event(row: ClusterRow, why: str, request_ids: Sequence[str], now: datetime) -> Event:
+    """Return the event of a step that was overtaken after it had written something."""
+    job, then = row.job, replace(row, updated=now)
+    return _event(
+        then, "Overtaken", why, step=job.step.value, started=job.step_since, request_ids=request_ids
+    )
+
+
 def replayed_event(row: ClusterRow, by: str) -> Event:
     """Return the event of a job that somebody let begin anew."""
     return _event(row, "Replayed", f"replayed by {by}", step=row.job.step.value)
@@ -284,8 +305,16 @@ def _told(
             yield "Failed", after.job.reason, True
         case _:
             wait = (after.job.next_at - after.updated).total_seconds()
-            attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
-            yield "Retrying", f"{after.job.reason} ({attempt})", True
+            if _is_news(before, after) or wrote:
+                attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
+                yield "Retrying", f"{after.job.reason} ({attempt})", True
+
+
+def _is_news(before: ClusterRow, after: ClusterRow) -> bool:
+    """Tell whether a retry is another one than before; the same is told whenever its attempts double."""
+    attempts, then, now = after.job.attempts, before.job.failure, after.job.failure
+    same = then is not None and now is not None and (then.kind, then.message) == (now.kind, now.message)
+    return not same or before.phase != after.phase or attempts & (attempts - 1) == 0
 
 
 def _refused(outcome: Outcome) -> Sequence[str]:

@@ -1,7 +1,9 @@
 """The worker: one message makes a cluster take at most one short step.
 
-Save the claim, run the step, save the outcome, send the continuation. A crash at any line leaves a row
-from which the next message, or the timer, goes on.
+Save the claim, run the step, tell what it did, save the outcome, send the continuation. A crash at any line
+leaves a row from which the next message, or the timer, goes on. It is told before it is saved: what a step
+did happened, also when a newer commit or a crash takes its outcome away; it may be told twice, never not at
+all.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import next_step
 from shared.jobs.row import ClusterRow
-from shared.jobs.settle import events_between, postpone, postponed_event, release, settle
+from shared.jobs.settle import (
+    events_between,
+    overtaken_event,
+    postpone,
+    postponed_event,
+    release,
+    settle,
+)
 from shared.pipeline import planning, report
 from shared.pipeline.budget import Budget, Turn
 from shared.pipeline.fence import LostClaim, fenced
@@ -81,6 +90,8 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
         outcome = _outcome(row, budget.over(fenced(row, ports)))
     except LostClaim as lost:
         log.warning("%s; stepping aside", lost)
+        if budget.request_ids:
+            ports.state.append([overtaken_event(row, str(lost), budget.request_ids, ports.clock())])
         _step_aside(row, ports)
         return
     except Turn as turn:
@@ -91,12 +102,12 @@ def _run(claimed: ClusterRow, ports: Ports) -> None:
         _forget(row, outcome, ports)
         return
     after = settle(row, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries)
+    ports.state.append(list(events_between(row, after, outcome, request_ids=budget.request_ids)))
     try:
         saved = ports.state.save(after)
     except Stale:
         _step_aside(row, ports)
         return
-    ports.state.append(list(events_between(row, saved, outcome, request_ids=budget.request_ids)))
     if saved.job.sequence % PRUNE_EVERY == 0:
         ports.state.prune_events(saved.name, ports.config.events_kept)
     if saved.job.active:
@@ -130,12 +141,12 @@ def _postpone(row: ClusterRow, turn: Turn, budget: Budget, ports: Ports) -> None
     """Let the step come back for its turn."""
     log.info("%s: %s: %s", row.name, row.job.step, turn)
     after = postpone(row, until=turn.at, reason=str(turn), reserved=budget.reserved, now=ports.clock())
+    ports.state.append(list(postponed_event(row, after, budget.request_ids)))
     try:
         saved = ports.state.save(after)
     except Stale:
         _step_aside(row, ports)
         return
-    ports.state.append(list(postponed_event(row, saved, budget.request_ids)))
     send_continuation(saved, ports)
 
 

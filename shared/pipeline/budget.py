@@ -7,6 +7,7 @@ empties the bucket until the service's Retry-After.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from shared.jobs.buckets import (
     take,
 )
 from shared.jobs.claim import EARLY
-from shared.jobs.errors import Stale, Throttled
+from shared.jobs.errors import Retryable, Stale, Throttled
 from shared.jobs.row import ClusterRow
 from shared.ports import Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
 
@@ -40,8 +41,12 @@ TRIES = 20
 CROWDED_SECONDS = 2.0
 RETRY_AFTER = 10.0
 """Seconds that a bucket stays empty when a refusal does not say how long."""
-_OF_SUBSCRIPTION = "SubscriptionRequestsThrottled"
-"""ARM's code for its own limits; others are those of one cluster, or of the service behind."""
+_OF_ARM = "SubscriptionRequestsThrottled"
+"""ARM's code for its own limits of a subscription."""
+_OF_AKS = "Throttled"
+"""The code of AKS: its limits are of one cluster, but for those of ``AKS_OTHER``."""
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -50,9 +55,8 @@ class Turn(Exception):
     """There is no token now; the step's turn comes at ``at``."""
 
     def __init__(self, limit: Limit, subscription: str, at: datetime) -> None:
-        super().__init__(
-            f"waits for Azure's {limit.words} of subscription {subscription}, a turn at {at:%H:%M:%S}"
-        )
+        when = f"{at:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(f"waits for Azure's {limit.words} of subscription {subscription}, a turn at {when}")
         self.at = at
 
 
@@ -193,13 +197,20 @@ class Budget:
         return False
 
     def _correct(self, error: Throttled, limits: Sequence[Limit], subscription: str) -> None:
-        of_arm = error.code == _OF_SUBSCRIPTION
-        refused = [limit for limit in limits if (limit is not AKS_OTHER) is of_arm]
+        """Empty the buckets that may have refused: all of the call, where the code does not tell which.
+
+        It never hides the refusal: what cannot be written now, the next refusal writes.
+        """
+        spared = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
+        refused = [limit for limit in limits if limit not in spared]
         now, seconds = self._ports.clock(), error.retry_after or RETRY_AFTER
         for limit in refused:
             key = _key(limit, subscription)
             self._ports.purse.drop(key)
-            self._change(key, partial(correct, limit=limit, now=now, seconds=seconds), now)
+            try:
+                self._change(key, partial(correct, limit=limit, now=now, seconds=seconds), now)
+            except Retryable as away:
+                log.warning("the bucket %s could not be emptied: %s", key, away)
 
 
 def _key(limit: Limit, subscription: str) -> str:

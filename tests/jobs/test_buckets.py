@@ -103,6 +103,23 @@ def test_a_refusal_empties_the_bucket_until_its_time(limit: Limit, taken: int, s
     assert second - first >= limit.interval - timedelta(milliseconds=1)
 
 
+@given(limit=LIMITS, seconds=st.floats(3600, 1e300))
+def test_a_refusal_for_longer_than_an_hour_is_one_for_an_hour(limit: Limit, seconds: float) -> None:
+    _, turn = reserve(correct(Bucket(NOW), limit, now=NOW, seconds=seconds), limit, now=NOW)
+    assert turn - NOW <= timedelta(hours=1)
+
+
+@given(limit=LIMITS, ahead=st.floats(4.1, 80_000))
+def test_a_bucket_that_a_wrong_clock_wrote_is_an_empty_one(limit: Limit, ahead: float) -> None:
+    wrong = later(ahead * 3600)
+    bucket, _ = reserve(Bucket(wrong), limit, now=wrong)
+    bucket, turn = reserve(bucket, limit, now=NOW)
+    assert turn == NOW
+    _, second = reserve(bucket, limit, now=NOW)
+    assert second - turn >= limit.interval - timedelta(milliseconds=1)
+    assert reserve(correct(Bucket(wrong), limit, now=NOW, seconds=10), limit, now=NOW)[1] <= later(10)
+
+
 def test_the_limits_are_the_documented_ones_less_what_may_come_early() -> None:
     table = {limit.name: (limit.burst, limit.per_second, limit.usable) for limit in (ARM_READ, ARM_WRITE)}
     assert table == {"arm-read": (250, 25, 100), "arm-write": (200, 10, 140)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.errors import Conflict, Stale, Unavailable, Unexpected
+from shared.jobs.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
 from shared.jobs.outcomes import Retry
 from shared.jobs.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
 from shared.jobs.settle import settle
@@ -32,10 +32,20 @@ def test_a_derived_class_has_the_policy_of_the_one_it_is_derived_from() -> None:
 
 
 def test_a_job_gives_up_after_the_limit_that_was_set() -> None:
-    tried = row(attempts=1)
+    tried = row(attempts=1, tries={"Unexpected": 1})
     assert settle(tried, Retry(Unexpected("x")), now=NOW, jitter=0).job.active
     limits = with_limits("Unexpected=2")
     assert settle(tried, Retry(Unexpected("x")), now=NOW, jitter=0, retries=limits).failed
+
+
+def test_what_errors_md_calls_tried_again_can_be_limited() -> None:
+    changed = with_limits("Stale=3 Interrupted=2")
+    assert wait_before_retry(Stale("x"), 3, 1, changed) is None
+    assert changed[Conflict] == DEFAULTS[Conflict]
+
+
+def test_an_absurd_wish_of_a_service_is_an_hour() -> None:
+    assert wait_before_retry(Throttled("x", retry_after=1e15), 1, 1) == 3600
 
 
 @pytest.mark.parametrize(

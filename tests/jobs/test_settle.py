@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.jobs import errors
-from shared.jobs.errors import Conflict, QuotaExceeded, ReconcileError, Throttled, Unavailable, from_http
+from shared.jobs.errors import (
+    Conflict,
+    Interrupted,
+    QuotaExceeded,
+    ReconcileError,
+    Throttled,
+    Unavailable,
+    Unexpected,
+    from_http,
+    from_operation,
+)
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.retry import wait_before_retry
@@ -71,6 +81,49 @@ def test_used_up_retries_fail_with_class_and_attempts() -> None:
     assert (current.phase, current.job.active, current.job.attempts) == (Phase.FAILED, False, 15)
     assert current.job.failure is not None
     assert (current.job.failure.kind, current.job.failure.request_id) == ("Unavailable", "r1")
+
+
+def test_conflicts_use_up_no_tries_of_the_error_that_follows_them() -> None:
+    current = row()
+    for _ in range(16):
+        current = settle(current, Retry(Conflict("busy")), now=NOW, jitter=1)
+    after = settle(current, Retry(Unavailable("one 503")), now=NOW, jitter=1)
+    assert (after.job.active, after.job.attempts, after.job.next_at) == (True, 1, later(5))
+
+
+def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries() -> None:
+    current = row()
+    for number in range(1, 100):
+        error = Conflict("busy") if number % 3 == 0 else (Unavailable("x"), Unexpected("y"))[number % 2]
+        current = settle(current, Retry(error), now=NOW, jitter=0)
+        if current.failed:
+            break
+    assert current.job.tries == {"Unavailable": 6, "Unexpected": 6, "Conflict": 5}
+    assert current.job.attempts == 6
+
+
+def test_a_failure_that_is_not_tried_again_does_not_take_over_the_tries_of_another() -> None:
+    tried = settle(row(), Retry(Conflict("busy")), now=NOW, jitter=0)
+    tried = settle(tried, Retry(Conflict("busy")), now=NOW, jitter=0)
+    assert settle(tried, Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0).job.attempts == 1
+
+
+def test_an_interrupted_operation_is_written_again_but_not_for_ever() -> None:
+    current, writes = row(step=Step.CLUSTER), 0
+    while current.job.active:
+        assert current.job.wrote == ""
+        current = settle(current, Wait(20, "Azure is creating", "w", "r-1"), now=NOW, jitter=0)
+        writes += 1
+        current = settle(current, Wait(20, "Azure is creating"), now=NOW, jitter=0)
+        assert (current.job.wrote, current.job.request_id) == ("w", "r-1")
+        current = settle(current, Retry(Interrupted("an error inside")), now=NOW, jitter=0)
+    assert (writes, current.job.attempts, current.given_up) == (5, 5, True)
+
+
+def test_a_write_without_an_id_does_not_keep_that_of_the_one_before() -> None:
+    first = settle(row(), Wait(5, "x", "a", "r-1"), now=NOW, jitter=0)
+    assert settle(first, Wait(5, "x", "a"), now=NOW, jitter=0).job.request_id == "r-1"
+    assert settle(first, Wait(5, "x", "b"), now=NOW, jitter=0).job.request_id == ""
 
 
 def test_a_conflict_defers_for_ever_and_never_fails() -> None:
@@ -143,6 +196,10 @@ def test_the_same_wait_seen_again_is_not_told_again() -> None:
         (400, "BadRequest", errors.InvalidManifest),
         (401, "", errors.Unauthenticated),
         (403, "", errors.Unauthorized),
+        (403, "RequestDisallowedByPolicy", errors.InvalidManifest),
+        (409, "ScopeLocked", errors.Locked),
+        (409, "ReadOnlyDisabledSubscription", errors.Locked),
+        (403, "ReadOnlyDisabledSubscription", errors.Locked),
         (404, "", errors.Dependency),
     ],
 )
@@ -150,6 +207,58 @@ def test_every_answer_has_its_class(status: int, code: str, kind: type[Reconcile
     error = from_http(status, code, "words", request_id="r")
     assert type(error) is kind
     assert (str(error), error.code, error.request_id) == ("words", code, "r")
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "kind"),
+    [
+        ("Failed", "InternalOperationError", errors.Interrupted),
+        ("Failed", "InternalServerError", errors.Interrupted),
+        ("Failed", "ServiceUnavailable", errors.Interrupted),
+        ("Failed", "Timeout", errors.Interrupted),
+        ("Failed", "VMExtensionProvisioningTimeout", errors.Interrupted),
+        ("Failed", "OSProvisioningTimedOut", errors.Interrupted),
+        ("Canceled", "OperationPreempted", errors.Interrupted),
+        ("Failed", "PodDrainFailure", errors.Blocked),
+        ("Failed", "QuotaExceeded", errors.QuotaExceeded),
+        ("Failed", "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
+        ("Failed", "AllocationFailed", errors.QuotaExceeded),
+        ("Failed", "RequestDisallowedByPolicy", errors.InvalidManifest),
+        ("Failed", "ScopeLocked", errors.Locked),
+        ("Failed", "CreateVMSSAgentPoolFailed", errors.InvalidManifest),
+        ("Failed", "Failed", errors.InvalidManifest),
+        ("Canceled", "Canceled", errors.Aborted),
+    ],
+)
+def test_every_end_of_an_operation_has_its_class(state: str, code: str, kind: type[ReconcileError]) -> None:
+    error = from_operation(state, code, "words", request_id="r")
+    assert type(error) is kind
+    assert (str(error), error.code, error.request_id) == ("words", code, "r")
+
+
+def test_the_same_retry_is_told_again_only_when_its_attempts_double() -> None:
+    current, told = row(), list[int]()
+    for number in range(1, 2001):
+        outcome = Retry(Conflict("busy"))
+        after = settle(current, outcome, now=NOW, jitter=0)
+        told += [number for _ in events_between(current, after, outcome)]
+        current = after
+    assert told == [2**n for n in range(11)]
+
+
+def test_a_retry_with_another_message_class_or_phase_is_told() -> None:
+    current = row()
+    for _ in range(5):
+        current = settle(current, Retry(Conflict("busy")), now=NOW, jitter=0)
+    late = later(deadline(current.job.step) + 1)
+    for error, now in (
+        (Conflict("busy with another"), NOW),
+        (Throttled("busy"), NOW),
+        (Conflict("busy"), late),
+    ):
+        outcome = Retry(error)
+        after = settle(current, outcome, now=now, jitter=0)
+        assert [event.reason for event in events_between(current, after, outcome)] == ["Retrying"]
 
 
 def test_an_etag_is_not_part_of_what_a_row_is() -> None:

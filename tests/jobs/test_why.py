@@ -49,7 +49,7 @@ def test_a_wait_tells_its_reason_and_the_next_look() -> None:
 
 def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
     error = Unavailable("no answer", code="ServiceUnavailable", request_id="r-1")
-    found = told(settle(row(attempts=2), Retry(error), now=NOW, jitter=0))
+    found = told(settle(row(attempts=2, tries={"Unavailable": 2}), Retry(error), now=NOW, jitter=0))
     assert "again after Unavailable: no answer" in found.doing
     assert found.next == "attempt 4 of 15"
     assert found.failure is not None
@@ -70,7 +70,8 @@ def test_a_failed_job_tells_what_mends_it() -> None:
 
 
 def test_what_may_have_passed_is_tried_by_any_commit() -> None:
-    failed = settle(row(attempts=14), Retry(Unavailable("gone")), now=NOW, jitter=0)
+    tried = row(attempts=14, tries={"Unavailable": 14})
+    failed = settle(tried, Retry(Unavailable("gone")), now=NOW, jitter=0)
     assert "the next commit, whatever it changes" in told(failed).next
 
 

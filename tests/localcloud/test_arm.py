@@ -224,6 +224,21 @@ def test_an_answer_that_is_an_error_is_asked_for_once(
         assert getattr(raised.value, "retry_after", None) == float(fault.headers["Retry-After"])
 
 
+def test_a_refusal_may_say_when_with_a_date_and_have_an_id_of_its_own_only(served: Served) -> None:
+    headers = {
+        "Retry-After": "Thu, 01 Jan 2026 12:02:00 GMT",
+        "Date": "Thu, 01 Jan 2026 12:00:00 GMT",
+        "x-ms-correlation-request-id": "",
+        "x-ms-request-id": "r-1",
+    }
+    served.server.door.faults = [Fault("GET", 429, {"error": {"code": "Throttled"}}, headers)]
+    clusters = served.adapter()
+    with pytest.raises(Throttled) as refused:
+        clusters.get(CLUSTER)
+    clusters.close()
+    assert (refused.value.retry_after, refused.value.request_id) == (120, "r-1")
+
+
 def test_a_provider_that_is_not_registered_is_an_error_and_not_a_wait(served: Served) -> None:
     message = "The subscription is not registered to use namespace 'Microsoft.ContainerService'."
     refusal = {"error": {"code": "MissingSubscriptionRegistration", "message": message}}

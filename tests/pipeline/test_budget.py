@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.buckets import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
-from shared.jobs.errors import Stale, Throttled
+from shared.jobs.errors import Stale, Throttled, Unavailable
 from shared.jobs.row import ClusterRow, Phase
 from shared.pipeline.budget import Budget, Turn
 from shared.ports import Ports
 from tests import fleetfiles
+from tests.pipeline.around import around
 from tests.pipeline.test_main_job import phases, push
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -136,6 +138,9 @@ def test_reads_are_taken_from_the_state_in_batches() -> None:
         ("SubscriptionRequestsThrottled", [AKS_OTHER, ARM_READ], ["arm-read"]),
         ("Throttled", [AKS_OTHER, ARM_READ], ["aks-other"]),
         ("Throttled", [ARM_WRITE], []),
+        ("", [ARM_WRITE], ["arm-write"]),
+        ("TooManyRequests", [ARM_WRITE], ["arm-write"]),
+        ("TenantRequestsThrottled", [AKS_OTHER, ARM_READ], ["arm-read", "aks-other"]),
     ],
 )
 def test_a_refusal_empties_the_bucket_that_it_is_of(
@@ -156,6 +161,50 @@ def test_a_refusal_empties_the_bucket_that_it_is_of(
             turns[limit.name] = (turn.at - cloud.clock()).total_seconds()
     assert list(turns) == empty
     assert all(seconds >= 39.9 for seconds in turns.values())
+
+
+def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> None:
+    cloud, row = cloud_with_row()
+
+    save, away = cloud.ports.state.save_bucket, list[str]()
+
+    def save_bucket(key: str, bucket: Bucket) -> None:
+        if away:
+            raise Unavailable("Table Storage did not answer")
+        save(key, bucket)
+
+    def refuse() -> None:
+        away.append("from now on")
+        raise Throttled("slow down", retry_after=300)
+
+    around(cloud, "state", save_bucket=save_bucket)
+    with pytest.raises(Throttled) as refused:
+        Budget(row, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], refuse)
+    assert refused.value.retry_after == 300
+
+
+def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_for_ever() -> None:
+    cloud = MemoryCloud(throttle=False)
+    put, tried = cloud.ports.aks.put, list[str]()
+
+    def refused_once(*given: Any, **named: Any) -> str:
+        tried.append("put")
+        if len(tried) == 1:
+            raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=1e15)
+        return put(*given, **named)
+
+    around(cloud, "aks", put=refused_once)
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run(2 * 3600)
+    assert set(phases(cloud).values()) == {Phase.READY}
+
+
+def test_a_worker_whose_clock_is_hours_ahead_stops_nobody() -> None:
+    cloud, row = cloud_with_row()
+    ahead = replace(cloud.ports, clock=lambda: cloud.clock() + timedelta(hours=10))
+    Budget(row, ahead).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+    cloud.run(3600)
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:

@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 import requests
 
 from shared.jobs.errors import Dependency, ReconcileError, Throttled, Unavailable
+from shared.jobs.retryafter import retry_after
 
 MAX_BYTES = 512 << 20
 """The most that an archive may unpack to, all files of the repository together."""
@@ -56,11 +57,11 @@ def _as_nobody(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 def _refused(answer: requests.Response) -> ReconcileError:
     message = f"GitHub answers {answer.status_code} where it said that the archive is"
-    wait = answer.headers.get("retry-after", "")
+    wait = retry_after(answer.headers)
     if answer.status_code == 404:
         return Dependency(message)
     if answer.status_code == 429:
-        return Throttled(message, retry_after=float(wait) if wait.isdigit() else 60.0)
+        return Throttled(message, retry_after=60.0 if wait is None else wait)
     return Unavailable(message)
 
 

@@ -29,6 +29,7 @@ from shared.jobs.errors import (
     Unavailable,
     from_http,
 )
+from shared.jobs.retryafter import retry_after
 
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""
@@ -101,7 +102,8 @@ class GitHubClient:
         except requests.exceptions.RetryError as error:
             raise InvalidManifest(
                 f"{self.name}: GitHub answers with a redirect; the repository was renamed or moved: set "
-                "GITHUB_REPOSITORY to its name of today (and check GITHUB_API_URL)"
+                "GITHUB_REPOSITORY to its name of today and GITHUB_REPOSITORY_PREVIOUS to this one "
+                "(and check GITHUB_API_URL)"
             ) from error
         except requests.RequestException as error:
             raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
@@ -170,9 +172,9 @@ def _sentence(data: Mapping[str, Any]) -> str:
 
 def _retry_after(error: GithubException) -> float | None:
     """Return the seconds GitHub asks us to wait, by its own clock; None when it does not say."""
-    wait = _header(error, "retry-after")
-    if wait.isdigit():
-        return float(wait)
+    wait = retry_after(error.headers or {})
+    if wait is not None:
+        return wait
     reset, date = _header(error, "x-ratelimit-reset"), _header(error, "date")
     if _header(error, "x-ratelimit-remaining") == "0" and reset.isdigit() and date:
         return max(1.0, int(reset) - parsedate_to_datetime(date).timestamp())

@@ -29,6 +29,7 @@ from shared.jobs.errors import (
     Unavailable,
     from_http,
 )
+from shared.jobs.retryafter import retry_after
 from shared.ports import Clock, Json, KubernetesApi
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
@@ -252,7 +253,7 @@ class _Connection:
             answer.status,
             reason,
             message,
-            retry_after=_seconds(headers.get("retry-after")),
+            retry_after=retry_after(headers),
             request_id=headers.get("audit-id", ""),
         )
 
@@ -276,10 +277,6 @@ def _parsed(content: bytes) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text is not None and text.isdigit() else None
 
 
 def _token(fetch: Callable[[str], str]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from shared.fleet.ownership import Owner
 from shared.fleet.writes import Write, is_stopped, settled
-from shared.jobs.errors import InvalidManifest, NotOwned, from_http
-from shared.jobs.outcomes import Fail, Outcome, Wait
+from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, from_operation
+from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.row import ClusterRow
 from shared.ports import Ports
 
@@ -20,7 +20,8 @@ _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgradin
 
 def owner_of(row: ClusterRow, ports: Ports) -> Owner:
     """Return the marks of what belongs to this cluster."""
-    return Owner(ports.config.fleet, ports.config.repository, row.name)
+    config = ports.config
+    return Owner(config.fleet, config.repository, row.name, config.previous_repository)
 
 
 def poll(ports: Ports) -> float:
@@ -76,12 +77,12 @@ def stopped(ports: Ports) -> Wait:
     )
 
 
-def _why_failed(properties: Json, row: ClusterRow) -> Fail:
+def _why_failed(properties: Json, row: ClusterRow) -> Outcome:
     """Return why the cluster failed; AKS may call it failed over a pool, and say why only there."""
     for pool in properties.get("agentPoolProfiles") or ():
         if pool.get("provisioningState") in BAD and pool.get("status") and not properties.get("status"):
-            return failure(pool, f"the node pool {pool['name']}")
-    return failure(properties, f"the cluster {row.name}")
+            return failure(pool, f"the node pool {pool['name']}", row)
+    return failure(properties, f"the cluster {row.name}", row)
 
 
 def busy(properties: Json) -> str:
@@ -96,12 +97,15 @@ def busy(properties: Json) -> str:
     return ""
 
 
-def failure(properties: Json, what: str) -> Fail:
-    """Return the failure that Azure keeps in ``properties.status``."""
+def failure(properties: Json, what: str, row: ClusterRow) -> Outcome:
+    """Return the failure of the last write, as Azure keeps it in ``properties.status``."""
+    state = str(properties.get("provisioningState"))
     detail = (properties.get("status") or {}).get("provisioningError") or {}
     inner = detail.get("error") or detail
-    message = str(inner.get("message") or f"Azure could not provision {what}")
-    return Fail(from_http(400, str(inner.get("code") or "Failed"), f"{what}: {message}"))
+    silent = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
+    told = f"{what}: {inner.get('message') or silent}"
+    error = from_operation(state, str(inner.get("code") or state), told, request_id=row.job.request_id)
+    return Retry(error) if isinstance(error, Interrupted) else Fail(error)
 
 
 def fields(write: Write) -> str:

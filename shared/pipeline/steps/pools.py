@@ -138,7 +138,7 @@ def _keep(pool: NodePool, profile: Json, existing: Json, row: ClusterRow, ports:
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
     if profile.get("provisioningState") in BAD and row.job.wrote.startswith(f"{name}:"):
-        return failure(profile, what)
+        return failure(profile, what, row)
     if write is None:
         return _image(profile, row, ports)
     wrote = f"{name}:{write.digest}"
@@ -185,7 +185,7 @@ def _remove(profile: Json, row: ClusterRow, ports: Ports) -> Outcome:
     name = str(profile["name"])
     wrote = f"{name}:deleted"
     if profile.get("provisioningState") in BAD and row.job.wrote == wrote:
-        return failure(profile, f"the node pool {name}")
+        return failure(profile, f"the node pool {name}", row)
     request = ports.aks.delete_pool(row.desired.id, name, etag=etag_of(profile))
     return Wait(poll(ports), f"Azure is deleting the node pool {name}", wrote, request)
 

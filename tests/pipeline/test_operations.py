@@ -1,0 +1,138 @@
+"""What Azure accepts and then does not bring to its end: told by class, with the request that began it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from shared.jobs.errors import Unavailable
+from shared.jobs.row import Failure, Phase
+from tests import fleetfiles
+from tests.pipeline.around import around, overtake
+from tests.pipeline.onecluster import ONE, files, pool, ready, row
+from tests.pipeline.test_main_job import accepted, phases, push
+
+SLOW = 86_400.0
+
+
+def failed(cloud: MemoryCloud) -> Failure:
+    """Return what the job failed of."""
+    assert phases(cloud) == {"one": Phase.FAILED}
+    failure = row(cloud).job.failure
+    assert failure is not None
+    return failure
+
+
+def doomed(cloud: MemoryCloud, method: str, code: str, *, times: int | None = None) -> list[str]:
+    """Let the next operations that a write begins fail; return the ids of those writes, as they come."""
+    begin, ids = getattr(cloud.ports.aks, method), list[str]()
+
+    def put(*given: Any, **named: Any) -> str:
+        if times is None or len(ids) < times:
+            cloud.azure.fail_next("one", code, "it went wrong")
+        ids.append(str(begin(*given, **named)))
+        return ids[-1]
+
+    around(cloud, "aks", **{method: put})
+    return ids
+
+
+@pytest.mark.parametrize("code", ["InternalOperationError", "ServiceUnavailable", "OperationPreempted"])
+def test_a_creation_that_fails_inside_azure_is_written_again(code: str) -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, "put", code, times=1)
+    push(cloud, files())
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+    told = [event for event in cloud.state.events("one", 100) if event.warning]
+    assert [(event.reason, event.request_ids) for event in told] == [("Retrying", (ids[0],))]
+    assert len(ids) == 2
+
+
+def test_a_node_pool_that_fails_inside_azure_is_written_again() -> None:
+    cloud = ready()
+    ids = doomed(cloud, "put_pool", "InternalServerError", times=2)
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert len(ids) == 3
+
+
+def test_an_operation_that_fails_inside_azure_each_time_is_given_up_with_its_request_id() -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, "put", "InternalOperationError")
+    push(cloud, files())
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code) == ("Interrupted", "InternalOperationError")
+    assert (len(ids), failure.request_id) == (5, ids[-1])
+
+
+def test_a_quota_is_told_with_the_request_that_met_it_and_not_written_again() -> None:
+    cloud = ready()
+    ids = doomed(cloud, "put_pool", "QuotaExceeded")
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.request_id, len(ids)) == ("QuotaExceeded", ids[0], 1)
+    assert cloud.state.events("one", 1)[0].request_ids == (ids[0],)
+
+
+def test_a_drain_that_aks_gives_up_is_blocked_and_ends_the_job() -> None:
+    cloud = ready(pool())
+    ids = doomed(cloud, "put_pool", "PodDrainFailure")
+    push(cloud, files(pool(count=3)))
+    cloud.run(SLOW)
+    assert (failed(cloud).kind, len(ids)) == ("Blocked", 1)
+
+
+def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_again() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, files())
+    cloud.run(until=lambda: bool(cloud.state.clusters()) and row(cloud).job.wrote != "")
+    request = row(cloud).job.request_id
+    cloud.azure.abort(ONE)
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.request_id) == ("Aborted", request)
+    assert "the operation was cancelled" in failure.message
+    assert accepted(cloud)["create", "one"] == 1
+
+
+def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> None:
+    cloud = MemoryCloud(throttle=False)
+    put, ids = cloud.ports.aks.put, list[str]()
+
+    def overtaken(*given: Any, **named: Any) -> str:
+        ids.append(put(*given, **named))
+        if len(ids) == 1:
+            overtake(cloud, fleetfiles.fleet() | files("  tags: {a: b}\n"))
+        return ids[-1]
+
+    around(cloud, "aks", put=overtaken)
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    told = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
+    assert [(event.generation, event.step, event.reason) for event in told] == [(1, "cluster", "Waiting")]
+
+
+def test_a_failure_that_could_not_be_told_at_once_is_told_later() -> None:
+    cloud = MemoryCloud()
+    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    append, refused = cloud.ports.state.append, list[str]()
+
+    def away(events: Any) -> None:
+        if any(event.reason == "Failed" for event in events) and not refused:
+            refused.append("once")
+            raise Unavailable("Table Storage did not answer")
+        append(events)
+
+    around(cloud, "state", append=away)
+    push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED}
+    assert refused
+    assert [event.reason for event in cloud.state.events("one", 100)].count("Failed") == 1
