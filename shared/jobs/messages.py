@@ -7,9 +7,9 @@ in its dead letters: nothing is lost by being misunderstood.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from shared.jobs.row import ClusterRow
 
@@ -18,10 +18,21 @@ class _Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class JobMessage(_Wire):
+class _Versioned(_Wire):
+    schema_version: Literal[1] = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_its_version(cls, read: Any, info: ValidationInfo) -> Any:
+        """Refuse a message of a queue that does not say what it is; what is made here is of today."""
+        if info.mode == "json" and isinstance(read, dict) and "schema_version" not in read:
+            raise ValueError("schema_version is missing")
+        return read
+
+
+class JobMessage(_Versioned):
     """Run the next step of a cluster's job, if the row is still at this moment."""
 
-    schema_version: Literal[1] = 1
     cluster: str
     uid: str
     generation: int
@@ -45,7 +56,7 @@ class Doubt(_Wire):
     looks: int
 
 
-class PlanRequest(_Wire):
+class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     ``commit`` is what a push announced, ``at`` when it was first asked for; ``again`` plans a head that was
@@ -53,7 +64,6 @@ class PlanRequest(_Wire):
     newest commit as the event told it.
     """
 
-    schema_version: Literal[1] = 1
     kind: Literal["plan", "report", "pull"] = "plan"
     commit: str = ""
     reason: str = ""
