@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.plan import Action, Item
-from shared.jobs.advice import ADVICE, advice_for
+from shared.jobs.advice import ADVICE, Advice, advice_for
 from shared.jobs.errors import Throttled
 from shared.jobs.recipes import STEPS, deadline
 from shared.jobs.retry import DEFAULTS, Policies
@@ -114,7 +114,7 @@ def _active(row: ClusterRow, now: datetime, retries: Policies) -> Why:
     if at + LATE < now:
         following = "its message is late; the timer sends it again"
     advice = ADVICE[Throttled] if job.reserved else advice_for(failure.kind) if failure else None
-    person = advice.person if advice else _while_waiting(row)
+    person = _advised(advice, row) if advice else _while_waiting(row)
     return Why(doing, job.step_since, attempts, failure, following, at, _named(person, row))
 
 
@@ -124,10 +124,14 @@ def _failed(row: ClusterRow) -> Why:
     any_commit = row.given_up
     by_commit = "the next commit, whatever it changes" if any_commit else "a commit that changes the cluster"
     advice = advice_for(failure.kind) if failure else None
-    person = advice.person if advice else "`roadstead replay NAME` tries again."
+    person = _advised(advice, row) if advice else "`roadstead replay NAME` tries again."
     since = failure.since if failure else row.updated
     following = f"nothing by itself; {by_commit}, or a replay begins the job anew"
     return Why(doing, since, row.job.attempts, failure, following, None, _named(person, row))
+
+
+def _advised(advice: Advice, row: ClusterRow) -> str:
+    return advice.deleting if row.deleting and advice.deleting else advice.person
 
 
 def _where(row: ClusterRow) -> str:

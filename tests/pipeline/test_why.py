@@ -15,7 +15,8 @@ from shared.pipeline import views
 from shared.ports import Json
 from tests import fleetfiles
 from tests.pipeline.around import around
-from tests.pipeline.onecluster import files, ready, row, said
+from tests.pipeline.onecluster import ONE, cluster, files, ready, row, said
+from tests.pipeline.test_adoption import foreign
 from tests.pipeline.test_main_job import push
 
 BROKEN = "  locaton: nowhere\n"
@@ -91,6 +92,26 @@ def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
     assert (found["next"], found["nextAt"]) == ("takes its turn", until.isoformat(timespec="seconds"))
     assert found["lastError"]["class"] == "Throttled"
     assert said(cloud).startswith("Nothing. If it lasts, see what else uses the same subscription")
+
+
+def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
+    cloud = ready()
+    found = cluster(cloud)
+    cloud.ports.aks.put(ONE, {**found, "tags": {}}, etag=found["eTag"])
+    cloud.clock.advance(600)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert why(cloud)["lastError"]["class"] == "NotOwned"
+    assert said(cloud).startswith("Put the tags back that the message names, or delete the resource by hand")
+
+
+def test_a_cluster_of_another_fleet_is_told_to_take_another_name() -> None:
+    cloud = MemoryCloud(throttle=False)
+    foreign(cloud)
+    push(cloud, files())
+    cloud.run()
+    assert why(cloud)["lastError"]["class"] == "NotOwned"
+    assert said(cloud).startswith("Give the cluster another name; one that carries no fleet's tags can be")
 
 
 def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
