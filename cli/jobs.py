@@ -50,14 +50,31 @@ def events(
         console().print(Text("older ones: --limit", style="dim"))
 
 
-def dead_letters(*, output: OutputOption = Output.TABLE, url: Url = DEFAULT_URL, key: Key = "") -> None:
+def dead_letters(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Only these.")] = None,
+    *,
+    put_away: Annotated[bool, typer.Option("--put-away", help="Remove those that are shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key: Key = "",
+) -> None:
     """List the messages that the queues gave up and that nobody understood, newest first."""
     with Api(url, key) as api:
         view = api.get("dead-letters")
-    if output is Output.JSON:
-        print_json(view)
-        return
-    console().print(render.dead_letters(view["deadLetters"], datetime.now(UTC)))
+        found = [letter for letter in view["deadLetters"] if not ids or letter["id"] in ids]
+        if output is Output.JSON:
+            print_json({"deadLetters": found})
+        else:
+            console().print(render.dead_letters(found, datetime.now(UTC)))
+        if not (put_away and found):
+            return
+        if not yes and not typer.confirm("Put them away?", err=True):
+            raise typer.Exit(1)
+        named = [{"queue": letter["queue"], "id": letter["id"]} for letter in found]
+        gone = api.post("dead-letters/put-away", {"deadLetters": named}, actor=actor())["putAway"]
+    if output is not Output.JSON:
+        console().print(Text(f"{render.many(gone, 'dead letter')} put away."))
 
 
 def replay(

@@ -15,7 +15,7 @@ import azure.functions as func
 
 from handlers.reply import json_reply
 from shared.fleet.manifests.base import shown
-from shared.pipeline import approval, importing, replay, views
+from shared.pipeline import approval, deadletters, importing, replay, views
 from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
@@ -67,6 +67,16 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.route("dead-letters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def dead_letters(req: func.HttpRequest) -> func.HttpResponse:
         return json_reply(200, views.dead_letters_view(ports))
+
+    @bp.function_name("put_away")
+    @bp.route("dead-letters/put-away", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    def put_away(req: func.HttpRequest) -> func.HttpResponse:
+        named = _letters_in(req.get_body())
+        if named is None:
+            return json_reply(
+                400, {"error": 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'}
+            )
+        return json_reply(200, {"putAway": deadletters.put_away(named, _actor(req), ports)})
 
     @bp.function_name("recorded")
     @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
@@ -140,3 +150,11 @@ def _clusters_in(body: bytes) -> list[str] | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return names if isinstance(names, list) and all(isinstance(n, str) for n in names) else None
+
+
+def _letters_in(body: bytes) -> set[tuple[str, str]] | None:
+    """Return the queue and id of each dead letter in a body, None when it is not one of dead letters."""
+    try:
+        return {(str(each["queue"]), str(each["id"])) for each in json.loads(body)["deadLetters"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -192,6 +192,11 @@ class MemoryState:
         with self._lock:
             self._letters[(letter.at, letter.queue, letter.id)] = letter
 
+    def forget_dead_letter(self, letter: DeadLetter) -> None:
+        """Remove a dead letter; one that is gone is success."""
+        with self._lock:
+            self._letters.pop((letter.at, letter.queue, letter.id), None)
+
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
         """Return the newest dead letters, newest first."""
         with self._lock:

@@ -9,6 +9,7 @@ not answer: then the message stays where it is.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 
 MOST_BYTES = 32 * 1024
 MOST_WORDS = 500
+LETTERS_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,17 @@ def _note_problem(request: PlanRequest, buried: Buried, ports: Ports) -> None:
         except Stale:
             continue
         return
+
+
+def put_away(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> int:
+    """Remove those of the newest dead letters that are named by queue and id; return how many."""
+    found = [
+        letter for letter in ports.state.dead_letters(LETTERS_SHOWN) if (letter.queue, letter.id) in named
+    ]
+    for letter in found:
+        log.warning("the dead letter %s of %s is put away by %s", letter.id, letter.queue, actor)
+        ports.state.forget_dead_letter(letter)
+    return len(found)
 
 
 def _letter(buried: Buried) -> DeadLetter:

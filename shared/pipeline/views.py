@@ -16,11 +16,11 @@ from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow, Condition
 from shared.jobs.settle import Event
 from shared.jobs.why import Newest, Why, why, why_not_made
+from shared.pipeline.deadletters import LETTERS_SHOWN
 from shared.pipeline.report import progress_of
 from shared.ports import PlanRecord, Ports
 
 EVENTS_SHOWN = 20
-LETTERS_SHOWN = 100
 PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
 PROBLEMS_SHOWN = 100

@@ -210,6 +210,10 @@ class Letters(Protocol):
         """Return how many dead letters are kept."""
         ...
 
+    def forget_dead_letter(self, letter: DeadLetter) -> None:
+        """Remove a dead letter; one that is gone is success."""
+        ...
+
     def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters; return how many."""
         ...

@@ -124,6 +124,24 @@ def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> Non
     assert "1 dead letter, see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
 
 
+def test_dead_letters_that_were_seen_are_put_away_and_no_others(cloud: MemoryCloud, url: str) -> None:
+    for name in ("7:m", "8:m/?#", "9:m"):
+        cloud.state.keep_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{odd", 4))
+    refused = roadstead("dead-letters", "--put-away", ROADSTEAD_URL=url)
+    assert (refused.returncode, cloud.state.count_dead_letters()) == (1, 3)
+    shown = roadstead("dead-letters", "8:m/?#", "--put-away", "--yes", ROADSTEAD_URL=url)
+    assert (shown.returncode, "1 dead letter put away." in shown.stdout) == (0, True), shown.stderr
+    assert {letter.id for letter in cloud.state.dead_letters(5)} == {"7:m", "9:m"}
+    assert "2 dead letters put away." in roadstead("dead-letters", "--put-away", "--yes", "--url", url).stdout
+    assert cloud.state.count_dead_letters() == 0
+
+
+def test_a_body_without_dead_letters_is_refused_in_words(url: str) -> None:
+    for body in (b"", b"[]", b'{"deadLetters": [7]}'):
+        reply = httpx.post(f"{url}/api/dead-letters/put-away", content=body)
+        assert (reply.status_code, "the body must be" in reply.json()["error"]) == (400, True)
+
+
 def test_other_peoples_words_move_no_cursor(cloud: MemoryCloud, url: str) -> None:
     escape = "\x1b]0;title\x07"
     cloud.state.keep_dead_letter(

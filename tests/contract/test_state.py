@@ -236,6 +236,16 @@ def test_dead_letters_come_newest_first_and_once(state: State) -> None:
     assert state.count_dead_letters() == 3
 
 
+def test_a_dead_letter_is_put_away_and_one_that_is_gone_is_success(state: State) -> None:
+    first, second = (DeadLetter("jobs", f"{n}:odd/?#\\id", later(n), "", "", "words", 5) for n in (1, 2))
+    state.keep_dead_letter(first)
+    state.forget_dead_letter(second)
+    state.keep_dead_letter(second)
+    for _ in range(2):
+        state.forget_dead_letter(second)
+    assert list(state.dead_letters(5)) == [first]
+
+
 def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State) -> None:
     state.append([event(n) for n in range(1, 8)] + [event(1, cluster="gone"), event(2, cluster="gone")])
     assert state.prune_events("one", 5) == 2

@@ -239,9 +239,16 @@ class TablesState:
 
     def keep_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
-        key = f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
         body = packed(_LETTER.dump_json(letter).decode())
-        self._storage.upsert(LETTERS, {"PartitionKey": self._fleet, "RowKey": key, "at": letter.at, **body})
+        self._storage.upsert(LETTERS, {**self._key_of(letter), "at": letter.at, **body})
+
+    def forget_dead_letter(self, letter: DeadLetter) -> None:
+        """Remove a dead letter; one that is gone is success."""
+        self._storage.remove(LETTERS, [self._key_of(letter)])
+
+    def _key_of(self, letter: DeadLetter) -> dict[str, str]:
+        key = f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
+        return {"PartitionKey": self._fleet, "RowKey": key}
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
         """Return the newest dead letters, newest first."""
