@@ -136,6 +136,7 @@ _LOCKED_CODES = ("scopelocked", "disabledsubscription")
 _POLICY_CODES = ("requestdisallowedby",)
 """A policy refuses with 403, though no role is missing."""
 _PASSING_CODES = (
+    "anotheroperation",
     "internalerror",
     "internalexecutionerror",
     "internaloperationerror",
@@ -189,9 +190,9 @@ def from_operation(state: str, code: str, message: str, *, request_id: str = "")
         return QuotaExceeded(message, code=code, request_id=request_id)
     if "poddrain" in flat:
         return Blocked(message, code=code, request_id=request_id)
-    if any(word in flat for word in _PASSING_CODES):
+    if flat == "conflict" or any(word in flat for word in _PASSING_CODES):
         return Interrupted(message, code=code, request_id=request_id)
-    if state == "Canceled":
+    if state == "Canceled" or "cancel" in flat:
         return Aborted(message, code=code, request_id=request_id)
     return from_http(400, code, message, request_id=request_id)
 

@@ -227,7 +227,10 @@ def test_every_answer_has_its_class(status: int, code: str, kind: type[Reconcile
         ("Failed", "ScopeLocked", errors.Locked),
         ("Failed", "CreateVMSSAgentPoolFailed", errors.InvalidManifest),
         ("Failed", "Failed", errors.InvalidManifest),
+        ("Failed", "Conflict", errors.Interrupted),
+        ("Failed", "PodCIDRConflict", errors.InvalidManifest),
         ("Canceled", "Canceled", errors.Aborted),
+        ("Failed", "OperationCanceled", errors.Aborted),
     ],
 )
 def test_every_end_of_an_operation_has_its_class(state: str, code: str, kind: type[ReconcileError]) -> None:

@@ -11,10 +11,11 @@ from shared.jobs.errors import Unavailable
 from shared.jobs.row import Failure, Phase
 from tests import fleetfiles
 from tests.pipeline.around import around, overtake
-from tests.pipeline.onecluster import ONE, files, pool, ready, row
+from tests.pipeline.onecluster import ONE, WINDOW, files, pool, ready, row
 from tests.pipeline.test_main_job import accepted, phases, push
 
 SLOW = 86_400.0
+TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")
 
 
 def failed(cloud: MemoryCloud) -> Failure:
@@ -117,6 +118,24 @@ def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> N
     assert phases(cloud) == {"one": Phase.READY}
     told = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
     assert [(event.generation, event.step, event.reason) for event in told] == [(1, "cluster", "Waiting")]
+
+
+def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() -> None:
+    cloud = MemoryCloud(throttle=False)
+    put, ids = cloud.ports.aks.put_maintenance, list[str]()
+
+    def overtaken(*given: Any, **named: Any) -> str:
+        ids.append(put(*given, **named))
+        if len(ids) == 1:
+            overtake(cloud, fleetfiles.fleet() | files(f"{TWO_WINDOWS}  tags: {{a: b}}\n"))
+        return ids[-1]
+
+    around(cloud, "aks", put_maintenance=overtaken)
+    push(cloud, files(TWO_WINDOWS))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    (told,) = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
+    assert (told.generation, told.step, told.reason) == (1, "maintenance-windows", "Overtaken")
 
 
 def test_a_failure_that_could_not_be_told_at_once_is_told_later() -> None:
