@@ -175,7 +175,7 @@ def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> Non
 
     def refuse() -> None:
         away.append("from now on")
-        raise Throttled("slow down", retry_after=300)
+        raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=300)
 
     around(cloud, "state", save_bucket=save_bucket)
     with pytest.raises(Throttled) as refused:
@@ -183,20 +183,24 @@ def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> Non
     assert refused.value.retry_after == 300
 
 
-def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_for_ever() -> None:
+@pytest.mark.parametrize("seconds", [365 * 86_400, 1e15])
+def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_for_ever(seconds: float) -> None:
     cloud = MemoryCloud(throttle=False)
     put, tried = cloud.ports.aks.put, list[str]()
 
     def refused_once(*given: Any, **named: Any) -> str:
         tried.append("put")
         if len(tried) == 1:
-            raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=1e15)
+            raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=seconds)
         return put(*given, **named)
 
     around(cloud, "aks", put=refused_once)
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run(2 * 3600)
     assert set(phases(cloud).values()) == {Phase.READY}
+    events = [event for name in ("one", "two") for event in cloud.state.events(name, 100)]
+    told = [event.message for event in events if event.warning]
+    assert told == ["Throttled: slow down (attempt 1, again in 3600 s)"]
 
 
 def test_a_worker_whose_clock_is_hours_ahead_stops_nobody() -> None:
