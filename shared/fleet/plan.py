@@ -253,7 +253,7 @@ def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         if before.lower() != after.lower():
             return (
                 f"spec.{field} cannot change from {before} to {after}: a cluster does not move; "
-                "remove its folder, or add the new one under another name"
+                "put it back, remove its folder, or add the new one under another name"
             )
     return ""
 

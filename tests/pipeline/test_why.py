@@ -36,7 +36,7 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
         (
             {path: text.replace(b"eastus", b"westus2") for path, text in files().items()},
             "held",
-            "Remove its folder, or add the new one under another name.",
+            "Put it back, remove its folder, or add the new one under another name.",
         ),
     ],
     ids=["a mistake", "a held delete", "another location"],
