@@ -94,11 +94,11 @@ def _fail_job(message: JobMessage, buried: Buried, ports: Ports) -> None:
             after = replace(
                 after, job=replace(after.job, failure=replace(failure, since=row.job.failure.since))
             )
+        ports.state.append(list(events_between(row, after, outcome)))  # first, so that it is told for sure
         try:
-            saved = ports.state.save(after)
+            ports.state.save(after)
         except Stale:
             continue
-        ports.state.append(list(events_between(row, saved, outcome)))
         report.request(ports)
         return
 
