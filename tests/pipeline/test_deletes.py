@@ -115,3 +115,17 @@ def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours(
     other.run(seconds=900)
     assert phases(other) == {}
     assert accepted(cloud) == before
+
+
+def test_a_cluster_without_our_tags_that_is_being_deleted_is_waited_for() -> None:
+    cloud = ready()
+    live = cluster(cloud)
+    cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
+    cloud.run(seconds=60)
+    cloud.azure.timings = Timings(delete_cluster=300)
+    cloud.ports.aks.delete(ONE, etag=None)
+    push(cloud, fleetfiles.fleet())
+    cloud.run(seconds=100)
+    assert row(cloud).job.reason == "Azure is deleting a cluster one that is not this fleet's"
+    cloud.run()
+    assert phases(cloud) == {}

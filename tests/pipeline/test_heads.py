@@ -7,8 +7,10 @@ from dataclasses import replace
 from localcloud.world.cloud import Crash
 from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import Phase
+from shared.pipeline import sweep
 from shared.pipeline.heads import LOOK_SECONDS, LOOKS
-from shared.pipeline.intake import request_plan
+from shared.pipeline.intake import accept, request_plan
+from shared.pipeline.webhook import Pushed
 from shared.ports import PlanRecord
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen, overtake
@@ -135,3 +137,30 @@ def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -
 def test_a_head_is_doubted_for_half_a_minute_though_clocks_differ() -> None:
     skew = 3.0
     assert sum(LOOK_SECONDS * look - skew for look in range(1, LOOKS + 1)) > 30
+
+
+def test_a_webhook_that_comes_late_with_an_old_head_is_older_than_the_last_plan() -> None:
+    cloud = ready("one", "two")
+    pushed, old = cloud.clock(), cloud.repository.push(fleetfiles.fleet("one"))
+    cloud.clock.advance(30)
+    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run(1)
+    stale, head = iter([old]), cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    accept(Pushed("late", old, pushed), cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
+    cloud = ready("one", "two")
+    old = cloud.repository.push(fleetfiles.fleet("one"))
+    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run(1)
+    stale, head = iter([old, old]), cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    assert sweep.plan_missed_head(cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0

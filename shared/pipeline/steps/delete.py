@@ -6,7 +6,7 @@ from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, 
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.looks import BAD, etag_of, failure, owner_of, poll, state_of
+from shared.pipeline.steps.looks import BAD, etag_of, failure, others_go, owner_of, poll, state_of
 from shared.ports import Ports
 
 LEFT = "left"
@@ -29,7 +29,8 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
         return Done(f"the cluster {row.name} is gone")
     owner = owner_of(row, ports)
     if not owner.owns(existing):
-        return _not_deleted(owner.told(existing), row, asked=asked)
+        gone = state_of(existing) == "Deleting" and _was_ours(row) and not asked
+        return others_go(row, ports) if gone else _not_deleted(owner.told(existing), row, asked=asked)
     state = state_of(existing)
     if state in BAD and asked:
         return failure(existing["properties"], f"the deletion of the cluster {row.name}", row)

@@ -44,14 +44,21 @@ def profiles_of(existing: Json) -> list[Json]:
     return list(existing["properties"].get("agentPoolProfiles") or ())
 
 
-def not_ours(existing: Json, row: ClusterRow, ports: Ports) -> Fail | None:
-    """Refuse a cluster that does not carry our tags."""
+def not_ours(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
+    """Refuse a cluster that does not carry our tags, unless it is on its way out."""
     owner = owner_of(row, ports)
     if owner.owns(existing):
         return None
+    if state_of(existing) == "Deleting":
+        return others_go(row, ports)
     told = f"the cluster {row.name} is not touched: it is not this fleet's: {owner.told(existing)}"
     way_out = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
     return Fail(NotOwned(f"{told}{way_out}"))
+
+
+def others_go(row: ClusterRow, ports: Ports) -> Wait:
+    """Return the wait for the end of a cluster that is not ours."""
+    return Wait(poll(ports), f"Azure is deleting a cluster {row.name} that is not this fleet's")
 
 
 def not_ready(existing: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
