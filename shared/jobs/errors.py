@@ -18,7 +18,7 @@
         ├── QuotaExceeded        the subscription has no room
         ├── InvalidManifest      the service refused what the manifest asks for
         ├── Immutable            the field cannot be changed on what exists
-        ├── Aborted              somebody cancelled the operation in Azure
+        ├── Aborted              somebody cancelled the operation in Azure, or undid it
         ├── Locked               a lock, or a disabled subscription, forbids the change
         ├── NotOwned             it exists, but does not belong to this fleet
         └── DeadLettered         the queue gave the job's message up; the next commit tries again
@@ -114,7 +114,7 @@ class Immutable(Terminal):
 
 
 class Aborted(Terminal):
-    """Somebody cancelled the operation in Azure."""
+    """Somebody cancelled the operation in Azure, or undid it."""
 
 
 class Locked(Terminal):

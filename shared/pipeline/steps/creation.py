@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.jobs.errors import Unexpected
+from shared.jobs.errors import Aborted
 from shared.jobs.outcomes import Fail
 from shared.jobs.row import ClusterRow
 
@@ -21,4 +21,4 @@ def creation(digest: str, row: ClusterRow) -> str:
 def gone_again(what: str) -> Fail:
     """Give up what Azure has accepted twice and does not have."""
     told = f"Azure accepted the creation of {what} twice, and it is not there"
-    return Fail(Unexpected(f"{told}; its activity log says who removes it"))
+    return Fail(Aborted(f"{told}; its activity log says who removes it"))
