@@ -15,6 +15,7 @@ from localcloud.simulation.checker import SECRET, Actor, Checker
 from localcloud.simulation.deeds import act
 from localcloud.simulation.faults import FAULTS, MOST_SKEW
 from localcloud.simulation.people import NAMES, People
+from localcloud.simulation.reality import is_going
 from localcloud.simulation.trouble import Trouble
 from localcloud.simulation.watched import Accepted, WatchedState
 from localcloud.simulation.wishes import FleetWish, Wish
@@ -232,6 +233,8 @@ class Life:
     def help_on(self) -> None:
         """End the operations that never end, free nodes that were kept from an upgrade, start what stands."""
         for cluster in self.azure.ids():
+            if is_going(self.live(cluster)):
+                continue  # nobody cancels a delete
             self.checker.disturb(cluster)
             self.azure.abort(cluster)
             self.azure.catch_up(cluster)

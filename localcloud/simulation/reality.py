@@ -68,6 +68,11 @@ def _flux(life: Life, key: ClusterId) -> str:
     return ""
 
 
+def is_going(live: Json | None) -> bool:
+    """Tell whether a cluster is gone, or about to be."""
+    return live is None or live["properties"]["provisioningState"] == "Deleting"
+
+
 def serves(profile: Json) -> str:
     """Return the name in the manifest of the pool that a profile in Azure serves."""
     tags = profile.get("tags") or {}

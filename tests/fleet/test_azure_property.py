@@ -11,7 +11,7 @@ from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired
 from tests.fleet.specs import SPECS
 
 GENERATED = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 

@@ -16,7 +16,7 @@ from tests.fleet.test_catalogue import GOOD
 PATHS = sorted(GOOD)
 SECONDS = 10
 """Far above what a case needs on a busy machine; a hang is above it."""
-bounded = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+bounded = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 TOKENS = st.sampled_from(
     [

@@ -48,7 +48,7 @@ VALUES = st.recursive(
     max_leaves=10,
 )
 LAYERS = st.lists(st.dictionaries(st.sampled_from("pqr"), VALUES, max_size=3), min_size=1, max_size=4)
-relaxed = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+relaxed = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def marked(value: Any, layer: int) -> Node:

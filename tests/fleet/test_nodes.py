@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.fleet.nodes import MAX_BYTES, Mark, Node, YamlError, merge, parse, without_nulls
 
 HERE = Mark("f", 1, 1)
-relaxed = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+relaxed = settings(suppress_health_check=[HealthCheck.too_slow])
 """For a machine that is busy with other tests."""
 
 

@@ -275,7 +275,7 @@ def left_over(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(profiles=left_over(), plans=st.lists(clusters(), min_size=1, max_size=3), data=st.data())
 def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
     profiles: list[dict[str, Any]], plans: list[Desired], data: st.DataObject
@@ -303,7 +303,7 @@ def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
         assert name in pools.taken_over or pools.live[name] == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(old=SIZES, new=SIZES, newest=SIZES, looks=st.integers(0, 4))
 def test_a_second_change_in_the_middle_never_leaves_more_than_two_pools(
     old: str, new: str, newest: str, looks: int

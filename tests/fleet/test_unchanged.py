@@ -193,7 +193,7 @@ def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) ->
     return files
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CHANGES, CHANGES)
 def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
     before: list[str | tuple[str, str, str]], after: list[str | tuple[str, str, str]]

@@ -47,7 +47,7 @@ def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(tenth: int) -> N
         whole_life(Counter(point))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(first=st.integers(0, 9999), later=st.one_of(st.integers(1, 30), st.integers(1, 9999)))
 def test_two_crashes_lose_nothing_and_double_nothing(first: int, later: int) -> None:
     whole_life(Counter(first % points(), first % points() + later % points()))
