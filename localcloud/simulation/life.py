@@ -101,8 +101,7 @@ class Life:
         self.chance = random.Random(seed)  # noqa: S311
         self.seed, self._verbose = seed, verbose
         self.story: list[str] = []
-        self.events = 0
-        self.peaceful = False
+        self.events, self.peaceful = 0, False
         self._calm_since: datetime | None = None
         self._actors: list[Actor] = [Actor()]
         self._thaws: list[datetime] = []
