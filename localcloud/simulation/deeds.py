@@ -32,7 +32,9 @@ def _scale(people: People) -> None:
 
 def _label(people: People) -> None:
     def change(wish: Wish) -> Wish:
-        return wish.with_pool(replace(people.chance.choice(wish.pools), label=people.chance.choice("xyz")))
+        return wish.with_pool(
+            replace(people.chance.choice(wish.pools), label=people.chance.choice(("x", "y", "")))
+        )
 
     people.change(change)
 

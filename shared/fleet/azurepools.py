@@ -19,8 +19,6 @@ from shared.fleet.writes import Write, as_it_runs, refuse_fixed, running_version
 Json = Mapping[str, Any]
 
 _FIELDS = set(PoolProperties.model_fields)
-_RESERVED = "kubernetes.azure.com/"
-"""AKS sets labels and taints itself, as on Spot pools: learn.microsoft.com/azure/aks/spot-node-pool."""
 _AZURES = ("name", *owned_by_azure("nodePools[]."))
 
 
@@ -114,13 +112,14 @@ def _wanted(
 ) -> dict[str, Any]:
     """Return what an existing pool should have.
 
-    Labels and taints that git does not say are taken away, but for those of AKS.
+    Labels and taints that git has dropped are taken away; others that it does not say are left alone.
     """
     properties = _properties(pool, owner, str(existing["name"]))
     said = properties.get("nodeLabels") or {}
-    labels = existing.get("nodeLabels") or {}
-    properties["nodeLabels"] = {**{k: v for k, v in labels.items() if k.startswith(_RESERVED)}, **said}
-    taints = [taint for taint in existing.get("nodeTaints") or () if taint.startswith(_RESERVED)]
+    gone = desired.dropped.get(pool.name, ())
+    labels = (existing.get("nodeLabels") or {}).items()
+    properties["nodeLabels"] = {**{key: value for key, value in labels if key not in gone}, **said}
+    taints = [taint for taint in existing.get("nodeTaints") or () if taint not in gone]
     properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))

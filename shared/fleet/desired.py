@@ -32,7 +32,8 @@ class Desired:
     """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". Two that have the same
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``dropped`` is what of
+    each node pool is to be taken away, see there; it is not part of the stored form. Two that have the same
     stored form are equal.
     """
 
@@ -43,6 +44,7 @@ class Desired:
     cluster_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     adopt: str = ""
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def id(self) -> ClusterId:
@@ -72,9 +74,11 @@ class Desired:
         return stored | {key: value for key, value in more.items() if value}
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Desired:
+    def from_document(
+        cls, document: Mapping[str, Any], dropped: Mapping[str, tuple[str, ...]] | None = None
+    ) -> Desired:
         """Read the stored form; ``spec`` is checked by the rules of today only when it is asked for."""
-        return Stored(document)
+        return Stored(document, dropped=dropped)
 
     @property
     def digest(self) -> str:
@@ -95,7 +99,12 @@ class Stored(Desired):
     the spec, so that it can be deleted; ``spec`` raises pydantic's ValidationError then.
     """
 
-    def __init__(self, document: Mapping[str, Any], digest: str = "") -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        digest: str = "",
+        dropped: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
         # Not through the fields of the class: it is frozen, and the spec is made later.
         self.__dict__.update(
             name=document["name"],
@@ -104,6 +113,7 @@ class Stored(Desired):
             cluster_class=document.get("class", ""),
             labels=document.get("labels", {}),
             adopt=document.get("adopt", ""),
+            dropped=dropped or {},
             _document=document,
             _digest=digest,
         )

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.fleet.desired import Desired
+from shared.fleet.dropped import dropped
 from shared.jobs.errors import DeadLettered, Retryable
 from shared.jobs.recipes import STEPS, Recipe, Step
 
@@ -103,7 +104,8 @@ class Job:
 class ClusterRow:
     """One cluster of the fleet; ``etag`` is the version that was read, "" for a row not saved yet.
 
-    ``begun``: Azure was asked for the cluster, or may have been; never taken back.
+    ``begun``: Azure was asked for the cluster, or may have been; never taken back. ``dropped`` is what of
+    each node pool earlier generations had, and what is to be taken away until the present one is Ready.
     """
 
     name: str
@@ -119,6 +121,7 @@ class ClusterRow:
     updated: datetime
     conditions: tuple[Condition, ...] = ()
     begun: bool = False
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     etag: str = field(default="", compare=False)
 
     @property
@@ -146,7 +149,7 @@ class ClusterRow:
     @cached_property
     def desired(self) -> Desired:
         """The spec to bring about."""
-        return Desired.from_document(self.document)
+        return Desired.from_document(self.document, self.dropped)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
@@ -196,9 +199,11 @@ def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> Clu
 def accept_change(row: ClusterRow, desired: Desired, *, commit: str, now: datetime) -> ClusterRow:
     """Return the row with a new spec; a step that runs now keeps its claim until it has ended."""
     job = new_job(Recipe.PROVISION, sequence=row.job.sequence + 1, now=now)
+    document = desired.document()
     return replace(
         row,
-        document=desired.document(),
+        document=document,
+        dropped=dropped(row.document, document, row.dropped),
         digest=desired.digest,
         generation=row.generation + 1,
         phase=Phase.UPDATING if row.observed_generation else Phase.PROVISIONING,

@@ -87,6 +87,7 @@ def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow
         phase=Phase.READY,
         observed_generation=row.generation,
         conditions=conditions,
+        dropped={},
         updated=now,
     )
 

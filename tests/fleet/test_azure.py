@@ -60,13 +60,17 @@ def test_the_live_count_of_an_autoscaled_pool_belongs_to_the_autoscaler() -> Non
     assert (body["properties"]["count"], body["properties"]["minCount"]) == (4, 2)
 
 
-def test_labels_and_taints_that_git_drops_are_taken_away() -> None:
-    cluster = desired(nodePools=[pool(nodeLabels={"a": "b"}, nodeTaints=["k=v:NoSchedule"])])
+def test_labels_and_taints_that_git_drops_are_taken_away_and_others_are_left_alone() -> None:
+    labels, taints = {"a": "b", "policy": "x"}, ["k=v:NoSchedule", "policy=x:NoExecute"]
+    cluster = desired(nodePools=[pool(nodeLabels=labels, nodeTaints=taints)])
     profile = created(cluster)["properties"]["agentPoolProfiles"][0]
     plain = desired()
-    body = pool_body(plain.spec.node_pools[0], plain, OWNER, profile)
+    assert pool_body(plain.spec.node_pools[0], plain, OWNER, profile) is None
+    after = replace(plain, dropped={"system": ("a", "k=v:NoSchedule")})
+    body = pool_body(after.spec.node_pools[0], after, OWNER, profile)
     assert body is not None
-    assert (body["properties"]["nodeLabels"], body["properties"]["nodeTaints"]) == ({}, [])
+    assert body["properties"]["nodeLabels"] == {"policy": "x"}
+    assert body["properties"]["nodeTaints"] == ["policy=x:NoExecute"]
 
 
 @pytest.mark.parametrize(

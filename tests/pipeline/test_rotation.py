@@ -175,3 +175,24 @@ def test_a_suspension_in_the_middle_of_a_rotation_stops_it_and_it_goes_on_afterw
     assert (row(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
     cloud.run(seconds=3 * 3600)
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
+
+
+def test_a_label_that_git_drops_goes_and_one_of_a_policy_stays() -> None:
+    cloud = ready(pool(nodeLabels="{tier: web, team: a}"))
+    profile = pools(cloud)["apps"]
+    labels = {**profile["nodeLabels"], "cost": "42"}
+    cloud.ports.aks.put_pool(
+        ONE, "apps", {"properties": {**profile, "nodeLabels": labels}}, etag=profile["eTag"]
+    )
+    cloud.run(seconds=60)
+    before = accepted(cloud)
+    push(cloud, files(pool(nodeLabels="{tier: web, team: a}", count=3)))
+    cloud.run()
+    assert pools(cloud)["apps"]["nodeLabels"] == {"tier": "web", "team": "a", "cost": "42"}
+    push(cloud, files(pool(nodeLabels="{tier: db}", count=3)))
+    push(cloud, files(pool(count=3)))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert pools(cloud)["apps"]["nodeLabels"] == {"cost": "42"}
+    assert row(cloud).dropped == {}
+    assert (accepted(cloud) - before)["update-pool", "apps"] == 2

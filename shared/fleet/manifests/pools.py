@@ -103,9 +103,9 @@ class PoolProperties(Section):
     pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
     """Whether pods get addresses one by one or nodes get blocks of them."""
     node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
-    """Labels of the nodes; others are taken away."""
+    """Labels of the nodes. One that git drops is taken away; others that Azure shows are left alone."""
     node_taints: tuple[NodeTaint, ...] = ()
-    """Taints of the nodes; others are taken away."""
+    """Taints of the nodes. One that git drops is taken away; others that Azure shows are left alone."""
     tags: Tags = Field(default_factory=dict)
     """Tags of the pool in Azure; those that git does not name are left alone."""
     scale_set_priority: Literal["Regular", "Spot"] | None = None
