@@ -29,9 +29,9 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
-"""After the last fault each moment of a cluster has one message, and a copy at most.
+"""After the last fault each moment of a cluster gets one message, and a copy at most.
 
-Messages of moments that are over may wait for their time, to have no effect then; no new one is sent.
+Messages from before may wait for their time, to have no effect then; none of a moment that is over is sent.
 """
 
 
@@ -77,7 +77,7 @@ class Checker:
     _owners: dict[ClusterId, str] = field(default_factory=dict)
     _groups: dict[tuple[str, str], str] = field(default_factory=dict)
     _accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    _delayed: set[str] = field(default_factory=set)
+    _peaceful: set[str] = field(default_factory=set)
     _buried: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
 
     # What people and faults do
@@ -86,10 +86,6 @@ class Checker:
         """Note that the next operation takes the cluster, or a part of it, with it."""
         self._vanished[key_of(cluster)] += 1
         self.disturb(cluster)
-
-    def delayed(self, message_id: str) -> None:
-        """Note that a fault holds a message back, for longer than the calm before the look at the queues."""
-        self._delayed.add(message_id)
 
     def disturb(self, cluster: ClusterId) -> None:
         """Note that somebody else changes the cluster now."""
@@ -144,7 +140,7 @@ class Checker:
         """Only what is our own is written to."""
         fleet, group = cloud.ports.config.fleet, (key.subscription, key.resource_group)
         owner = self._owners.get(key)
-        if kind == "create-group":
+        if kind in ("create-group", "update-group"):  # an update: see docs/simulation.md
             self._groups[group] = fleet
         elif kind == "delete-group":
             self._no_cluster_inside(*group)
@@ -206,14 +202,16 @@ class Checker:
         """Look at the messages that wait for a cluster: once nothing goes wrong, no moment has many."""
         if self.life.calm_seconds < CALM_SECONDS:
             return
-        waiting = [message.draft for message in cloud.broker.peek("jobs", session=session)]
-        moments = Counter(draft.body for draft in waiting if draft.id not in self._delayed)
+        waiting = cloud.broker.peek("jobs", session=session)
+        moments = Counter(message.draft.body for message in waiting if message.draft.id in self._peaceful)
         if any(count > MOST_MESSAGES for count in moments.values()):
-            ids = ", ".join(draft.id for draft in waiting)
+            ids = ", ".join(message.draft.id for message in waiting)
             raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {ids}")
 
     def sent(self, cloud: MemoryCloud, message: Message) -> None:
         """Look at a message for a worker: once nothing goes wrong, none is of a moment that is over."""
+        if self.life.peaceful:
+            self._peaceful.add(message.id)
         if self.life.calm_seconds < CALM_SECONDS:
             return
         named = JobMessage.model_validate_json(message.body)

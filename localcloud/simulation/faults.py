@@ -137,7 +137,6 @@ def _twice(call: Call) -> Any:
 def _late(call: Call) -> Any:
     message: Message = call.args[0]
     now = call.life.clock()
-    call.life.checker.delayed(message.id)
     return call.make(
         replace(message, at=max(message.at or now, now) + timedelta(seconds=call.one_of(*DELAYS)))
     )
