@@ -22,11 +22,20 @@ def doubted(request: PlanRequest, head: str, fleet: FleetRow, earlier: PlanRecor
     """
     if head == fleet.planning or (head == fleet.commit and not request.commit):
         return None
+    before = request.doubt
     overtaken = bool(request.at and fleet.at and request.at <= fleet.at)
     returned = head != fleet.commit and (earlier is not None or overtaken)
-    if request.commit == head and not returned:
+    if announced(request, fleet) == head and not returned:
         return None
-    before = request.doubt
     same = before is not None and (before.head, before.planned) == (head, fleet.commit)
     looks = before.looks if before is not None and same else 0
     return Doubt(head=head, planned=fleet.commit, looks=looks + 1) if looks < LOOKS else None
+
+
+def announced(request: PlanRequest, fleet: FleetRow) -> str:
+    """Return the commit that a request announces; "" once another plan came between its looks.
+
+    It is older than that plan then, whatever the clocks say.
+    """
+    overtaken = request.doubt is not None and request.doubt.planned != fleet.commit
+    return "" if overtaken else request.commit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from localcloud.world.cloud import Crash
 from shared.jobs.messages import Doubt, PlanRequest
@@ -161,6 +162,22 @@ def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
     stale, head = iter([old, old]), cloud.repository.head
     around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
     assert sweep.plan_missed_head(cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_push_that_was_doubted_before_the_last_plan_is_older_whatever_the_clocks_say() -> None:
+    cloud = ready("one", "two")
+    before = cloud.state.fleet().commit
+    old = cloud.repository.push(fleetfiles.fleet("one"))
+    doubt = Doubt(head=before, planned=before, looks=1)
+    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    cloud.run(1)
+    stale, head = iter([old]), cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    ahead = PlanRequest(commit=old, doubt=doubt, at=cloud.clock() + timedelta(seconds=3))
+    request_plan(ahead, message_id="doubted before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
