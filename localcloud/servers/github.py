@@ -57,7 +57,6 @@ class GitHubServer:
         app: GitHubApp | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        self._clock = clock
         self.rate_limit = RateLimit(clock)
         self.hooks = Webhooks(webhook_secret, webhook_url, clock)
         self._store = RepositoryStore(root, clock)
@@ -165,5 +164,5 @@ class GitHubServer:
 
     def _pushed(self, place: Place, before: Refs, after: Refs) -> None:
         for change in changes(before, after):
-            self.hooks.send("push", push_event(place, change, before, self._clock()))
+            self.hooks.send("push", push_event(place, change, before))
             pulls.pushed(self._place(place.full_name), change)

@@ -97,6 +97,10 @@ class Commits:
             raise Dependency(f"no branch {branch}")
         return self._heads[branch]
 
+    def descends(self, commit: str, earlier: str) -> bool:
+        """Tell whether a commit comes after another, or is it."""
+        return earlier in self._line(commit)
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit."""
         if commit not in self._trees:

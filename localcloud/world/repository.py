@@ -20,6 +20,7 @@ from localcloud.world.repository_git import (
     list_tree,
     run_git,
 )
+from localcloud.world.repository_history import merge_base
 from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
@@ -70,6 +71,10 @@ class GitRepository:
         if found is None:
             raise Dependency(f"no branch {branch}")
         return found.sha
+
+    def descends(self, commit: str, earlier: str) -> bool:
+        """Tell whether a commit comes after another, or is it."""
+        return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""

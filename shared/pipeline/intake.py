@@ -33,9 +33,7 @@ def accept(delivery: Delivery, ports: Ports) -> Receipt:
         )
         message_id, commit = f"pull:{delivery.delivery}", delivery.head
     else:
-        now = ports.clock()
-        pushed = min(delivery.at or now, now)  # a webhook may come late, and tell of what is old
-        request = PlanRequest(commit=delivery.commit, reason="push", at=pushed)
+        request = PlanRequest(commit=delivery.commit, reason="push")
         message_id, commit = f"push:{delivery.delivery}", delivery.commit
     request_plan(request, message_id=message_id, ports=ports)
     # Remembered only now: a crash before this line costs a second, harmless plan, never a lost push.
@@ -45,7 +43,5 @@ def accept(delivery: Delivery, ports: Ports) -> Receipt:
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
     """Queue a plan request for the fleet's one planner; ``after`` seconds if set."""
-    now = ports.clock()
-    request = request if request.at else request.model_copy(update={"at": now})
-    at = now + timedelta(seconds=after) if after else None
+    at = ports.clock() + timedelta(seconds=after) if after else None
     ports.plans.send(Message(ports.config.fleet, message_id, request.model_dump_json(), at))

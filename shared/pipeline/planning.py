@@ -19,7 +19,7 @@ from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.settle import accepted_event
 from shared.pipeline import pulls, report
-from shared.pipeline.heads import LOOK_SECONDS, announced, doubted
+from shared.pipeline.heads import LOOK_SECONDS, doubted
 from shared.pipeline.intake import request_plan
 from shared.pipeline.reading import read_desired, read_known, save_marks
 from shared.pipeline.send import send_continuation
@@ -49,10 +49,10 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     try:
         head = ports.repository.head(ports.config.branch)
         earlier = ports.state.plan(head)
-        doubt = doubted(request, head, fleet, earlier)
+        descends = ports.repository.descends
+        doubt = doubted(request, head, fleet, known=earlier is not None, descends=descends)
         if doubt is not None:
-            again = request.model_copy(update={"doubt": doubt, "commit": announced(request, fleet)})
-            _request_again(again, LOOK_SECONDS * doubt.looks, ports)
+            _request_again(request.model_copy(update={"doubt": doubt}), LOOK_SECONDS * doubt.looks, ports)
             return
         if head == fleet.commit and not request.again and fleet.planning in ("", head):
             log.info("commit %s is planned already", head[:8])

@@ -37,6 +37,13 @@ class Repository(Protocol):
         """Return the commit id that the branch points to; raise Dependency when there is no such branch."""
         ...
 
+    def descends(self, commit: str, earlier: str) -> bool:
+        """Tell whether a commit comes after another, or is it; False also where either is not known.
+
+        Unlike a branch, that never changes, so that no answer to it is old.
+        """
+        ...
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when the answer is truncated or partial."""
         ...

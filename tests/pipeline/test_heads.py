@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from localcloud.world.cloud import Crash
 from shared.jobs.messages import Doubt, PlanRequest
@@ -47,7 +46,7 @@ def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed()
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_head_that_was_announced_before_the_last_plan_is_looked_at_again() -> None:
+def test_an_announced_head_that_does_not_come_after_the_last_plan_is_looked_at_again() -> None:
     cloud = ready("one", "two")
     wrong = cloud.repository.push(fleetfiles.fleet("one"))
     announced = PlanRequest(commit=wrong, attempt=5)
@@ -140,15 +139,14 @@ def test_a_head_is_doubted_for_half_a_minute_though_clocks_differ() -> None:
     assert sum(LOOK_SECONDS * look - skew for look in range(1, LOOKS + 1)) > 30
 
 
-def test_a_webhook_that_comes_late_with_an_old_head_is_older_than_the_last_plan() -> None:
+def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> None:
     cloud = ready("one", "two")
-    pushed, old = cloud.clock(), cloud.repository.push(fleetfiles.fleet("one"))
-    cloud.clock.advance(30)
+    old = cloud.repository.push(fleetfiles.fleet("one"))
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     stale, head = iter([old]), cloud.repository.head
     around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    accept(Pushed("late", old, pushed), cloud.ports)
+    accept(Pushed("late", old), cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -167,7 +165,7 @@ def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_push_that_was_doubted_before_the_last_plan_is_older_whatever_the_clocks_say() -> None:
+def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> None:
     cloud = ready("one", "two")
     before = cloud.state.fleet().commit
     old = cloud.repository.push(fleetfiles.fleet("one"))
@@ -176,8 +174,30 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_older_whatever_the_cloc
     cloud.run(1)
     stale, head = iter([old]), cloud.repository.head
     around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    ahead = PlanRequest(commit=old, doubt=doubt, at=cloud.clock() + timedelta(seconds=3))
-    request_plan(ahead, message_id="doubted before", ports=cloud.ports)
+    request_plan(PlanRequest(commit=old, doubt=doubt), message_id="doubted before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_new_commit_that_comes_after_the_last_plan_waits_for_no_second_look() -> None:
+    cloud = ready("one")
+    for announced in (True, False):
+        commit = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": repr(announced).encode()})
+        request_plan(PlanRequest(commit=commit if announced else ""), message_id=commit, ports=cloud.ports)
+        assert cloud.step()
+        assert cloud.state.fleet().commit == commit
+
+
+def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> None:
+    cloud = ready("one")
+    first = cloud.repository.head("main")
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    cloud.repository.reset(first)
+    forced = push(cloud, fleetfiles.fleet("one", "three"))
+    assert cloud.step()
+    assert cloud.state.fleet().commit != forced
+    cloud.run()
+    assert cloud.state.fleet().commit == forced
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}

@@ -107,7 +107,7 @@ def claims_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_old_head_is_believed_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planning, "doubted", lambda *_: None)
+    patch.setattr(planning, "doubted", lambda *_, **__: None)
 
 
 def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,10 @@ from github import Auth
 from github.Commit import Commit
 
 from shared.adapters.github.archive import read_archive
-from shared.adapters.github.client import TIMEOUT, GitHubClient
+from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.pulls import GitHubPullRequests
 from shared.fleet.blobs import blob_id
-from shared.jobs.errors import Unavailable
+from shared.jobs.errors import Dependency, Unavailable
 from shared.ports import CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
@@ -45,6 +45,17 @@ class GitHubRepository:
         # 409: the repository is empty, so it has no branch at all.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
             return api.get_git_ref(f"heads/{branch}").object.sha
+
+    def descends(self, commit: str, earlier: str) -> bool:
+        """Tell whether a commit comes after another, or is it; False also where either is not known."""
+        # The changed files of a comparison come with its first page alone, and are not wanted.
+        page = {"per_page": 1, "page": 2}
+        try:
+            with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
+                found = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
+                return found["status"] in ("ahead", "identical")
+        except Dependency:
+            return False
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub cut the answer short."""
