@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from localcloud.world.cloud import Crash
+from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import Phase
 from shared.pipeline import sweep
@@ -14,7 +15,7 @@ from shared.pipeline.webhook import Pushed
 from shared.ports import PlanRecord
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen, overtake
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.pipeline.test_main_job import accepted, phases, push, status
 from tests.pipeline.test_safety import ready
 
 
@@ -201,3 +202,74 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     cloud.run()
     assert cloud.state.fleet().commit == forced
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
+
+
+def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
+    cloud = MemoryCloud()
+    old = push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    stale = iter([old])
+    head = cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
+    cloud.run()
+    assert status(cloud, commit)[0] == "success"
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_forced_push_back_is_believed_after_a_while() -> None:
+    cloud = ready("one")
+    old = cloud.repository.head("main")
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    cloud.repository.reset(old)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    saved = cloud.state.save_plan
+
+    def overtaken(record: Any) -> None:
+        saved(record)
+        if not record.plan.applied:
+            around(cloud, "state", save_plan=saved)
+            overtake(cloud, fleetfiles.fleet("one", "two"))
+
+    around(cloud, "state", save_plan=overtaken)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+    assert status(cloud, cloud.repository.head("main"))[0] == "success"
+
+
+def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    assert [record.plan.commit for record in cloud.state.open_plans()] == []
+
+
+def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() -> None:
+    cloud = ready("one")
+    saved = cloud.state.save
+
+    def dies(row: Any) -> None:
+        around(cloud, "state", save=saved)
+        raise Crash
+
+    overtaken = push(cloud, fleetfiles.fleet("one", "two"))
+    around(cloud, "state", save=dies)
+    cloud.step()
+    newest = push(cloud, fleetfiles.fleet("one", "three"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
+    expected = f"superseded by {newest[:8]} before it was carried out"
+    assert status(cloud, overtaken) == ("error", expected)
+    assert [record.plan.commit for record in cloud.state.open_plans()] == []

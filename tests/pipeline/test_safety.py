@@ -16,7 +16,7 @@ from shared.jobs.row import Phase
 from shared.pipeline import advance, sweep
 from shared.ports import CommitStatus, Json, Message
 from tests import fleetfiles
-from tests.pipeline.around import around, frozen, overtake
+from tests.pipeline.around import around
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -26,74 +26,6 @@ def ready(*names: str) -> MemoryCloud:
     cloud.run()
     assert phases(cloud) == dict.fromkeys(names, Phase.READY)
     return cloud
-
-
-def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
-    cloud = MemoryCloud()
-    old = push(cloud, fleetfiles.fleet("one"))
-    cloud.run()
-    push(cloud, fleetfiles.fleet("one", "two"))
-    cloud.run()
-    stale = iter([old])
-    head = cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
-    cloud.run()
-    assert status(cloud, commit)[0] == "success"
-    assert accepted(cloud)["delete", "two"] == 0
-
-
-def test_a_forced_push_back_is_believed_after_a_while() -> None:
-    cloud = ready("one")
-    old = cloud.repository.head("main")
-    push(cloud, fleetfiles.fleet("one", "two"))
-    cloud.run()
-    cloud.repository.reset(old)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-
-
-def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
-    cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
-    saved = cloud.state.save_plan
-
-    def overtaken(record: Any) -> None:
-        saved(record)
-        if not record.plan.applied:
-            around(cloud, "state", save_plan=saved)
-            overtake(cloud, fleetfiles.fleet("one", "two"))
-
-    around(cloud, "state", save_plan=overtaken)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert accepted(cloud)["delete", "two"] == 0
-    assert status(cloud, cloud.repository.head("main"))[0] == "success"
-
-
-def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
-    cloud = MemoryCloud()
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] = files["clusters/one/cluster.yaml"].replace(b"rg-one", b"rg-shared")
-    push(cloud, files)
-    cloud.run()
-    put, tries = cloud.ports.aks.put, iter(range(20))
-
-    def slow(cluster: ClusterId, body: Json, *, etag: str | None) -> None:
-        if cluster.name == "two" and next(tries, None) is not None:
-            raise Throttled("slow down", retry_after=5)
-        put(cluster, body, etag=etag)
-
-    around(cloud, "aks", put=slow)
-    moved = fleetfiles.fleet("two")
-    moved["clusters/two/cluster.yaml"] = moved["clusters/two/cluster.yaml"].replace(b"rg-two", b"RG-shared")
-    push(cloud, moved)
-    cloud.run()
-    assert phases(cloud) == {"two": Phase.READY}
-    assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
-    push(cloud, fleetfiles.fleet())
-    cloud.run()
-    assert any(kind == "delete-group" for kind, _ in accepted(cloud)), "the last one removes the group"
 
 
 def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_cluster_back() -> None:
@@ -131,24 +63,6 @@ def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_for
     around(cloud, "state", forget=dies)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-
-
-def test_what_vanishes_in_the_middle_is_made_again() -> None:
-    cloud = MemoryCloud()
-
-    def vanishes() -> None:
-        row = cloud.state.cluster("one")
-        assert row is not None
-        cloud.ports.aks.delete(row.desired.id, etag=None)
-        cloud.clock.advance(10)
-        cloud.azure.settle()
-
-    frozen(cloud, "kubernetes", "connect", vanishes)
-    push(cloud, fleetfiles.fleet("one"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud)["create", "one"] == 2
-    assert any(event.reason == "Restarted" for event in cloud.state.events("one", 50))
 
 
 def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
@@ -244,34 +158,6 @@ def test_a_status_that_github_refuses_keeps_no_plan_from_being_made(
     assert cloud.buried == []
 
 
-def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
-    cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
-    cloud.run()
-    push(cloud, fleetfiles.fleet("one", "two"))
-    cloud.run()
-    assert [record.plan.commit for record in cloud.state.open_plans()] == []
-
-
-def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() -> None:
-    cloud = ready("one")
-    saved = cloud.state.save
-
-    def dies(row: Any) -> None:
-        around(cloud, "state", save=saved)
-        raise Crash
-
-    overtaken = push(cloud, fleetfiles.fleet("one", "two"))
-    around(cloud, "state", save=dies)
-    cloud.step()
-    newest = push(cloud, fleetfiles.fleet("one", "three"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
-    expected = f"superseded by {newest[:8]} before it was carried out"
-    assert status(cloud, overtaken) == ("error", expected)
-    assert [record.plan.commit for record in cloud.state.open_plans()] == []
-
-
 def seconds_until_ready(skew: float) -> float:
     """Return how long one cluster takes when our clock is so many seconds behind that of Service Bus."""
     cloud = MemoryCloud()
@@ -296,24 +182,6 @@ def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
         cloud.clock.advance(60)
         sweep.resend_overdue(cloud.ports)
     assert cloud.broker.counts("jobs").active <= 20 * 20
-
-
-def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
-    cloud = ready("one")
-    get = cloud.ports.aks.get
-
-    def policy(cluster: ClusterId) -> Json | None:
-        live = get(cluster)
-        return {**live, "tags": {**live["tags"], "cost": "set by a policy"}} if live else None
-
-    around(cloud, "aks", get=policy)
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
-    commit = push(cloud, files)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.FAILED}
-    assert "it still differs from the manifest" in status(cloud, commit)[1]
-    assert accepted(cloud)["update", "one"] == 1
 
 
 def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_nothing() -> None:
@@ -364,39 +232,3 @@ def test_a_queue_that_takes_nothing_for_a_while_buries_no_job() -> None:
     assert phases(cloud) == {"one": Phase.READY}
     assert cloud.buried == []
     assert accepted(cloud)["create", "one"] == 1
-
-
-def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy_changes() -> None:
-    cloud = ready("one")
-    put, writes = cloud.ports.aks.put, []
-
-    def policy(cluster: ClusterId, body: Json, **options: Any) -> str:
-        writes.append(body)
-        tags = {key: value for key, value in body["tags"].items() if key != "cost"}
-        return put(cluster, {**body, "tags": {**tags, "stamp": str(len(writes))}}, **options)
-
-    around(cloud, "aks", put=policy)
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
-    push(cloud, files)
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.FAILED}
-    assert len(writes) == 1
-
-
-def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_then_told() -> None:
-    cloud = MemoryCloud()
-    put, writes = cloud.ports.aks.put, []
-
-    def vanishes(cluster: ClusterId, body: Json, **options: Any) -> str:
-        writes.append(cluster)
-        cloud.azure.vanish_next("one")
-        return put(cluster, body, **options)
-
-    around(cloud, "aks", put=vanishes)
-    push(cloud, fleetfiles.fleet("one"))
-    cloud.run()
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert "accepted the creation of the cluster one twice, and it is not there" in row.job.reason
-    assert len(writes) == 2
