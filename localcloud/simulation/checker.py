@@ -140,7 +140,7 @@ class Checker:
         """Only what is our own is written to."""
         fleet, group = cloud.ports.config.fleet, (key.subscription, key.resource_group)
         owner = self._owners.get(key)
-        if kind in ("create-group", "update-group"):  # an update: see docs/simulation.md
+        if kind == "create-group":
             self._groups[group] = fleet
         elif kind == "delete-group":
             self._no_cluster_inside(*group)

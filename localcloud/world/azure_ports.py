@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 
 from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.azure_state import Condition
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import from_http
-from shared.ports import Json
+from shared.ports import GroupWrite, Json
 
 
 class WorldResourceGroups:
@@ -25,11 +26,11 @@ class WorldResourceGroups:
             return self._world.get_group(subscription, name)
         return None
 
-    def put(self, subscription: str, name: str, body: Json) -> str:
-        """Create or update the group."""
+    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
+        """Create or overwrite the group."""
         with _refusals():
-            self._world.put_group(subscription, name, body)
-            return self._world.request_id()
+            accepted = self._world.put_group(subscription, name, body)
+            return GroupWrite(self._world.request_id(), created=accepted.status == HTTPStatus.CREATED)
 
     def delete(self, subscription: str, name: str) -> str:
         """Start to delete the group; a group that is gone is success."""

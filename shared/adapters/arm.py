@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from typing import Any, Generic, Protocol, TypeVar
 
 from azure.core import MatchConditions
@@ -34,7 +35,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import Dependency, ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.retryafter import retry_after
-from shared.ports import Json
+from shared.ports import GroupWrite, Json
 
 PUBLIC_CLOUD = "https://management.azure.com"
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
@@ -101,11 +102,12 @@ class ArmResourceGroups:
             return _plain(self._clients.of(subscription).resource_groups.get(name))
         return None
 
-    def put(self, subscription: str, name: str, body: Json) -> str:
-        """Create or update the group."""
+    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
+        """Create or overwrite the group; ARM answers 201 where it is new."""
         groups: Any = self._clients.of(subscription).resource_groups
         with _translated():
-            return str(groups.create_or_update(name, dict(body), cls=_request_id))
+            written: GroupWrite = groups.create_or_update(name, dict(body), cls=_group_write)
+        return written
 
     def delete(self, subscription: str, name: str) -> str:
         """Start to delete the group; a group that is gone is success."""
@@ -250,6 +252,10 @@ def _only_this(etag: str | None) -> dict[str, Any]:
 def _request_id(reply: Any, *_: object) -> str:
     """Return Azure's id of the request: what the libraries let a ``cls`` make of an answer."""
     return _id_of(reply.http_response.headers)
+
+
+def _group_write(reply: Any, *_: object) -> GroupWrite:
+    return GroupWrite(_request_id(reply), created=reply.http_response.status_code == HTTPStatus.CREATED)
 
 
 def _id_of(headers: Mapping[str, str]) -> str:

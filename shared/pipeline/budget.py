@@ -30,7 +30,7 @@ from shared.jobs.buckets import (
 from shared.jobs.claim import EARLY
 from shared.jobs.errors import Retryable, Stale, Throttled
 from shared.jobs.row import ClusterRow
-from shared.ports import Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
+from shared.ports import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
 
 BATCH = 5
 """How many tokens for reads are taken in one go."""
@@ -94,9 +94,13 @@ class Budget:
     def write(self, subscription: str, limits: Sequence[Limit], make: Callable[[], str]) -> str:
         """Make a call that changes something, and note its request id."""
         request_id = self.call(subscription, limits, make)
+        self.note(request_id)
+        return request_id
+
+    def note(self, request_id: str) -> None:
+        """Note the id of a request that changed something, if it has one."""
         if request_id:
             self.request_ids.append(request_id)
-        return request_id
 
     @property
     def reserved(self) -> Mapping[str, tuple[datetime, ...]]:
@@ -225,8 +229,12 @@ class _Groups:
     def get(self, subscription: str, name: str) -> Json | None:
         return self.budget.call(subscription, [ARM_READ], lambda: self.inner.get(subscription, name))
 
-    def put(self, subscription: str, name: str, body: Json) -> str:
-        return self.budget.write(subscription, [ARM_WRITE], lambda: self.inner.put(subscription, name, body))
+    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
+        written = self.budget.call(
+            subscription, [ARM_WRITE], lambda: self.inner.put(subscription, name, body)
+        )
+        self.budget.note(written.request_id)
+        return written
 
     def delete(self, subscription: str, name: str) -> str:
         return self.budget.write(subscription, [ARM_DELETE], lambda: self.inner.delete(subscription, name))

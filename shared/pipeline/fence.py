@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from shared.fleet.ids import ClusterId, ObjectRef
 from shared.jobs.row import ClusterRow
-from shared.ports import Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
+from shared.ports import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
 
 MARGIN = 1 / 3
 """The last part of a claim in which no write is begun; a call takes some seconds."""
@@ -67,7 +67,7 @@ class _Groups:
     def get(self, subscription: str, name: str) -> Json | None:
         return self.inner.get(subscription, name)
 
-    def put(self, subscription: str, name: str, body: Json) -> str:
+    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
         self.check()
         return self.inner.put(subscription, name, body)
 

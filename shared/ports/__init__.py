@@ -13,7 +13,14 @@ from datetime import datetime
 
 from shared.fleet.flux import GitCredentials
 from shared.jobs.retry import DEFAULTS, Policies
-from shared.ports.clusters import Json, Kubernetes, KubernetesApi, ManagedClusters, ResourceGroups
+from shared.ports.clusters import (
+    GroupWrite,
+    Json,
+    Kubernetes,
+    KubernetesApi,
+    ManagedClusters,
+    ResourceGroups,
+)
 from shared.ports.messages import Message, Queue
 from shared.ports.repository import (
     Annotation,
@@ -37,6 +44,7 @@ __all__ = [
     "DeadLetter",
     "FleetConfig",
     "FleetRow",
+    "GroupWrite",
     "Json",
     "Kubernetes",
     "KubernetesApi",

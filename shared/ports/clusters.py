@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared.fleet.ids import ClusterId, ObjectRef
 
 Json = Mapping[str, Any]
 """A JSON object, as the service writes it."""
+
+
+@dataclass(frozen=True)
+class GroupWrite:
+    """What came of a PUT of a resource group; ``created`` is False where the group was there already."""
+
+    request_id: str
+    created: bool
 
 
 class ResourceGroups(Protocol):
@@ -18,8 +27,8 @@ class ResourceGroups(Protocol):
         """Return the group (``location``, ``tags``, ``properties.provisioningState``), or None."""
         ...
 
-    def put(self, subscription: str, name: str, body: Json) -> str:
-        """Create or update the group; ``body`` has ``location`` and ``tags``. Return the request's id."""
+    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
+        """Create or overwrite the group: ARM takes no condition. ``body`` has ``location`` and ``tags``."""
         ...
 
     def delete(self, subscription: str, name: str) -> str:

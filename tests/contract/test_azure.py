@@ -38,6 +38,13 @@ def test_a_group_is_created_seen_and_deleted_with_what_is_in_it(azure: Azure) ->
     assert azure.plane.nodes == {}
 
 
+def test_a_write_over_a_group_says_that_it_was_there_already(azure: Azure) -> None:
+    name, location = CLUSTER.resource_group, {"location": "westeurope"}
+    first = azure.groups.put(SUBSCRIPTION, name, location)
+    again = azure.groups.put(SUBSCRIPTION, name.upper(), location)
+    assert (first.created, again.created) == (True, False)
+
+
 def test_a_group_outside_the_regions_of_azure_is_refused(azure: Azure) -> None:
     with pytest.raises(InvalidManifest) as refused:
         azure.groups.put(SUBSCRIPTION, "rg", {"location": "atlantis"})

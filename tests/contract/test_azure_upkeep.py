@@ -13,7 +13,10 @@ from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
 def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:
     group, location = CLUSTER.resource_group, {"location": "westeurope"}
-    ids = [azure.groups.put(SUBSCRIPTION, group, location), azure.clusters.put(CLUSTER, body(), etag=None)]
+    ids = [
+        azure.groups.put(SUBSCRIPTION, group, location).request_id,
+        azure.clusters.put(CLUSTER, body(), etag=None),
+    ]
     azure.clock.advance(4)
     ids.append(azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None))
     azure.clock.advance(2)

@@ -9,7 +9,7 @@ from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.jobs.row import Phase
 from shared.pipeline.replay import replay
-from shared.ports import FleetConfig, Json
+from shared.ports import FleetConfig, GroupWrite, Json
 from tests import fleetfiles
 from tests.pipeline.around import around, overtake
 from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, row
@@ -80,11 +80,11 @@ def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -
     push(cloud, files())
     put = cloud.ports.groups.put
 
-    def overtaken(*given: Any) -> str:
-        request = put(*given)
+    def overtaken(*given: Any) -> GroupWrite:
+        written = put(*given)
         around(cloud, "groups", put=put)
         overtake(cloud, fleetfiles.fleet())
-        return request
+        return written
 
     around(cloud, "groups", put=overtaken)
     cloud.run()

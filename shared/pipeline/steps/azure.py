@@ -29,6 +29,7 @@ from shared.pipeline.steps.looks import (
     not_kept,
     not_ours,
     not_ready,
+    others_in_group,
     owner_of,
     poll,
     state_of,
@@ -49,11 +50,27 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if existing is None and desired.adopt:
         return _nothing_to_adopt(desired)
     if existing is None:
-        ports.groups.put(spec.subscription_id, spec.resource_group, group_body(desired, owner_of(row, ports)))
-        return Done(f"made the resource group {spec.resource_group}")
+        return _make_group(row, ports)
     if state_of(existing) == "Deleting":
         return Wait(poll(ports), f"the resource group {spec.resource_group} is still being deleted")
     return Done()
+
+
+def _make_group(row: ClusterRow, ports: Ports) -> Outcome:
+    """Make the group; give it back if somebody else made it between our look and our write.
+
+    No other cluster of this fleet can have made it then, which would have been right.
+    """
+    spec = row.desired.spec
+    name, body = spec.resource_group, group_body(row.desired, owner_of(row, ports))
+    written = ports.groups.put(spec.subscription_id, name, body)
+    if written.created or others_in_group(row, ports):
+        return Done(f"made the resource group {name}")
+    ports.groups.put(spec.subscription_id, name, {**body, "tags": {}})
+    return Done(
+        f"somebody else made the resource group {name} at the same moment: it is used and never deleted; "
+        "tags that it had were lost, so put them back"
+    )
 
 
 def ensure_cluster(row: ClusterRow, ports: Ports) -> Outcome:

@@ -6,7 +6,16 @@ from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, 
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.looks import BAD, etag_of, failure, others_go, owner_of, poll, state_of
+from shared.pipeline.steps.looks import (
+    BAD,
+    etag_of,
+    failure,
+    others_go,
+    others_in_group,
+    owner_of,
+    poll,
+    state_of,
+)
 from shared.ports import Ports
 
 LEFT = "left"
@@ -70,19 +79,11 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if inside:
         names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
         return Done(f"{LEFT} the resource group {place.resource_group}: it still holds {names}")
-    others = [other.name for other in ports.state.clusters() if _shares_group(other, row)]
+    others = others_in_group(row, ports)
     if others:
         return Done(f"{LEFT} the resource group {place.resource_group}: {', '.join(others[:5])} belong in it")
     ports.groups.delete(place.subscription, place.resource_group)
     return Wait(poll(ports), f"Azure is deleting the resource group {place.resource_group}")
-
-
-def _shares_group(other: ClusterRow, row: ClusterRow) -> bool:
-    """Tell whether another cluster lives, or is to live, in the same group; the last one removes it."""
-    mine, theirs = row.desired.id, other.desired.id
-    same_group = mine.resource_group.lower() == theirs.resource_group.lower()
-    same_place = same_group and mine.subscription.lower() == theirs.subscription.lower()
-    return same_place and other.name != row.name
 
 
 def forget(row: ClusterRow, ports: Ports) -> Outcome:

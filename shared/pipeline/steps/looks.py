@@ -9,6 +9,7 @@ from shared.fleet.ownership import Owner
 from shared.fleet.writes import Write, is_stopped, settled
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
+from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
 from shared.ports import Ports
 
@@ -22,6 +23,27 @@ def owner_of(row: ClusterRow, ports: Ports) -> Owner:
     """Return the marks of what belongs to this cluster."""
     config = ports.config
     return Owner(config.fleet, config.repository, row.name, config.previous_repository)
+
+
+def others_in_group(row: ClusterRow, ports: Ports) -> list[str]:
+    """Return the other clusters that live, or are to live, in the same resource group.
+
+    One that is deleted and has come to the group itself needs it no more: of two that come there at the
+    same moment, each would leave it to the other.
+    """
+    mine, past = _group_of(row), (Step.DELETE_RESOURCE_GROUP, Step.FORGET)
+    return [
+        other.name
+        for other in ports.state.clusters()
+        if other.name != row.name
+        and _group_of(other) == mine
+        and not (other.deleting and other.job.step in past)
+    ]
+
+
+def _group_of(row: ClusterRow) -> tuple[str, str]:
+    place = row.desired.id
+    return place.subscription.lower(), place.resource_group.lower()
 
 
 def poll(ports: Ports) -> float:

@@ -1,0 +1,103 @@
+"""Resource groups: shared by clusters, made by others, and deleted only when they are ours and empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localcloud.world.cloud import MemoryCloud
+from shared.fleet.ids import ClusterId
+from shared.jobs.errors import Throttled
+from shared.jobs.recipes import Step
+from shared.jobs.row import ClusterRow, Phase
+from shared.ports import Json
+from tests import fleetfiles
+from tests.pipeline.around import around, frozen
+from tests.pipeline.onecluster import SUBSCRIPTION
+from tests.pipeline.test_main_job import accepted, phases, push
+
+
+def shared_group(*names: str) -> dict[str, bytes]:
+    """Return a fleet whose clusters live in one group."""
+    files = fleetfiles.fleet(*names)
+    for name in names:
+        path = f"clusters/{name}/cluster.yaml"
+        files[path] = files[path].replace(f"rg-{name}".encode(), b"rg-shared")
+    return files
+
+
+def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
+    cloud = MemoryCloud()
+    push(cloud, shared_group("one"))
+    cloud.run()
+    put, tries = cloud.ports.aks.put, iter(range(20))
+
+    def slow(cluster: ClusterId, body: Json, *, etag: str | None) -> None:
+        if cluster.name == "two" and next(tries, None) is not None:
+            raise Throttled("slow down", retry_after=5)
+        put(cluster, body, etag=etag)
+
+    around(cloud, "aks", put=slow)
+    moved = fleetfiles.fleet("two")
+    moved["clusters/two/cluster.yaml"] = moved["clusters/two/cluster.yaml"].replace(b"rg-two", b"RG-shared")
+    push(cloud, moved)
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}
+    assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert any(kind == "delete-group" for kind, _ in accepted(cloud)), "the last one removes the group"
+
+
+def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
+    cloud = MemoryCloud()
+    theirs = {"location": "eastus", "tags": {"owner": "somebody"}}
+
+    def meanwhile() -> None:
+        cloud.azure.put_group(SUBSCRIPTION, "rg-one", theirs)
+
+    frozen(cloud, "groups", "put", meanwhile)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    told = [event.message for event in cloud.state.events("one", 50) if event.step == "resource-group"]
+    assert any("somebody else made the resource group rg-one" in message for message in told)
+    group = cloud.ports.groups.get(SUBSCRIPTION, "rg-one")
+    assert group is not None
+    assert group["tags"] == {}
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") == group
+
+
+def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
+    cloud = MemoryCloud()
+    frozen(cloud, "groups", "put", lambda: cloud.run(5))
+    push(cloud, shared_group("one", "two"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["update-group", "rg-shared"] == 1
+    push(cloud, fleetfiles.fleet(budget=2))
+    cloud.run()
+    assert phases(cloud) == {}
+    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-shared") is None
+
+
+def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away() -> None:
+    cloud = MemoryCloud()
+    push(cloud, shared_group("one", "two"))
+    cloud.run()
+    clusters = cloud.state.clusters
+
+    def late() -> Sequence[ClusterRow]:
+        seen = clusters()
+        if any(row.job.step is Step.DELETE_RESOURCE_GROUP for row in seen):
+            around(cloud, "state", clusters=clusters)
+            cloud.run(5)  # the other one goes, and comes to the group
+        return seen
+
+    around(cloud, "state", clusters=late)
+    push(cloud, fleetfiles.fleet(budget=2))
+    cloud.run()
+    assert phases(cloud) == {}
+    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-shared") is None
