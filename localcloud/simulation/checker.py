@@ -359,6 +359,9 @@ class Checker:
                 raise Violated(
                     "lost work", f"{fleet}: {name} is not forgotten: {row.phase}: {row.job.reason}"
                 )
+        waiting = cloud.broker.counts("jobs")
+        if waiting.active or waiting.scheduled:
+            raise Violated("doubled", f"{fleet}: all is done, and messages wait: {waiting}")
         self._no_secret(cloud)
 
     def _no_secret(self, cloud: MemoryCloud) -> None:

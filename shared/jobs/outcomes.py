@@ -23,8 +23,8 @@ class Wait:
     needed after it has succeeded knows that Azure does not keep it. ``request_id`` is the service's own
     for that write. ``part`` names the part of the step that is being waited for, where a part has a time
     limit of its own. ``person`` is what a person can do about it, "" when it goes on by itself.
-    ``open_ended``: it lasts as long as people like, so it is never called stalled; so is ``suspended``, a
-    wait that a manifest asks for.
+    ``open_ended``: it lasts as long as people like, so it is never called stalled. ``suspended``: a manifest
+    asks for it.
     """
 
     seconds: float

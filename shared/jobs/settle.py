@@ -110,8 +110,7 @@ def _at(job: Job, step: Step, now: datetime) -> Job:
 
 
 def _wait(row: ClusterRow, job: Job, outcome: Wait, now: datetime) -> ClusterRow:
-    open_ended = outcome.suspended or outcome.open_ended
-    came_on = open_ended or outcome.wrote not in ("", job.wrote)
+    came_on = outcome.open_ended or outcome.wrote not in ("", job.wrote)
     moved = now if came_on else job.moved
     stalled = (now - (moved or job.step_since)).total_seconds() > deadline(job.step)
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds

@@ -14,7 +14,7 @@ from shared.fleet.loader import resolve
 from tests.fleet.test_catalogue import GOOD
 
 PATHS = sorted(GOOD)
-SECONDS = 60
+SECONDS = 10
 """Far above what a case needs on a busy machine; a hang is above it."""
 bounded = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 

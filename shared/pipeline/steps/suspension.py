@@ -32,6 +32,7 @@ def suspended(row: ClusterRow, ports: Ports) -> Wait | None:
         min(left, LOOK_SECONDS),
         f"{words}; {_drift(row, ports)}",
         person="Take the suspension out of the manifest to end it before its time.",
+        open_ended=True,
         suspended=True,
     )
 
