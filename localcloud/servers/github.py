@@ -57,6 +57,7 @@ class GitHubServer:
         app: GitHubApp | None = None,
         clock: Clock = system_clock,
     ) -> None:
+        self._clock = clock
         self.rate_limit = RateLimit(clock)
         self.hooks = Webhooks(webhook_secret, webhook_url, clock)
         self._store = RepositoryStore(root, clock)
@@ -164,5 +165,5 @@ class GitHubServer:
 
     def _pushed(self, place: Place, before: Refs, after: Refs) -> None:
         for change in changes(before, after):
-            self.hooks.send("push", push_event(place, change, before))
+            self.hooks.send("push", push_event(place, change, before, self._clock()))
             pulls.pushed(self._place(place.full_name), change)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from localcloud.servers.github_json import OPERATOR, Place, pushed_commit_json, repository_json
@@ -40,8 +41,11 @@ def changes(before: Refs, after: Refs) -> Sequence[RefChange]:
     return (branches if len(branches) <= MAX_BRANCHES else []) + (tags if len(tags) <= MAX_TAGS else [])
 
 
-def push_event(place: Place, change: RefChange, before: Refs) -> dict[str, Any]:
-    """Return the payload of the push event for one changed ref; ``before`` are all refs before the push."""
+def push_event(place: Place, change: RefChange, before: Refs, now: datetime) -> dict[str, Any]:
+    """Return the payload of the push event for one changed ref; ``before`` are all refs before the push.
+
+    The repository says when it was pushed to in seconds since 1970, here alone.
+    """
     deleted, created = change.after == ZERO, change.before == ZERO
     commits = [] if deleted else _commits(place, change, before)
     head = None if deleted else _head(place, change, commits)
@@ -56,7 +60,11 @@ def push_event(place: Place, change: RefChange, before: Refs) -> dict[str, Any]:
         "compare": _compare(place, change),
         "commits": commits,
         "head_commit": head,
-        "repository": {**repository_json(place), "master_branch": place.repository.default_branch},
+        "repository": {
+            **repository_json(place),
+            "master_branch": place.repository.default_branch,
+            "pushed_at": int(now.timestamp()),
+        },
         "pusher": {"name": OPERATOR["login"], "email": "operator@example.invalid"},
         "sender": OPERATOR,
     }

@@ -86,14 +86,14 @@ class People:
         told = ", ".join(map(_told, wish.clusters.values()))
         self.life.tell("%s: %s is the head%s: %s", self.fleet, commit[:8], " again" if back_to else "", told)
         self._deliveries += 1
-        pushed = Pushed(f"{self.fleet}-{self._deliveries}", commit)
+        pushed = Pushed(f"{self.fleet}-{self._deliveries}", commit, self._pushed_at)
         fate = self.chance.random()
         if self.life.peaceful or fate < 0.6:
             self._webhook(pushed)
         elif fate < 0.8:
             if fate < 0.7:
                 self._webhook(pushed)
-                twice = Pushed(f"{pushed.delivery}-again", commit)
+                twice = Pushed(f"{pushed.delivery}-again", commit, self._pushed_at)
                 self.life.later(self.chance.choice(LATE), lambda: self._webhook(twice))
                 self.life.later(5, lambda: self._webhook(twice) if commit == self.head_line[-1] else None)
             else:

@@ -59,8 +59,9 @@ class Doubt(_Wire):
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
-    ``commit`` is what a push announced; ``again`` plans a head that was planned before. ``attempt`` counts
-    the tries. ``pull`` and ``head`` are a pull request's number and its newest commit as the event told it.
+    ``commit`` is what a push announced, ``at`` when it was pushed; ``again`` plans a head that was planned
+    before. ``attempt`` counts the tries. ``pull`` and ``head`` are a pull request's number and its newest
+    commit as the event told it.
     """
 
     kind: Literal["plan", "report", "pull"] = "plan"
@@ -70,6 +71,7 @@ class PlanRequest(_Versioned):
     approval: Approval | None = None
     attempt: int = 0
     doubt: Doubt | None = None
+    at: datetime | None = None
     pull: int = 0
     head: str = ""
 

@@ -49,8 +49,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     try:
         head = ports.repository.head(ports.config.branch)
         earlier = ports.state.plan(head)
-        descends = ports.repository.descends
-        doubt = doubted(request, head, fleet, known=earlier is not None, descends=descends)
+        doubt = doubted(request, head, fleet, now=ports.clock(), descends=ports.repository.descends)
         if doubt is not None:
             _request_again(request.model_copy(update={"doubt": doubt}), LOOK_SECONDS * doubt.looks, ports)
             return

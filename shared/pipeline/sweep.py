@@ -26,7 +26,7 @@ def plan_missed_head(ports: Ports) -> bool:
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
-    # It announces no commit: what GitHub showed here may be an old head, or be one by then.
+    # It announces no commit: what GitHub showed here may be as old as what it shows the planner.
     request = PlanRequest(reason="sweep", again=bool(fleet.planning))
     request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
     return True

@@ -12,10 +12,13 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
+MOST_SECONDS = 1 << 36
+"""A time of the year 4147: what is later is no time."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,14 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Pushed:
-    """The tracked branch moved to ``commit``; ``delivery`` is GitHub's id, the same on a redelivery."""
+    """The tracked branch moved to ``commit``; ``delivery`` is GitHub's id, the same on a redelivery.
+
+    ``at`` is when it was pushed, which may be long before the delivery comes; None where it is not said.
+    """
 
     delivery: str
     commit: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,14 @@ def _read_push(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
         return Ignored(f"the branch {ref.removeprefix('refs/heads/')[:100]} is not {branch}")
     if payload.get("deleted") is True:
         return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
-    return Pushed(delivery, commit)
+    return Pushed(delivery, commit, _pushed_at(payload))
+
+
+def _pushed_at(payload: dict[str, Any]) -> datetime | None:
+    """Return the time of a push: seconds since 1970 in push events."""
+    seconds = _at(payload, "repository.pushed_at")
+    usable = type(seconds) is int and 0 < seconds < MOST_SECONDS
+    return datetime.fromtimestamp(seconds, UTC) if usable else None
 
 
 def _read_pull(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
@@ -46,4 +47,9 @@ def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], N
 
 def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:
     """Push, and plan at once, as a second planner does."""
-    planning.handle(PlanRequest(commit=cloud.repository.push(files)), cloud.ports)
+    plan_at_once(cloud, cloud.repository.push(files))
+
+
+def plan_at_once(cloud: MemoryCloud, commit: str) -> None:
+    """Plan a push that is surely newer than the last plan."""
+    planning.handle(PlanRequest(commit=commit, at=cloud.clock() + timedelta(minutes=1)), cloud.ports)

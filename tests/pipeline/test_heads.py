@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import Phase
 from shared.pipeline import sweep
-from shared.pipeline.heads import LOOK_SECONDS, LOOKS
+from shared.pipeline.heads import CLOCKS_SECONDS, LAG_SECONDS, LOOK_SECONDS, LOOKS
 from shared.pipeline.intake import accept, request_plan
 from shared.pipeline.webhook import Pushed
 from shared.ports import PlanRecord
@@ -171,23 +174,51 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
     before = cloud.state.fleet().commit
     old = cloud.repository.push(fleetfiles.fleet("one"))
     doubt = Doubt(head=before, planned=before, looks=1)
+    pushed = cloud.clock()
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     stale, head = iter([old]), cloud.repository.head
     around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    request_plan(PlanRequest(commit=old, doubt=doubt), message_id="doubted before", ports=cloud.ports)
+    ahead = PlanRequest(commit=old, doubt=doubt, at=pushed + timedelta(seconds=6))  # by another clock
+    request_plan(ahead, message_id="doubted before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_new_commit_that_comes_after_the_last_plan_waits_for_no_second_look() -> None:
+def test_a_commit_that_is_newer_than_the_last_plan_waits_for_no_second_look() -> None:
     cloud = ready("one")
-    for announced in (True, False):
-        commit = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": repr(announced).encode()})
-        request_plan(PlanRequest(commit=commit if announced else ""), message_id=commit, ports=cloud.ports)
-        assert cloud.step()
-        assert cloud.state.fleet().commit == commit
+    cloud.clock.advance(CLOCKS_SECONDS + 1)
+    announced = push(cloud, fleetfiles.fleet("one") | {"README.md": b"announced"})
+    assert cloud.step()
+    assert cloud.state.fleet().commit == announced
+    cloud.clock.advance(LAG_SECONDS + CLOCKS_SECONDS + 1)
+    found = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": b"its webhook is lost"})
+    assert sweep.plan_missed_head(cloud.ports)
+    assert cloud.step()
+    assert cloud.state.fleet().commit == found
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_commit_that_was_taken_back_before_the_last_plan_is_doubted_though_it_comes_after_it(
+    told: bool,
+) -> None:
+    cloud = MemoryCloud()
+    kept = push(cloud, fleetfiles.fleet("one", "two"))
+    removed = cloud.repository.push(fleetfiles.fleet("one"))
+    late = Pushed("late", removed, cloud.clock() if told else None)
+    if not told:
+        accept(late, cloud.ports)
+    cloud.clock.advance(30)
+    cloud.repository.reset(kept)
+    stale, head = iter([kept, removed]), cloud.repository.head
+    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    if told:
+        cloud.run(1)
+        accept(late, cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
 
 
 def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> None:
@@ -195,6 +226,7 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     first = cloud.repository.head("main")
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
+    cloud.clock.advance(CLOCKS_SECONDS + 1)
     cloud.repository.reset(first)
     forced = push(cloud, fleetfiles.fleet("one", "three"))
     assert cloud.step()

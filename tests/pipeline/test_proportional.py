@@ -16,7 +16,7 @@ from shared.jobs.row import Phase
 from shared.pipeline import planning
 from shared.pipeline.reading import read_desired, read_known
 from tests import fleetfiles
-from tests.pipeline.around import frozen, overtake
+from tests.pipeline.around import frozen, overtake, plan_at_once
 from tests.pipeline.test_blobs import Calls
 from tests.pipeline.test_main_job import phases, push
 from tests.pipeline.test_safety import ready
@@ -30,7 +30,7 @@ def planned(cloud: MemoryCloud, files: dict[str, bytes]) -> Calls:
     cloud.with_ports(lambda ports: replace(ports, repository=cloud.repository))
     calls.watch(cloud)
     commit = cloud.repository.push(files)
-    planning.handle(PlanRequest(commit=commit), cloud.ports)
+    plan_at_once(cloud, commit)
     assert cloud.state.fleet().commit == commit
     return calls
 

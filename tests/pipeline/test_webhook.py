@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -54,6 +55,18 @@ def read(body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: s
         "X-GitHub-Delivery": "d1",
     } | {name.replace("_", "-"): value for name, value in headers.items()}
     return read_delivery(given, body, secrets=secrets, repository="example/fleet", branch="main")
+
+
+@pytest.mark.parametrize(
+    ("said", "at"),
+    [
+        (1767225600, datetime(2026, 1, 1, tzinfo=UTC)),
+        *((said, None) for said in (None, "2026-01-01T00:00:00Z", True, -1, 1 << 60)),
+    ],
+)
+def test_a_push_says_when_it_was_made_as_far_as_it_does(said: object, at: datetime | None) -> None:
+    body = payload(repository={"full_name": "example/fleet", "pushed_at": said})
+    assert read(body) == Pushed("d1", COMMIT, at)
 
 
 def test_a_push_to_the_tracked_branch_is_taken() -> None:
