@@ -51,7 +51,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         earlier = ports.state.plan(head)
         doubt = doubted(request, head, fleet, now=ports.clock(), descends=ports.repository.descends)
         if doubt is not None:
-            _request_again(request.model_copy(update={"doubt": doubt}), LOOK_SECONDS * doubt.looks, ports)
+            seconds = LOOK_SECONDS * doubt.looks
+            log.info("head %s may be an old answer of GitHub; looking again in %d s", head[:8], seconds)
+            _request_again(request.model_copy(update={"doubt": doubt}), seconds, ports)
             return
         if head == fleet.commit and not request.again and fleet.planning in ("", head):
             log.info("commit %s is planned already", head[:8])
