@@ -62,7 +62,7 @@ class Bench:
         self.state_calls.clear()
         rows = self._timed("records", lambda: {row.name: row for row in self.ports.state.clusters()})
         known = self._timed("marks", lambda: read_known(rows, self.ports))
-        head = self.ports.repository.head("main")
+        head = self.ports.repository.look("main").commit
         tree = self._timed("tree", lambda: read_files(head, self.ports))
         desired = self._timed("resolve", lambda: desired_of(head, tree, known, self.ports))
         if desired.problems:

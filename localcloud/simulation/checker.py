@@ -71,6 +71,7 @@ class Checker:
     life: Life
     created_at: datetime = LONG_AGO
     _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
+    _begun: dict[tuple[str, str], int] = field(default_factory=dict)
     _planned: dict[str, tuple[str, int]] = field(default_factory=dict)
     _vanished: Counter[ClusterId] = field(default_factory=Counter)
     _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
@@ -312,8 +313,11 @@ class Checker:
     def planned(self, cloud: MemoryCloud, row: FleetRow) -> None:
         """Look at what a planner notes; a plan that was carried out tells which head it was made of."""
         self.life.tell("    fleet: planned %s, planning %s %s", row.commit[:8], row.planning[:8], row.problem)
-        if row.commit and not row.planning:
-            self._planned[cloud.ports.config.fleet] = (row.commit, self.life.people(cloud).place(row.commit))
+        fleet, people = cloud.ports.config.fleet, self.life.people(cloud)
+        if row.planning:
+            self._begun[fleet, row.planning] = people.place(row.planning)
+        elif row.commit:
+            self._planned[fleet] = (row.commit, self._begun[fleet, row.commit])
 
     def _true(self, cloud: MemoryCloud, row: ClusterRow) -> None:
         """What was observed is really so, unless somebody else changed it since the job began."""

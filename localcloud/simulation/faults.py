@@ -24,7 +24,7 @@ from localcloud.world.azure_engine import key_of
 from localcloud.world.cloud import Crash, MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import Throttled, Unavailable
-from shared.ports import Message
+from shared.ports import Look, Message
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
@@ -143,8 +143,8 @@ def _late(call: Call) -> Any:
 
 
 def _old_head(call: Call) -> Any:
-    call.now()
-    return call.life.people(call.cloud).head_before
+    seen: Look = call.now()
+    return replace(seen, commit=call.life.people(call.cloud).head_before)
 
 
 def _nothing_inside(call: Call) -> Any:
@@ -220,7 +220,7 @@ FAULTS: Mapping[str, Fault] = {
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
-    "old-head": Fault(lambda c: c.name == "head" and c.life.people(c.cloud).just_pushed, _old_head),
+    "old-head": Fault(lambda c: c.name == "look" and c.life.people(c.cloud).just_pushed, _old_head),
     "nothing-inside": Fault(lambda c: c.name == "resources" and c.life.just_created, _nothing_inside),
     "somebody-first": Fault(_at("aks", name="get"), _somebody_first),
     "operation-fails": Fault(_starts, _operation_fails),

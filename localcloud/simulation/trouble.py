@@ -20,7 +20,7 @@ WRAPPED = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes"
 WEIGHTS = {
     **{("aks", name): 12 for name in ("put", "delete", "put_pool", "delete_pool")},
     **{("aks", "get"): 3, ("groups", "get"): 12, ("groups", "resources"): 6, ("groups", "delete"): 12},
-    **{("groups", "put"): 12, ("repository", "head"): 25, ("state", "save_fleet"): 6, ("state", "forget"): 6},
+    **{("groups", "put"): 12, ("repository", "look"): 25, ("state", "save_fleet"): 6, ("state", "forget"): 6},
 }
 """Some calls count as so many: there are few of them, and much can go wrong there."""
 PLANNING = 2

@@ -12,7 +12,7 @@ from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
 from shared.fleet.blobs import blob_id
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
-from shared.ports import Clock, CommitStatus, TreeEntry
+from shared.ports import Clock, CommitStatus, Look, TreeEntry
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
@@ -26,6 +26,7 @@ class Commits:
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._blobs: dict[str, bytes] = {}
         self._parents: dict[str, str] = {}
+        self._clock = clock
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
         self.truncate_trees = False
@@ -96,6 +97,10 @@ class Commits:
         if branch not in self._heads:
             raise Dependency(f"no branch {branch}")
         return self._heads[branch]
+
+    def look(self, branch: str) -> Look:
+        """Return the commit that the branch points to, and the time."""
+        return Look(self.head(branch), self._clock().replace(microsecond=0))
 
     def descends(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it."""

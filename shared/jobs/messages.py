@@ -59,9 +59,9 @@ class Doubt(_Wire):
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
-    ``commit`` is what a push announced, ``at`` when it was pushed; ``again`` plans a head that was planned
-    before. ``attempt`` counts the tries. ``pull`` and ``head`` are a pull request's number and its newest
-    commit as the event told it.
+    ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
+    that was planned before. ``attempt`` counts the tries. ``pull`` and ``head`` are a pull request's number
+    and its newest commit as the event told it.
     """
 
     kind: Literal["plan", "report", "pull"] = "plan"

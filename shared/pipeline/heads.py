@@ -6,19 +6,19 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from shared.jobs.messages import Doubt, PlanRequest
-from shared.ports import FleetRow
+from shared.ports import FleetRow, Look
 
 LOOK_SECONDS = 7.0
 """Seconds from the first look to the second, twice as many to the third, and so on."""
 LOOKS = 3
-LAG_SECONDS = LOOK_SECONDS * sum(range(1, LOOKS + 1))
+LAG = timedelta(seconds=LOOK_SECONDS * sum(range(1, LOOKS + 1)))
 """All of them, 42 s. More than half a minute remains when clocks differ by some seconds."""
-CLOCKS_SECONDS = 7.0
-"""How much the clocks of GitHub and of two workers may differ."""
+WHOLE_SECOND = timedelta(seconds=1)
+"""GitHub tells the time of an answer and of a push in whole seconds."""
 
 
 def doubted(
-    request: PlanRequest, head: str, fleet: FleetRow, *, now: datetime, descends: Callable[[str, str], bool]
+    request: PlanRequest, look: Look, fleet: FleetRow, *, descends: Callable[[str, str], bool]
 ) -> Doubt | None:
     """Return the doubt with which to look once more, None when this is believed to be the head.
 
@@ -26,14 +26,13 @@ def doubted(
     of git and in time, unless another one was announced. Everything else can be an old answer, or a forced
     push: it is believed after three looks that all saw it, with no other plan between them. A plan that was
     begun last and not finished goes on at once. ``descends`` tells whether one commit comes after another.
+    All times are of one clock, GitHub's.
     """
+    head, last = look.commit, fleet.planning or fleet.commit
     if head == fleet.planning:
         return None
-    last = fleet.planning or fleet.commit
     if request.commit in ("", head):
-        newer = (
-            _shown_since(request, now) > fleet.at + timedelta(seconds=CLOCKS_SECONDS) if fleet.at else True
-        )
+        newer = fleet.looked is None or _shown_since(request, look) > fleet.looked + WHOLE_SECOND
         if head == last or (newer and (not last or descends(head, last))):
             return None
     before = request.doubt
@@ -42,7 +41,7 @@ def doubted(
     return Doubt(head=head, planned=last, looks=looks + 1) if looks < LOOKS else None
 
 
-def _shown_since(request: PlanRequest, now: datetime) -> datetime:
-    """Return a time at which, or later, the branch was what GitHub shows now."""
-    fresh = now - timedelta(seconds=LAG_SECONDS)
+def _shown_since(request: PlanRequest, look: Look) -> datetime:
+    """Return a time since which the branch has been what the look saw, or a later one."""
+    fresh = look.at - LAG
     return max(fresh, request.at) if request.commit and request.at else fresh

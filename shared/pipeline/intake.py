@@ -33,9 +33,7 @@ def accept(delivery: Delivery, ports: Ports) -> Receipt:
         )
         message_id, commit = f"pull:{delivery.delivery}", delivery.head
     else:
-        now = ports.clock()
-        pushed = min(delivery.at or now, now)  # a webhook may come late, and tell of what is old
-        request = PlanRequest(commit=delivery.commit, reason="push", at=pushed)
+        request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at)
         message_id, commit = f"push:{delivery.delivery}", delivery.commit
     request_plan(request, message_id=message_id, ports=ports)
     # Remembered only now: a crash before this line costs a second, harmless plan, never a lost push.

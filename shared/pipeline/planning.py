@@ -47,9 +47,9 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 def _plan_head(request: PlanRequest, ports: Ports) -> None:
     fleet = ports.state.fleet()
     try:
-        head = ports.repository.head(ports.config.branch)
-        earlier = ports.state.plan(head)
-        doubt = doubted(request, head, fleet, now=ports.clock(), descends=ports.repository.descends)
+        look = ports.repository.look(ports.config.branch)
+        head, earlier = look.commit, ports.state.plan(look.commit)
+        doubt = doubted(request, look, fleet, descends=ports.repository.descends)
         if doubt is not None:
             seconds = LOOK_SECONDS * doubt.looks
             log.info("head %s may be an old answer of GitHub; looking again in %d s", head[:8], seconds)
@@ -64,7 +64,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         _could_not_read(request, error, fleet, ports)
         return
     try:
-        begun = ports.state.save_fleet(replace(fleet, planning=head))
+        begun = ports.state.save_fleet(replace(fleet, planning=head, looked=look.at))
         if fleet.planning:
             _overtake(fleet.planning, ports)
         # Only now: rows that were read before it could be those from before another planner's work.
@@ -74,7 +74,8 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             desired = read_desired(head, known, ports)
         except ReconcileError as error:
             # Nothing was changed: a read that did not complete decides nothing.
-            fleet = ports.state.save_fleet(replace(begun, planning=fleet.planning))
+            as_before = replace(begun, planning=fleet.planning, looked=fleet.looked)
+            fleet = ports.state.save_fleet(as_before)
             _could_not_read(request, error, fleet, ports)
             return
         _carry_out(head, desired, rows, known, _approval(request, head, earlier), begun, ports)

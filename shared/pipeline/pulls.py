@@ -94,7 +94,7 @@ def _again(request: PlanRequest, seconds: float, ports: Ports) -> None:
 
 def _view(pull: Pull, ports: Ports) -> PullPlan:
     """Read what the pull request asks for and plan it against what is recorded; change nothing."""
-    base = ports.repository.head(ports.config.branch)
+    base = ports.repository.look(ports.config.branch).commit
     view = PullPlan(ports.config.fleet, ports.config.branch, base, pull.head)
     if not pull.merge:
         view = replace(view, note=NO_MERGE if pull.merge is None else CONFLICTS)

@@ -20,7 +20,7 @@ def plan_missed_head(ports: Ports) -> bool:
     One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
     that was spent without effect can be made again.
     """
-    head = ports.repository.head(ports.config.branch)
+    head = ports.repository.look(ports.config.branch).commit
     fleet = ports.state.fleet()
     if head == fleet.commit and not fleet.problem and not fleet.planning:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 
@@ -30,11 +31,19 @@ class CommitStatus:
     target_url: str = ""
 
 
+@dataclass(frozen=True)
+class Look:
+    """The commit that a branch pointed to, and when that was said: whole seconds by the host's own clock."""
+
+    commit: str
+    at: datetime
+
+
 class Repository(Protocol):
     """The fleet repository at its host."""
 
-    def head(self, branch: str) -> str:
-        """Return the commit id that the branch points to; raise Dependency when there is no such branch."""
+    def look(self, branch: str) -> Look:
+        """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         ...
 
     def descends(self, commit: str, earlier: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.messages import PlanRequest
 from shared.pipeline import planning
-from shared.ports import Ports
+from shared.ports import Look, Ports
 
 
 class Around:
@@ -43,6 +43,17 @@ def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], N
         return call(*given, **named)
 
     around(cloud, port, **{method: late})
+
+
+def shows_first(cloud: MemoryCloud, *commits: str) -> None:
+    """Let GitHub show these commits as the head in its next answers, as it may after a push."""
+    old, look = iter(commits), cloud.repository.look
+
+    def late(branch: str) -> Look:
+        seen = look(branch)
+        return replace(seen, commit=next(old, seen.commit))
+
+    around(cloud, "repository", look=late)
 
 
 def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import Phase
 from shared.pipeline import sweep
-from shared.pipeline.heads import CLOCKS_SECONDS, LAG_SECONDS, LOOK_SECONDS, LOOKS
+from shared.pipeline.heads import LAG, LOOK_SECONDS, LOOKS
 from shared.pipeline.intake import accept, request_plan
 from shared.pipeline.webhook import Pushed
 from shared.ports import PlanRecord
 from tests import fleetfiles
-from tests.pipeline.around import around, frozen, overtake
+from tests.pipeline.around import around, frozen, overtake, shows_first
 from tests.pipeline.test_main_job import accepted, phases, push, status
 from tests.pipeline.test_safety import ready
 
@@ -29,8 +28,7 @@ def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan(
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
     cloud.state.save_plan(replace(old, plan=replace(old.plan, applied=False)))
-    stale, head = iter([old.plan.commit]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, old.plan.commit)
     request_plan(PlanRequest(commit=old.plan.commit), message_id="late webhook", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -42,8 +40,7 @@ def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed()
     unplanned = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": b"its webhook is lost"})
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
-    stale, head = iter([unplanned]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, unplanned)
     request_plan(PlanRequest(again=True), message_id="something was deleted", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -56,9 +53,8 @@ def test_an_announced_head_that_does_not_come_after_the_last_plan_is_looked_at_a
     announced = PlanRequest(commit=wrong, attempt=5)
     request_plan(announced, message_id="GitHub did not answer it", ports=cloud.ports, after=20)
     push(cloud, fleetfiles.fleet("one", "two"))
-    stale, head = iter([wrong]), cloud.repository.head
     cloud.run(10)
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, wrong)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -111,12 +107,12 @@ def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() 
 
 def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
     cloud = ready("one", "two")
-    old, head = cloud.repository.head("main"), cloud.repository.head
+    old = cloud.repository.head("main")
     push(cloud, fleetfiles.fleet("one", "two", "three"))
     cloud.run()
-    stale = iter([old])
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    doubt = Doubt(head=head("main"), planned=head("main"), looks=LOOKS)
+    shows_first(cloud, old)
+    head = cloud.repository.head("main")
+    doubt = Doubt(head=head, planned=head, looks=LOOKS)
     worn = PlanRequest(commit="f" * 40, doubt=doubt)
     request_plan(worn, message_id="doubted another head", ports=cloud.ports)
     cloud.run()
@@ -130,8 +126,7 @@ def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -
     doubt = Doubt(head=removed, planned=cloud.state.fleet().commit, looks=LOOKS)
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run()
-    stale, head = iter([removed]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, removed)
     request_plan(PlanRequest(commit=removed, doubt=doubt), message_id="doubted before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -148,8 +143,7 @@ def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> 
     old = cloud.repository.push(fleetfiles.fleet("one"))
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
-    stale, head = iter([old]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, old)
     accept(Pushed("late", old), cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -161,8 +155,7 @@ def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
     old = cloud.repository.push(fleetfiles.fleet("one"))
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
-    stale, head = iter([old, old]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, old, old)
     assert sweep.plan_missed_head(cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -177,10 +170,9 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
     pushed = cloud.clock()
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
-    stale, head = iter([old]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    ahead = PlanRequest(commit=old, doubt=doubt, at=pushed + timedelta(seconds=6))  # by another clock
-    request_plan(ahead, message_id="doubted before", ports=cloud.ports)
+    shows_first(cloud, old)
+    late = PlanRequest(commit=old, doubt=doubt, at=pushed)
+    request_plan(late, message_id="doubted before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -188,11 +180,11 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
 
 def test_a_commit_that_is_newer_than_the_last_plan_waits_for_no_second_look() -> None:
     cloud = ready("one")
-    cloud.clock.advance(CLOCKS_SECONDS + 1)
+    cloud.clock.advance(3)
     announced = push(cloud, fleetfiles.fleet("one") | {"README.md": b"announced"})
     assert cloud.step()
     assert cloud.state.fleet().commit == announced
-    cloud.clock.advance(LAG_SECONDS + CLOCKS_SECONDS + 1)
+    cloud.clock.advance(LAG.total_seconds() + 3)
     found = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": b"its webhook is lost"})
     assert sweep.plan_missed_head(cloud.ports)
     assert cloud.step()
@@ -207,15 +199,11 @@ def test_a_commit_that_was_taken_back_before_the_last_plan_is_doubted_though_it_
     kept = push(cloud, fleetfiles.fleet("one", "two"))
     removed = cloud.repository.push(fleetfiles.fleet("one"))
     late = Pushed("late", removed, cloud.clock() if told else None)
-    if not told:
-        accept(late, cloud.ports)
     cloud.clock.advance(30)
     cloud.repository.reset(kept)
-    stale, head = iter([kept, removed]), cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
-    if told:
-        cloud.run(1)
-        accept(late, cloud.ports)
+    cloud.run(1)
+    shows_first(cloud, removed)
+    accept(late, cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -226,7 +214,7 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     first = cloud.repository.head("main")
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
-    cloud.clock.advance(CLOCKS_SECONDS + 1)
+    cloud.clock.advance(3)
     cloud.repository.reset(first)
     forced = push(cloud, fleetfiles.fleet("one", "three"))
     assert cloud.step()
@@ -242,9 +230,7 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     cloud.run()
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
-    stale = iter([old])
-    head = cloud.repository.head
-    around(cloud, "repository", head=lambda branch: next(stale, None) or head(branch))
+    shows_first(cloud, old)
     commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
     cloud.run()
     assert status(cloud, commit)[0] == "success"

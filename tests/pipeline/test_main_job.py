@@ -16,7 +16,7 @@ from tests.pipeline.around import around
 
 def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
     commit = cloud.repository.push(files)
-    assert accept(Pushed(f"delivery-{commit}", commit), cloud.ports).status == 202
+    assert accept(Pushed(f"delivery-{commit}", commit, cloud.clock()), cloud.ports).status == 202
     return commit
 
 

@@ -10,6 +10,7 @@ import base64
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from github import Auth
@@ -20,7 +21,7 @@ from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.pulls import GitHubPullRequests
 from shared.fleet.blobs import blob_id
 from shared.jobs.errors import Dependency, Unavailable
-from shared.ports import CommitStatus, TreeEntry
+from shared.ports import CommitStatus, Look, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
 
@@ -40,11 +41,12 @@ class GitHubRepository:
         self._client = GitHubClient(repository, auth, base_url=base_url)
         self._blobs = _BlobCache(cache_bytes)
 
-    def head(self, branch: str) -> str:
+    def look(self, branch: str) -> Look:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         # 409: the repository is empty, so it has no branch at all.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
-            return api.get_git_ref(f"heads/{branch}").object.sha
+            ref = api.get_git_ref(f"heads/{branch}")
+            return Look(ref.object.sha, parsedate_to_datetime(str(ref.raw_headers["date"])))
 
     def descends(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it; False also where either is not known."""
