@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from shared.jobs.buckets import Bucket
 from shared.jobs.errors import Stale
+from shared.jobs.events import Event
 from shared.jobs.row import ClusterRow, from_json, to_json, with_etag
-from shared.jobs.settle import Event
 from shared.ports import DeadLetter, FleetRow, PlanRecord
 
 K = TypeVar("K")

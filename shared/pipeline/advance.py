@@ -13,18 +13,12 @@ from dataclasses import replace
 
 from shared.jobs.claim import MOST_LOST, NotYet, Resend, Run, Superseded, claim
 from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
+from shared.jobs.events import events_between, overtaken_event, postponed_event
 from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import next_step
 from shared.jobs.row import ClusterRow
-from shared.jobs.settle import (
-    events_between,
-    overtaken_event,
-    postpone,
-    postponed_event,
-    release,
-    settle,
-)
+from shared.jobs.settle import postpone, release, settle
 from shared.pipeline import planning, report
 from shared.pipeline.budget import Budget, Turn
 from shared.pipeline.fence import LostClaim, fenced

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.errors import DeadLettered, Retryable, Stale
+from shared.jobs.events import events_between
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Fail
 from shared.jobs.row import ClusterRow
-from shared.jobs.settle import events_between, settle
+from shared.jobs.settle import settle
 from shared.pipeline import report
 from shared.pipeline.send import send_copy
 from shared.ports import DeadLetter, Ports

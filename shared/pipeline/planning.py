@@ -14,10 +14,10 @@ from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.plan import Action, Item, make_plan
 from shared.fleet.unchanged import Known
 from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
-from shared.jobs.settle import accepted_event
 from shared.pipeline import pulls, report
 from shared.pipeline.heads import LOOK_SECONDS, doubted
 from shared.pipeline.intake import request_plan

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared.jobs.errors import Stale
+from shared.jobs.events import replayed_event
 from shared.jobs.row import accept_retry
-from shared.jobs.settle import replayed_event
 from shared.jobs.why import why
 from shared.pipeline import report
 from shared.pipeline.approval import MAX_ACTOR, Answer

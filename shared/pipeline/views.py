@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.fleet.plan import Action, Item, Plan
+from shared.jobs.events import Event
 from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow, Condition
-from shared.jobs.settle import Event
 from shared.jobs.why import Newest, Why, why, why_not_made
 from shared.pipeline.deadletters import LETTERS_SHOWN
 from shared.pipeline.report import progress_of

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from shared.fleet.plan import Plan
 from shared.jobs.buckets import Bucket
+from shared.jobs.events import Event
 from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow
-from shared.jobs.settle import Event
 
 
 @dataclass(frozen=True)

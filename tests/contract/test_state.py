@@ -22,9 +22,10 @@ from shared.adapters.tables import TablesState, table_service
 from shared.fleet.plan import Action, Change, Item, Plan
 from shared.jobs.buckets import Bucket
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
+from shared.jobs.events import Event
 from shared.jobs.outcomes import Wait
 from shared.jobs.row import ClusterRow, accept_new
-from shared.jobs.settle import Event, settle
+from shared.jobs.settle import settle
 from shared.ports import DeadLetter, FleetRow, PlanRecord, State
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, row

@@ -20,11 +20,12 @@ from shared.jobs.errors import (
     from_http,
     from_operation,
 )
+from shared.jobs.events import events_between
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import Claim, Phase, accept_change, from_json, to_json
-from shared.jobs.settle import events_between, release, settle
+from shared.jobs.settle import release, settle
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, row
 

@@ -16,8 +16,8 @@ from shared.adapters.tables.entities import newest_first, packed, safe_key, unpa
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs import row as rows
 from shared.jobs.buckets import Bucket
+from shared.jobs.events import Event
 from shared.jobs.row import ClusterRow
-from shared.jobs.settle import Event
 from shared.ports import DeadLetter, FleetRow, PlanRecord
 
 CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = (
