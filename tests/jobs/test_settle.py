@@ -279,7 +279,8 @@ def test_a_wait_for_a_part_keeps_since_when_that_part_is_waited_for() -> None:
 
 
 def test_a_suspended_wait_is_never_called_stalled_and_its_deadline_begins_when_it_ends() -> None:
-    suspended = settle(row(), Wait(900, "until May", suspended=True), now=later(90_000), jitter=0)
+    asked = Wait(900, "until May", open_ended=True, suspended=True)
+    suspended = settle(row(), asked, now=later(90_000), jitter=0)
     assert suspended.phase is Phase.SUSPENDED
     assert settle(suspended, Wait(5, "Azure"), now=later(90_005), jitter=0).phase is Phase.PROVISIONING
 
