@@ -19,7 +19,7 @@ from shared.fleet.overlay import laid_over, overlay
 from shared.fleet.ownership import Owner
 from shared.fleet.rotation import serving
 from shared.fleet.upgrades import behind, next_version
-from shared.fleet.versions import must_rise, numbers, runs_newer
+from shared.fleet.versions import lags, must_rise, numbers, runs_newer
 from shared.fleet.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
 
 Json = Mapping[str, Any]
@@ -105,6 +105,18 @@ def pools_to_rise(desired: Desired, owner: Owner, existing: Json) -> dict[str, t
 def upgrade_ahead(desired: Desired, existing: Json) -> bool:
     """Tell whether the control plane is still to be upgraded."""
     return must_rise(desired.spec.kubernetes_version, control_plane(existing))
+
+
+def left_too_old(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    """Return a phrase for each pool that nobody will upgrade and that AKS would call too old in the end."""
+    ours = _pool_versions(desired, owner, existing)
+    running = {
+        str(profile["name"]): running_version(profile, "orchestratorVersion")
+        for profile in _profiles(existing)
+        if profile["name"] not in ours and not owner.owns(profile)
+    }
+    wanted = desired.spec.kubernetes_version
+    return [f"{name} ({version})" for name, version in running.items() if lags(version, wanted)]
 
 
 def newer_than_asked(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:

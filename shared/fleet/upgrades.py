@@ -1,8 +1,7 @@
 """How Kubernetes versions move: one minor at a time, the control plane first, then every node pool.
 
 Only when each pool of the manifest has reached the control plane's minor does the control plane go on.
-Sources: learn.microsoft.com/azure/aks/upgrade-aks-cluster (no minor can be skipped) and
-learn.microsoft.com/azure/aks/supported-kubernetes-versions (pools may follow by three minors).
+Source: learn.microsoft.com/azure/aks/upgrade-aks-cluster (no minor can be skipped).
 """
 
 from __future__ import annotations

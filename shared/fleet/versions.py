@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+POOL_LAG = 3
+"""How many minors a node pool may follow: learn.microsoft.com/azure/aks/supported-kubernetes-versions."""
+
 
 @lru_cache(maxsize=1024)
 def numbers(version: str) -> tuple[int, ...]:
@@ -20,6 +23,12 @@ def must_rise(wanted: str, current: str) -> bool:
     """Tell whether what runs is older than what is asked for; a minor alone is met by all its patches."""
     asked, runs = numbers(wanted), numbers(current)
     return bool(asked) and runs[: len(asked)] < asked[: len(runs) or None]
+
+
+def lags(pool: str, control_plane: str) -> bool:
+    """Tell whether a node pool's version would be too many minors behind the control plane's for AKS."""
+    follows, leads = numbers(pool), numbers(control_plane)
+    return len(follows) > 1 and len(leads) > 1 and leads[1] - follows[1] > POOL_LAG
 
 
 def runs_newer(wanted: str, current: str) -> bool:

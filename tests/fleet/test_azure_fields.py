@@ -87,7 +87,7 @@ def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dic
             "needs a maintenanceWindow",
         ),
         (user(orchestratorVersion="1.34"), "orchestratorVersion 1.34 is newer than kubernetesVersion 1.33"),
-        (user(orchestratorVersion="1.29"), "is more than three minors behind"),
+        (user(orchestratorVersion="1.29"), "is more than 3 minors behind"),
         (user(spotMaxPrice=1), "go with scaleSetPriority: Spot"),
         (user(osType="Windows", name="windows"), "at most 6 characters, windows has 7"),
         (user(osSKU="Windows2022"), "osSKU: Windows2022 goes with osType: Windows"),

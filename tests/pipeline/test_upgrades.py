@@ -56,6 +56,21 @@ def test_a_version_that_azure_does_not_offer_moves_nothing() -> None:
     assert "Azure does not offer Kubernetes 1.35" in row(cloud).job.reason
 
 
+def test_a_pool_of_others_that_would_be_too_old_stops_the_upgrade_before_anything_moves() -> None:
+    cloud = ready(version("1.30"))
+    theirs = {"vmSize": "Standard_D4s_v5", "count": 1, "mode": "User", "orchestratorVersion": "1.30.13"}
+    cloud.ports.aks.put_pool(ONE, "theirs", {"properties": theirs}, etag=None)
+    cloud.run(60)
+    before = accepted(cloud)
+    push(cloud, files(version("1.34")))
+    cloud.run()
+    assert "the manifest does not have theirs (1.30.13): upgrade or remove them" in row(cloud).job.reason
+    assert accepted(cloud) == before
+    push(cloud, files(version("1.33")))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
 def test_a_new_target_midway_ends_the_hop_before_it_goes_on() -> None:
     cloud = ready(f'{pool()}  kubernetesVersion: "1.31"\n')
     push(cloud, files(f'{pool()}  kubernetesVersion: "1.32"\n'))

@@ -46,7 +46,7 @@ from shared.fleet.manifests.pools import NodePool
 from shared.fleet.manifests.security import SecurityProfile
 from shared.fleet.manifests.storage import StorageProfile
 from shared.fleet.manifests.untyped import only_untyped
-from shared.fleet.versions import numbers
+from shared.fleet.versions import POOL_LAG, lags, numbers
 
 ImageVersion = Annotated[
     StrictStr,
@@ -196,10 +196,10 @@ class ClusterSpec(ClusterProperties):
                     f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is newer than "
                     f"kubernetesVersion {self.kubernetes_version}; the control plane goes first"
                 )
-            if control_plane[1] - version[1] > 3:
+            if lags(pool.orchestrator_version, self.kubernetes_version):
                 raise ValueError(
                     f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is more than "
-                    f"three minors behind kubernetesVersion {self.kubernetes_version}; raise it"
+                    f"{POOL_LAG} minors behind kubernetesVersion {self.kubernetes_version}; raise it"
                 )
         return self
 

@@ -6,16 +6,20 @@ whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shared.fleet.azure import (
     all_differences,
     cluster_write,
     control_plane,
     group_body,
+    left_too_old,
     pools_to_rise,
     upgrade_ahead,
 )
 from shared.fleet.desired import Desired
 from shared.fleet.upgrades import next_version, not_offered, offered_upgrades, offered_versions
+from shared.fleet.versions import POOL_LAG
 from shared.fleet.writes import ImmutableChange, Write
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
@@ -142,23 +146,35 @@ def _nothing_to_adopt(desired: Desired) -> Fail:
 
 
 def _no_way_up(existing: Json, row: ClusterRow, ports: Ports) -> Fail | None:
-    """Refuse versions that Azure does not offer before anything is moved."""
+    """Refuse versions that Azure does not offer, or not over these pools, before anything is moved."""
     desired, owner = row.desired, owner_of(row, ports)
-    current, spec = control_plane(existing), desired.spec
     rises = upgrade_ahead(desired, existing)
     pools = pools_to_rise(desired, owner, existing)
     if not rises and not pools:
         return None
+    spec = desired.spec
     offered = offered_versions(ports.aks.versions(spec.subscription_id, spec.location))
-    wanted = spec.kubernetes_version
-    why = not_offered(wanted, current, offered)
-    if rises and not why:
-        upgrades = offered_upgrades(ports.aks.upgrade_profile(desired.id))
-        why = not_offered(next_version(wanted, current), current, upgrades)
-    if rises and why:
-        return Fail(InvalidManifest(f"spec.kubernetesVersion {wanted}: {why}"))
+    why = _cannot_rise(existing, row, offered, ports) if rises else ""
+    if why:
+        return Fail(InvalidManifest(f"spec.kubernetesVersion {spec.kubernetes_version}: {why}"))
     for name, (asked, runs) in pools.items():
         why = not_offered(asked, runs, offered)
         if why:
             return Fail(InvalidManifest(f"spec.nodePools[{name}].orchestratorVersion {asked}: {why}"))
     return None
+
+
+def _cannot_rise(existing: Json, row: ClusterRow, offered: Sequence[str], ports: Ports) -> str:
+    """Return why the control plane cannot reach its version, "" when it can."""
+    wanted, current = row.desired.spec.kubernetes_version, control_plane(existing)
+    old = left_too_old(row.desired, owner_of(row, ports), existing)
+    if old:
+        return (
+            f"AKS lets no node pool follow by more than {POOL_LAG} minors, and the manifest does not have "
+            f"{', '.join(old)}: upgrade or remove them by hand, or take them into the manifest"
+        )
+    why = not_offered(wanted, current, offered)
+    if why:
+        return why
+    upgrades = offered_upgrades(ports.aks.upgrade_profile(row.desired.id))
+    return not_offered(next_version(wanted, current), current, upgrades)
