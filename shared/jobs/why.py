@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from shared.fleet.plan import Action, Item
 from shared.jobs.advice import ADVICE, Advice, advice_for
 from shared.jobs.errors import Throttled
-from shared.jobs.recipes import STEPS, deadline
+from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.jobs.row import ClusterRow, Failure, Phase
 
@@ -16,6 +16,10 @@ LATE = timedelta(seconds=60)
 """How long after its time a job's message is called late."""
 _NOTHING = "Nothing; it goes on by itself."
 _NEXT_COMMIT = "the next commit that changes the cluster"
+_AZURE = "The activity log of the resource group in Azure tells what holds the operation up."
+_FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what holds Flux up."
+_LOOK_AT = {Step.FLUX_COMPONENTS: _FLUX, Step.FLUX_SYNC: _FLUX, Step.VERIFY: _FLUX}
+"""What a person looks at when a step waits too long; Azure's activity log in all others."""
 _CORRECT = "Correct the manifest: `roadstead validate` tells every mistake with its place."
 
 
@@ -150,7 +154,7 @@ def _limit(failure: Failure, retries: Policies) -> str:
 def _while_waiting(row: ClusterRow) -> str:
     if row.phase is Phase.STALLED:
         late = f"This step takes more than its {deadline(row.job.step) / 60:g} minutes."
-        return f"{row.job.person or 'See what holds it up.'} {late}"
+        return f"{row.job.person or _LOOK_AT.get(row.job.step, _AZURE)} {late}"
     return row.job.person or _NOTHING
 
 

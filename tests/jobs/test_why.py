@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from shared.jobs.advice import ADVICE, classes
 from shared.jobs.errors import QuotaExceeded, Unavailable
 from shared.jobs.outcomes import Fail, Retry, Wait
-from shared.jobs.recipes import STEPS, Recipe, Step
+from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.row import Claim, ClusterRow, Phase
 from shared.jobs.settle import settle
 from shared.jobs.why import Why, why
@@ -75,10 +77,18 @@ def test_what_may_have_passed_is_tried_by_any_commit() -> None:
     assert "the next commit, whatever it changes" in told(failed).next
 
 
-def test_a_stalled_job_tells_its_deadline() -> None:
-    long_ago = row(step=Step.CLUSTER, step_since=NOW - timedelta(hours=2))
-    found = told(settle(long_ago, Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0))
-    assert "more than its 60 minutes" in found.person
+@pytest.mark.parametrize(
+    ("step", "look"),
+    [
+        (Step.CLUSTER, "The activity log of the resource group in Azure"),
+        (Step.VERIFY, "`kubectl -n flux-system get pods,gitrepositories,kustomizations`"),
+    ],
+)
+def test_a_stalled_job_tells_its_deadline_and_where_to_look(step: Step, look: str) -> None:
+    long_ago = row(step=step, step_since=NOW - timedelta(hours=2))
+    found = told(settle(long_ago, Wait(20, "it takes long"), now=NOW, jitter=0))
+    assert found.person.startswith(look)
+    assert f"more than its {deadline(step) / 60:g} minutes" in found.person
 
 
 def test_a_ready_cluster_does_nothing() -> None:
