@@ -20,9 +20,11 @@ from bench.fleet import cluster_file, generate
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.desired import DesiredFleet, Stored
 from shared.fleet.plan import Plan, make_plan
+from shared.jobs.messages import PlanRequest
 from shared.jobs.row import ClusterRow, accept_change, accept_new
+from shared.pipeline.heads import doubted
 from shared.pipeline.reading import desired_of, read_files, read_known, save_marks
-from shared.ports import FleetConfig, Ports
+from shared.ports import FleetConfig, FleetRow, Ports
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
@@ -35,9 +37,13 @@ class Counted:
         self._inner, self._calls = inner, calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        self._calls[name] += 1
         method: Callable[..., Any] = getattr(self._inner, name)
-        return method
+
+        def counted(*given: Any, **named: Any) -> Any:
+            self._calls[name] += 1
+            return method(*given, **named)
+
+        return counted
 
 
 class Bench:
@@ -49,6 +55,7 @@ class Bench:
         self.calls: Counter[str] = Counter()
         self.state_calls: Counter[str] = Counter()
         self.seconds: dict[str, float] = {}
+        self.head = ""
         self.ports: Ports = replace(
             self.cloud.ports,
             repository=Counted(self.cloud.repository, self.calls),
@@ -62,7 +69,11 @@ class Bench:
         self.state_calls.clear()
         rows = self._timed("records", lambda: {row.name: row for row in self.ports.state.clusters()})
         known = self._timed("marks", lambda: read_known(rows, self.ports))
-        head = self.ports.repository.look("main").commit
+        look = self.ports.repository.look("main")
+        head, last = look.commit, FleetRow(commit=self.head)
+        if doubted(PlanRequest(commit=head), look, last, descends=self.ports.repository.descends):
+            raise SystemExit("the head is doubted")
+        self.head = head
         tree = self._timed("tree", lambda: read_files(head, self.ports))
         desired = self._timed("resolve", lambda: desired_of(head, tree, known, self.ports))
         if desired.problems:
