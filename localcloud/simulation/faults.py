@@ -152,6 +152,11 @@ def _nothing_inside(call: Call) -> Any:
     return []
 
 
+def _no_group_yet(call: Call) -> Any:
+    call.now()
+    return None
+
+
 def _somebody_first(call: Call) -> Any:
     """Somebody makes the cluster by hand between our look and our write."""
     seen = call.now()
@@ -204,6 +209,14 @@ def _any(_: Call) -> bool:
     return True
 
 
+def _just_made(name: str, when: str) -> Callable[[Call], bool]:
+    def applies(call: Call) -> bool:
+        life = call.life
+        return (call.port, call.name) == ("groups", name) and life.just_now(getattr(life.checker, when))
+
+    return applies
+
+
 def _starts(call: Call) -> bool:
     return call.port == "aks" and call.name in ("put", "put_pool")
 
@@ -221,7 +234,8 @@ FAULTS: Mapping[str, Fault] = {
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
     "old-head": Fault(lambda c: c.name == "look" and c.life.people(c.cloud).just_pushed, _old_head),
-    "nothing-inside": Fault(lambda c: c.name == "resources" and c.life.just_created, _nothing_inside),
+    "nothing-inside": Fault(_just_made("resources", "created_at"), _nothing_inside),
+    "group-lags": Fault(_just_made("get", "group_made_at"), _no_group_yet),
     "somebody-first": Fault(_at("aks", name="get"), _somebody_first),
     "operation-fails": Fault(_starts, _operation_fails),
     "operation-sticks": Fault(_starts, _operation_sticks),

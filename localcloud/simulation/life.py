@@ -206,10 +206,9 @@ class Life:
         """How long nothing has gone wrong any more."""
         return (self.clock() - self._calm_since).total_seconds() if self._calm_since else 0.0
 
-    @property
-    def just_created(self) -> bool:
-        """Whether a cluster was created a moment ago, so that lists of ARM may not have it yet."""
-        return self.clock() - self.checker.created_at < timedelta(seconds=LIST_LAG)
+    def just_now(self, made_at: datetime) -> bool:
+        """Whether something was made a moment ago, so that ARM may not show it yet."""
+        return self.clock() - made_at < timedelta(seconds=LIST_LAG)
 
     def touch(self, cloud: MemoryCloud, name: str) -> None:
         """Give a row another version."""

@@ -60,6 +60,12 @@ class AzureBehind(AzureEngine):
             self.settle()
             return [cluster.id for cluster in self._clusters.values()]
 
+    def groups(self) -> list[tuple[str, str]]:
+        """Return the resource groups that are there, as (subscription, name) in lower case."""
+        with self._lock:
+            self.settle()
+            return list(self._groups)
+
     def look(self, cluster: ClusterId) -> Json | None:
         """Return a cluster as it is, or None; counts as no request, and is not to be written to."""
         with self._lock:

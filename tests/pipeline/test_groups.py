@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
-from shared.jobs.errors import Throttled
+from shared.jobs.errors import Conflict, Throttled, Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow, Phase
-from shared.ports import Json
+from shared.ports import GroupWrite, Json
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen
 from tests.pipeline.onecluster import SUBSCRIPTION
@@ -68,6 +71,61 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") == group
+
+
+def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back_though_that_fails_at_first() -> None:
+    cloud = MemoryCloud()
+    groups, writes = cloud.ports.groups, list[Json]()
+
+    def put(subscription: str, name: str, body: Json) -> GroupWrite:
+        writes.append(body)
+        if len(writes) == 1:
+            cloud.azure.put_group(subscription, name, {"location": "eastus"})
+        if len(writes) == 2:
+            raise Unavailable("answered 503")
+        return groups.put(subscription, name, body)
+
+    around(cloud, "groups", put=put)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert [bool(body["tags"]) for body in writes] == [True, False, False]
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert groups.get(SUBSCRIPTION, "rg-one") is not None
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> None:
+    cloud = MemoryCloud()
+    groups, missing = cloud.ports.groups, Conflict("the group is not there", code="ResourceGroupNotFound")
+    old, answers = iter([None, None]), iter([Unavailable("no answer") if lost else None])
+    refusals = iter([] if lost else [missing])
+
+    def get(subscription: str, name: str) -> Json | None:
+        return next(old, groups.get(subscription, name))
+
+    def put(subscription: str, name: str, body: Json) -> GroupWrite:
+        written, wrong = groups.put(subscription, name, body), next(answers, None)
+        if wrong:
+            raise wrong
+        return written
+
+    create = cloud.ports.aks.put
+
+    def refused(*given: Any, **named: Any) -> str:
+        for refusal in refusals:
+            raise refusal
+        return create(*given, **named)
+
+    around(cloud, "groups", get=get, put=put)
+    around(cloud, "aks", put=refused)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["update-group", "rg-one"] == 1
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert groups.get(SUBSCRIPTION, "rg-one") is None
 
 
 def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:

@@ -23,6 +23,7 @@ from shared.fleet.versions import POOL_LAG
 from shared.fleet.writes import ImmutableChange, Write
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.creation import creation, gone_again
 from shared.pipeline.steps.flux import other_source
@@ -42,12 +43,14 @@ from shared.pipeline.steps.maintenance import differing_windows
 from shared.ports import Ports
 
 OBSERVE_SECONDS = 300.0
+OTHERS_GROUP = "a group of others"
+"""What the job notes when its write met a group that somebody had just made."""
 SHOWN = 8
 """Differences that are named one by one."""
 
 
 def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
-    """Have the resource group; one that exists without our tags is used, never changed, never deleted."""
+    """Have the resource group; one that exists without our tags is used as it is, and never deleted."""
     desired = row.desired
     spec = desired.spec
     existing = ports.groups.get(spec.subscription_id, spec.resource_group)
@@ -57,24 +60,33 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
         return _make_group(row, ports)
     if state_of(existing) == "Deleting":
         return Wait(poll(ports), f"the resource group {spec.resource_group} is still being deleted")
+    if row.job.wrote == OTHERS_GROUP:
+        return _give_back(existing, row, ports)
     return Done()
 
 
 def _make_group(row: ClusterRow, ports: Ports) -> Outcome:
-    """Make the group; give it back if somebody else made it between our look and our write.
+    """Make the group; see by the answer if somebody else made it between our look and our write.
 
-    No other cluster of this fleet can have made it then, which would have been right.
+    What this row may have put there itself is ours: a look may be old, the answer to a write may be lost.
+    So is what another cluster of the fleet made.
     """
-    spec = row.desired.spec
-    name, body = spec.resource_group, group_body(row.desired, owner_of(row, ports))
+    spec, name = row.desired.spec, row.desired.spec.resource_group
+    body = group_body(row.desired, owner_of(row, ports))
     written = ports.groups.put(spec.subscription_id, name, body)
-    if written.created or others_in_group(row, ports):
+    first = row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not row.job.lost
+    if written.created or not first or others_in_group(row, ports):
         return Done(f"made the resource group {name}")
-    ports.groups.put(spec.subscription_id, name, {**body, "tags": {}})
-    return Done(
-        f"somebody else made the resource group {name} at the same moment: it is used and never deleted; "
-        "tags that it had were lost, so put them back"
-    )
+    return Wait(1, f"somebody else made the resource group {name} just now; giving it back", OTHERS_GROUP)
+
+
+def _give_back(existing: Json, row: ClusterRow, ports: Ports) -> Outcome:
+    """Take our tags off a group that is not ours, so that nobody deletes it."""
+    spec, name = row.desired.spec, row.desired.spec.resource_group
+    if owner_of(row, ports).made_group(existing):
+        ports.groups.put(spec.subscription_id, name, {"location": existing["location"], "tags": {}})
+    lost = "the tags that it had are lost, so put them back"
+    return Done(f"somebody else made the resource group {name}: it is used and never deleted; {lost}")
 
 
 def ensure_cluster(row: ClusterRow, ports: Ports) -> Outcome:
