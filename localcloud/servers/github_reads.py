@@ -127,8 +127,8 @@ def contents(place: Place, request: Request, path: str = "") -> Json | list[Json
     return [_content(place, entry, name, whole=False) for entry in inside]
 
 
-def compare(place: Place, _: Request, basehead: str) -> Json:
-    """Write how two commits, "base...head", differ."""
+def compare(place: Place, request: Request, basehead: str) -> Json:
+    """Write how two commits, "base...head", differ; its files come with the first page alone."""
     base_name, dots, head_name = basehead.partition("...")
     if not dots:
         raise ApiError(404, "Not Found")
@@ -140,7 +140,9 @@ def compare(place: Place, _: Request, basehead: str) -> Json:
     ahead = history.count(path, f"{base.sha}..{head.sha}")
     behind = history.count(path, f"{head.sha}..{base.sha}")
     words = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
-    commits = reversed(history.rev_list(path, f"{base.sha}..{head.sha}", limit=250))
+    commits = history.rev_list(path, f"{base.sha}..{head.sha}", limit=250)[::-1]
+    page, size = request.args.get("page", 1, int), request.args.get("per_page", 250, int)
+    shown = commits[(page - 1) * size : page * size]
     return {
         "url": f"{place.api}/compare/{basehead}",
         "base_commit": commit_json(place, base),
@@ -149,8 +151,8 @@ def compare(place: Place, _: Request, basehead: str) -> Json:
         "ahead_by": ahead,
         "behind_by": behind,
         "total_commits": ahead,
-        "commits": [commit_json(place, resolve_commit(place, sha)) for sha in commits],
-        "files": _changed_files(place, common, head.sha)[:MAX_FILES],
+        "commits": [commit_json(place, resolve_commit(place, sha)) for sha in shown],
+        "files": _changed_files(place, common, head.sha)[:MAX_FILES] if page == 1 else [],
     }
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from localcloud.simulation.faults import MOST_SKEW, SHORT_FREEZE
+from localcloud.simulation.heads import Heads
 from localcloud.simulation.reality import differences, serves
 from localcloud.simulation.wishes import like_a_strangers
 from localcloud.world.azure_engine import key_of
@@ -70,9 +71,9 @@ class Checker:
 
     life: Life
     created_at: datetime = LONG_AGO
+    group_made_at: datetime = LONG_AGO
     _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
-    _begun: dict[tuple[str, str], int] = field(default_factory=dict)
-    _planned: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _heads: defaultdict[str, Heads] = field(default_factory=lambda: defaultdict(Heads))
     _vanished: Counter[ClusterId] = field(default_factory=Counter)
     _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
     _owners: dict[ClusterId, str] = field(default_factory=dict)
@@ -142,7 +143,7 @@ class Checker:
         fleet, group = cloud.ports.config.fleet, (key.subscription, key.resource_group)
         owner = self._owners.get(key)
         if kind == "create-group":
-            self._groups[group] = fleet
+            self._groups[group], self.group_made_at = fleet, self.life.clock()
         elif kind == "delete-group":
             self._no_cluster_inside(*group)
             if self._groups[group] != fleet:
@@ -164,7 +165,7 @@ class Checker:
 
     def _by_people(self, kind: str, key: ClusterId) -> None:
         self._disturbed[key] = self.life.clock()
-        if kind == "create-group":
+        if kind in ("create-group", "update-group"):  # an update takes our tags away
             self._groups[key.subscription, key.resource_group] = ""
         if kind == "create":
             self._owners[key], self.created_at = "", self.life.clock()
@@ -299,25 +300,19 @@ class Checker:
     def _not_overtaken(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
         """No commit that was planned later asks for the contrary."""
         people = self.life.people(cloud)
-        planned, place = self._planned.get(cloud.ports.config.fleet, ("", -1))
-        if place <= people.place(commit):
+        planned = self._heads[cloud.ports.config.fleet]
+        if planned.place <= people.place(commit):
             return
-        wish = people.wish(planned)
+        wish = people.wish(planned.commit)
         if not wish.wrong and (name in wish.clusters) != wanted:
-            what = "is accepted" if wanted else "is deleted"
-            raise Violated(
-                "unasked change" if wanted else "unasked delete",
-                f"{name} {what} for {commit[:8]}, after {planned[:8]} was planned, which says the contrary",
-            )
+            rule, what = ("unasked change", "accepted") if wanted else ("unasked delete", "deleted")
+            later = f"{planned.commit[:8]} was planned, which says the contrary"
+            raise Violated(rule, f"{name} is {what} for {commit[:8]}, after {later}")
 
     def planned(self, cloud: MemoryCloud, row: FleetRow) -> None:
         """Look at what a planner notes; a plan that was carried out tells which head it was made of."""
         self.life.tell("    fleet: planned %s, planning %s %s", row.commit[:8], row.planning[:8], row.problem)
-        fleet, people = cloud.ports.config.fleet, self.life.people(cloud)
-        if row.planning:
-            self._begun[fleet, row.planning] = people.place(row.planning)
-        elif row.commit:
-            self._planned[fleet] = (row.commit, self._begun[fleet, row.commit])
+        self._heads[cloud.ports.config.fleet].saved(row, self.life.people(cloud).place)
 
     def _true(self, cloud: MemoryCloud, row: ClusterRow) -> None:
         """What was observed is really so, unless somebody else changed it since the job began."""
@@ -358,6 +353,10 @@ class Checker:
         for key, owner in self._owners.items():
             if owner == fleet and key.name not in wish.clusters and self.life.live(key) is not None:
                 raise Violated("left behind", f"{fleet}: {key.name} is still there")
+        homes = {(key.subscription, key.resource_group) for key in self.life.azure.ids()}
+        for group in self.life.azure.groups():
+            if self._groups.get(group) == fleet and group not in homes:
+                raise Violated("left behind", f"{fleet}: the group {group[1]} is still there, and empty")
         for name, row in rows.items():
             if name not in wish.clusters and not self.life.is_others(key_of(row.desired.id), fleet):
                 raise Violated(

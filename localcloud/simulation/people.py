@@ -82,7 +82,7 @@ class People:
             commit = self.cloud.repository.push(wish.files(self.fleet))
             self._wishes[commit] = wish
         self.head_line.append(commit)
-        self._pushed_at = self.life.clock()
+        self._pushed_at = self.life.clock().replace(microsecond=0)
         told = ", ".join(map(_told, wish.clusters.values()))
         self.life.tell("%s: %s is the head%s: %s", self.fleet, commit[:8], " again" if back_to else "", told)
         self._deliveries += 1

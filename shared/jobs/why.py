@@ -18,7 +18,15 @@ _NOTHING = "Nothing; it goes on by itself."
 _NEXT_COMMIT = "the next commit that changes the cluster"
 _AZURE = "The activity log of the resource group in Azure tells what holds the operation up."
 _FLUX = "`kubectl -n flux-system get pods,gitrepositories,kustomizations` shows what holds Flux up."
-_LOOK_AT = {Step.FLUX_COMPONENTS: _FLUX, Step.FLUX_SYNC: _FLUX, Step.VERIFY: _FLUX}
+_NODES = "`kubectl get nodes`, and the activity log of the resource group in Azure, tell what holds it up."
+_PLANS = "`roadstead plans`, and the activity log of the resource group in Azure, tell what holds it up."
+_LOOK_AT = {
+    Step.RESOURCE_GROUP: _PLANS,
+    Step.NODE_POOLS: _NODES,
+    Step.FLUX_COMPONENTS: _FLUX,
+    Step.FLUX_SYNC: _FLUX,
+    Step.VERIFY: _FLUX,
+}
 """What a person looks at when a step waits too long; Azure's activity log in all others."""
 _CORRECT = "Correct the manifest: `roadstead validate` tells every mistake with its place."
 

@@ -32,7 +32,7 @@ def doubted(
     if head == fleet.planning:
         return None
     if request.commit in ("", head):
-        newer = fleet.looked is None or _shown_since(request, look) > fleet.looked + WHOLE_SECOND
+        newer = announced_after(request, fleet) or _was_head_after(look, fleet)
         if head == last or (newer and (not last or descends(head, last))):
             return None
     before = request.doubt
@@ -41,7 +41,16 @@ def doubted(
     return Doubt(head=head, planned=last, looks=looks + 1) if looks < LOOKS else None
 
 
-def _shown_since(request: PlanRequest, look: Look) -> datetime:
-    """Return a time since which the branch has been what the look saw, or a later one."""
-    fresh = look.at - LAG
-    return max(fresh, request.at) if request.commit and request.at else fresh
+def announced_after(request: PlanRequest, fleet: FleetRow) -> bool:
+    """Tell whether a request announces a push that came after the look at the last plan's head."""
+    return bool(request.commit) and (fleet.looked is None or _after(request.at, fleet.looked))
+
+
+def _was_head_after(look: Look, fleet: FleetRow) -> bool:
+    """Tell whether what a look saw was the head after that of the last plan was read, however old it is."""
+    return fleet.looked is None or _after(look.at - LAG, fleet.looked)
+
+
+def _after(time: datetime | None, earlier: datetime) -> bool:
+    """Tell whether a time comes after another one for sure: both are cut off to whole seconds."""
+    return time is not None and time >= earlier + WHOLE_SECOND

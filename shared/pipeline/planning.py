@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.plan import Action, Item, make_plan
@@ -19,7 +20,7 @@ from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline import pulls, report
-from shared.pipeline.heads import LOOK_SECONDS, doubted
+from shared.pipeline.heads import LOOK_SECONDS, announced_after, doubted
 from shared.pipeline.intake import request_plan
 from shared.pipeline.reading import read_desired, read_known, save_marks
 from shared.pipeline.send import send_continuation
@@ -48,20 +49,21 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     fleet = ports.state.fleet()
     try:
         look = ports.repository.look(ports.config.branch)
-        head, earlier = look.commit, ports.state.plan(look.commit)
-        doubt = doubted(request, look, fleet, descends=ports.repository.descends)
-        if doubt is not None:
-            seconds = LOOK_SECONDS * doubt.looks
-            log.info("head %s may be an old answer of GitHub; looking again in %d s", head[:8], seconds)
-            _request_again(request.model_copy(update={"doubt": doubt}), seconds, ports)
-            return
-        if head == fleet.commit and not request.again and fleet.planning in ("", head):
-            log.info("commit %s is planned already", head[:8])
-            if fleet.problem:
-                ports.state.save_fleet(replace(fleet, problem=""))
-            return
     except ReconcileError as error:
         _could_not_read(request, error, fleet, ports)
+        return
+    head, doubt = look.commit, doubted(request, look, fleet, descends=partial(_comes_after, ports))
+    if doubt is not None:
+        seconds = LOOK_SECONDS * doubt.looks
+        log.info("head %s may be an old answer of GitHub; looking again in %d s", head[:8], seconds)
+        _request_again(request.model_copy(update={"doubt": doubt}), seconds, ports)
+        return
+    if head == fleet.commit and not request.again and fleet.planning in ("", head):
+        log.info("commit %s is planned already", head[:8])
+        # A push that came back to it is as good as a plan: what was pushed before is old from now on.
+        looked = look.at if announced_after(request, fleet) else fleet.looked
+        if (fleet.problem, fleet.looked) != ("", looked):
+            ports.state.save_fleet(replace(fleet, problem="", looked=looked))
         return
     try:
         begun = ports.state.save_fleet(replace(fleet, planning=head, looked=look.at))
@@ -78,7 +80,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             fleet = ports.state.save_fleet(as_before)
             _could_not_read(request, error, fleet, ports)
             return
-        _carry_out(head, desired, rows, known, _approval(request, head, earlier), begun, ports)
+        _carry_out(request, head, desired, rows, known, begun, ports)
         if head != fleet.commit:
             pulls.mark_outdated(head, ports)
         if fleet.planning not in ("", head):
@@ -88,6 +90,15 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         # Another planner took over, for this one lost its session. Its plan may have met our changes.
         log.warning("another planner was faster; planning once more")
         _request_again(request.model_copy(update={"commit": "", "again": True}), FASTER_SECONDS, ports)
+
+
+def _comes_after(ports: Ports, commit: str, earlier: str) -> bool:
+    """Tell whether one commit comes after another; what cannot be told only costs more looks."""
+    try:
+        return ports.repository.descends(commit, earlier)
+    except ReconcileError as error:
+        log.warning("whether %s comes after %s could not be read: %s", commit[:8], earlier[:8], error)
+        return False
 
 
 def _overtake(commit: str, ports: Ports) -> None:
@@ -107,11 +118,11 @@ def _overtake(commit: str, ports: Ports) -> None:
 
 
 def _carry_out(
+    request: PlanRequest,
     head: str,
     desired: DesiredFleet,
     rows: Mapping[str, ClusterRow],
     known: Mapping[str, Known],
-    approval: Approval | None,
     fleet: FleetRow,
     ports: Ports,
 ) -> None:
@@ -120,6 +131,7 @@ def _carry_out(
     ``rows`` were read after ``fleet`` was saved.
     """
     earlier = ports.state.plan(head)
+    approval = _approval(request, head, earlier)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     made = make_plan(head, desired, rows, now=ports.clock(), approved=approved).resume(
         earlier.plan if earlier else None
@@ -160,7 +172,7 @@ def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRow
         ports.state.save_fleet(replace(fleet, problem=problem))
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
     if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
-        _request_again(request, wait, ports)
+        _request_again(request.model_copy(update={"attempt": request.attempt + 1}), wait, ports)
 
 
 def request_awaited(ports: Ports) -> None:
@@ -172,11 +184,8 @@ def request_awaited(ports: Ports) -> None:
 
 
 def _request_again(request: PlanRequest, seconds: float, ports: Ports) -> None:
-    attempt = request.attempt + 1
-    message_id = f"again:{request.commit or 'head'}:{attempt}:{ports.unique()}"
-    request_plan(
-        request.model_copy(update={"attempt": attempt}), message_id=message_id, ports=ports, after=seconds
-    )
+    message_id = f"again:{request.commit or 'head'}:{request.attempt}:{ports.unique()}"
+    request_plan(request, message_id=message_id, ports=ports, after=seconds)
 
 
 def _hand_over(item: Item, desired: Desired | None, commit: str, fleet: FleetRow, ports: Ports) -> None:

@@ -49,7 +49,7 @@ class Repository(Protocol):
     def descends(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it; False also where either is not known.
 
-        Unlike a branch, that never changes, so that no answer to it is old.
+        Unlike where a branch is, that never changes: once both are known, no answer is old.
         """
         ...
 

@@ -50,6 +50,7 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.requests.clear()
     commit = adapter.look("main").commit
+    assert adapter.descends(commit, commit)
     (entry,) = adapter.tree(commit)
     threads = [threading.Thread(target=adapter.blob, args=(entry.sha,)) for _ in range(4)]
     adapter.blob(entry.sha)
@@ -62,6 +63,7 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     root = "/repos/acme/fleet"
     assert [f"{r['method']} {r['path']}" for r in server.door.requests] == [
         f"GET {root}/git/ref/heads/main",
+        f"GET {root}/compare/{commit}...{commit}",
         f"GET {root}/git/trees/{commit}",
         f"GET {root}/git/blobs/{entry.sha}",
         f"POST {root}/statuses/{commit}",
@@ -159,6 +161,8 @@ def test_the_reading_calls_answer_as_github_does(server: GitHubServer) -> None:
     assert files == {"clusters/a/cluster.yaml": "modified", "README.md": "removed"}
     compared = get(server, f"{root}/compare/{one}...main").json()
     assert (compared["status"], compared["ahead_by"], len(compared["files"])) == ("ahead", 1, 2)
+    second = get(server, f"{root}/compare/{one}...main?per_page=1&page=2").json()
+    assert (second["status"], second["commits"], second["files"]) == ("ahead", [], [])
     listed = get(server, f"{root}/contents/clusters?ref={one}").json()
     assert [(entry["type"], entry["path"]) for entry in listed] == [("dir", "clusters/a")]
     assert get(server, f"{root}/contents/README.md?ref={one}").json()["size"] == 7

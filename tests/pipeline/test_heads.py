@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
+from shared.jobs.errors import Unavailable
 from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import Phase
 from shared.pipeline import sweep
@@ -17,7 +19,7 @@ from shared.pipeline.webhook import Pushed
 from shared.ports import PlanRecord
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen, overtake, shows_first
-from tests.pipeline.test_main_job import accepted, phases, push, status
+from tests.pipeline.test_main_job import accepted, phases, push, pushed, status
 from tests.pipeline.test_safety import ready
 
 
@@ -166,7 +168,7 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
     cloud = ready("one", "two")
     before = cloud.state.fleet().commit
     old = cloud.repository.push(fleetfiles.fleet("one"))
-    doubt = Doubt(head=before, planned=before, looks=1)
+    doubt = Doubt(head=old, planned=before, looks=LOOKS)
     pushed = cloud.clock()
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
@@ -207,6 +209,53 @@ def test_a_commit_that_was_taken_back_before_the_last_plan_is_doubted_though_it_
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_commit_that_was_taken_back_is_doubted_though_the_push_back_needed_no_plan(lost: bool) -> None:
+    cloud = ready("one", "two")
+    kept = cloud.repository.head("main")
+    cloud.clock.advance(100)
+    removed = cloud.repository.push(fleetfiles.fleet("one"))
+    late = pushed(cloud, removed)
+    cloud.clock.advance(3)
+    cloud.repository.reset(kept)
+    accept(replace(pushed(cloud, kept), delivery="back"), cloud.ports)
+    cloud.run(1)
+    shows_first(cloud, removed, removed)
+    if lost:
+        assert sweep.plan_missed_head(cloud.ports)
+    else:
+        accept(late, cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_comparison_that_github_does_not_answer_costs_looks_and_no_push() -> None:
+    cloud = ready("one")
+
+    def away(*_: str) -> bool:
+        raise Unavailable("GitHub answered 500")
+
+    around(cloud, "repository", descends=away)
+    cloud.clock.advance(3)
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run(120)
+    assert cloud.state.fleet().commit == commit
+
+
+def test_a_push_in_the_second_after_the_look_is_planned_at_once() -> None:
+    cloud = ready("one")
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run(43)
+    looked = cloud.state.fleet().looked
+    assert looked is not None
+    cloud.clock.advance(1)
+    commit = cloud.repository.push(fleetfiles.fleet("one", "two") | {"README.md": b"quick"})
+    accept(Pushed("quick", commit, looked + timedelta(seconds=1)), cloud.ports)
+    assert cloud.step()
+    assert cloud.state.fleet().commit == commit
 
 
 def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> None:

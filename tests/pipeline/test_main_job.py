@@ -14,9 +14,14 @@ from tests import fleetfiles
 from tests.pipeline.around import around
 
 
+def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
+    """Return the delivery of a push that is made now."""
+    return Pushed(f"delivery-{commit}", commit, cloud.clock().replace(microsecond=0))
+
+
 def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
     commit = cloud.repository.push(files)
-    assert accept(Pushed(f"delivery-{commit}", commit, cloud.clock()), cloud.ports).status == 202
+    assert accept(pushed(cloud, commit), cloud.ports).status == 202
     return commit
 
 
