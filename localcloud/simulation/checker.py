@@ -71,6 +71,7 @@ class Checker:
 
     life: Life
     created_at: datetime = LONG_AGO
+    _left: set[tuple[str, str]] = field(default_factory=set)
     group_made_at: datetime = LONG_AGO
     _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
     _heads: defaultdict[str, Heads] = field(default_factory=lambda: defaultdict(Heads))
@@ -332,6 +333,8 @@ class Checker:
             raise Violated("lost row", f"{row.name} was forgotten without a tombstone")
         if self._owners.get(key) == cloud.ports.config.fleet and self.life.live(key) is not None:
             raise Violated("left behind", f"{row.name} was forgotten and is still there")
+        if self._owners.get(key, cloud.ports.config.fleet) != cloud.ports.config.fleet:
+            self._left.add((key.subscription, key.resource_group))  # to who has a cluster in it
 
     # The end
 
@@ -355,7 +358,7 @@ class Checker:
                 raise Violated("left behind", f"{fleet}: {key.name} is still there")
         homes = {(key.subscription, key.resource_group) for key in self.life.azure.ids()}
         for group in self.life.azure.groups():
-            if self._groups.get(group) == fleet and group not in homes:
+            if self._groups.get(group) == fleet and group not in homes | self._left:
                 raise Violated("left behind", f"{fleet}: the group {group[1]} is still there, and empty")
         for name, row in rows.items():
             if name not in wish.clusters and not self.life.is_others(key_of(row.desired.id), fleet):

@@ -152,7 +152,7 @@ def _nothing_inside(call: Call) -> Any:
     return []
 
 
-def _no_group_yet(call: Call) -> Any:
+def _not_there_yet(call: Call) -> Any:
     call.now()
     return None
 
@@ -209,10 +209,10 @@ def _any(_: Call) -> bool:
     return True
 
 
-def _just_made(name: str, when: str) -> Callable[[Call], bool]:
+def _just_made(port: str, name: str, when: str) -> Callable[[Call], bool]:
     def applies(call: Call) -> bool:
         life = call.life
-        return (call.port, call.name) == ("groups", name) and life.just_now(getattr(life.checker, when))
+        return (call.port, call.name) == (port, name) and life.just_now(getattr(life.checker, when))
 
     return applies
 
@@ -234,8 +234,9 @@ FAULTS: Mapping[str, Fault] = {
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
     "old-head": Fault(lambda c: c.name == "look" and c.life.people(c.cloud).just_pushed, _old_head),
-    "nothing-inside": Fault(_just_made("resources", "created_at"), _nothing_inside),
-    "group-lags": Fault(_just_made("get", "group_made_at"), _no_group_yet),
+    "nothing-inside": Fault(_just_made("groups", "resources", "created_at"), _nothing_inside),
+    "group-lags": Fault(_just_made("groups", "get", "group_made_at"), _not_there_yet),
+    "cluster-lags": Fault(_just_made("aks", "get", "created_at"), _not_there_yet),
     "somebody-first": Fault(_at("aks", name="get"), _somebody_first),
     "operation-fails": Fault(_starts, _operation_fails),
     "operation-sticks": Fault(_starts, _operation_sticks),

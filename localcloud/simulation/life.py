@@ -371,6 +371,7 @@ class Life:
                 return
             for cloud in self.clouds:
                 self.people(cloud).settle()
+        self.until(self.clock() + timedelta(seconds=PEACE_SECONDS), done=self._quiet)
 
     def _quiet(self) -> bool:
         return not self._later and all(cloud.idle() for cloud in self.clouds)

@@ -64,12 +64,12 @@ def postpone(
 def release(row: ClusterRow, owner: str) -> ClusterRow | None:
     """Return the row without the claim of ``owner``, None when the claim is not theirs (any more).
 
-    For a step that ended after a newer spec was accepted: its outcome no longer matters, because the
-    first step of the new job looks at the world afresh.
+    For a step that ended after somebody else wrote the row, mostly with a newer spec: what it did is noted
+    nowhere, so it counts as lost, and the next step looks at the world afresh.
     """
     if row.job.claim is None or row.job.claim.owner != owner:
         return None
-    return replace(row, job=replace(row.job, claim=None))
+    return replace(row, job=replace(row.job, claim=None, lost=row.job.lost + 1))
 
 
 def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow:

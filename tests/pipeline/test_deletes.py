@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from localcloud.world.azure_state import Timings
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
+from shared.jobs.recipes import Step
 from shared.jobs.row import Phase
 from shared.pipeline.replay import replay
 from shared.ports import FleetConfig, GroupWrite, Json
@@ -89,6 +92,27 @@ def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -
     around(cloud, "groups", put=overtaken)
     cloud.run()
     assert phases(cloud) == {}
+    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
+
+
+@pytest.mark.parametrize("port", ["aks", "groups"])
+def test_what_azure_does_not_show_yet_is_deleted_all_the_same(port: str) -> None:
+    cloud = ready()
+    get, late = getattr(cloud.ports, port).get, iter([True])
+    step = {"aks": Step.DELETE_CLUSTER, "groups": Step.DELETE_RESOURCE_GROUP}[port]
+
+    def old(*given: Any) -> Json | None:
+        going = cloud.state.cluster("one")
+        hidden = going is not None and going.job.step is step and next(late, False)
+        found: Json | None = None if hidden else get(*given)
+        return found
+
+    around(cloud, port, get=old)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert next(late, None) is None, "it was hidden once"
+    assert cloud.ports.aks.get(ONE) is None
     assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
 
 

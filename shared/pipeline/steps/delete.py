@@ -20,7 +20,10 @@ from shared.ports import Ports
 
 LEFT = "left"
 ASKED = "deleted"
-"""What the job notes of the write that asked Azure to delete the cluster."""
+"""What the job notes of the write that asked Azure to delete the cluster, or the group."""
+LOOKED = "looked"
+"""What the job notes when Azure says at once that there is nothing: it may not show yet what is new."""
+LAG_SECONDS = 20.0
 
 
 def tombstone(row: ClusterRow, ports: Ports) -> Outcome:
@@ -32,10 +35,10 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the managed cluster, whatever state it is in, if it is ours."""
     if not row.begun:  # also where Azure would not even let us look
         return Done(f"the cluster {row.name} was never created")
-    cluster, asked = row.desired.id, row.job.wrote == ASKED
+    cluster, asked, what = row.desired.id, row.job.wrote == ASKED, f"the cluster {row.name}"
     existing = ports.aks.get(cluster)
     if existing is None:
-        return Done(f"the cluster {row.name} is gone")
+        return Done(f"{what} is gone") if row.job.wrote else _look_again(what)
     owner = owner_of(row, ports)
     if not owner.owns(existing):
         gone = state_of(existing) == "Deleting" and _was_ours(row) and not asked
@@ -47,6 +50,10 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
         return Wait(poll(ports), "Azure is deleting the cluster", ASKED)
     request = ports.aks.delete(cluster, etag=etag_of(existing))
     return Wait(poll(ports), "Azure is deleting the cluster", ASKED, request)
+
+
+def _look_again(what: str) -> Wait:
+    return Wait(LAG_SECONDS, f"Azure does not show {what}; looking once more", LOOKED)
 
 
 def _not_deleted(told: str, row: ClusterRow, *, asked: bool) -> Outcome:
@@ -62,28 +69,29 @@ def _not_deleted(told: str, row: ClusterRow, *, asked: bool) -> Outcome:
 def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the resource group if this fleet made it, nothing is in it, and no other cluster needs it."""
     place = row.desired.id  # not the spec: it may be one that the rules of today refuse
+    name = place.resource_group
     try:
-        group = ports.groups.get(place.subscription, place.resource_group)
+        group = ports.groups.get(place.subscription, name)
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
         if row.begun:
             raise
         # Azure may never have let us look there; then we have made nothing there either.
-        return Done(f"{LEFT} the resource group {place.resource_group}: {error.kind}: {error}")
+        return Done(f"{LEFT} the resource group {name}: {error.kind}: {error}")
     if group is None:
-        return Done()
+        return Done() if row.job.wrote else _look_again(f"the resource group {name}")
     if not owner_of(row, ports).made_group(group):
-        return Done(f"{LEFT} the resource group {place.resource_group}: this fleet did not make it")
+        return Done(f"{LEFT} the resource group {name}: this fleet did not make it")
     if state_of(group) == "Deleting":
-        return Wait(poll(ports), f"Azure is deleting the resource group {place.resource_group}")
-    inside = ports.groups.resources(place.subscription, place.resource_group)
+        return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED)
+    inside = ports.groups.resources(place.subscription, name)
     if inside:
         names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
-        return Done(f"{LEFT} the resource group {place.resource_group}: it still holds {names}")
+        return Done(f"{LEFT} the resource group {name}: it still holds {names}")
     others = others_in_group(row, ports)
     if others:
-        return Done(f"{LEFT} the resource group {place.resource_group}: {', '.join(others[:5])} belong in it")
-    ports.groups.delete(place.subscription, place.resource_group)
-    return Wait(poll(ports), f"Azure is deleting the resource group {place.resource_group}")
+        return Done(f"{LEFT} the resource group {name}: {', '.join(others[:5])} belong in it")
+    request = ports.groups.delete(place.subscription, name)
+    return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED, request)
 
 
 def forget(row: ClusterRow, ports: Ports) -> Outcome:
