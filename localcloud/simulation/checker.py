@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from localcloud.simulation.actor import Violated
 from localcloud.simulation.faults import MOST_SKEW, SHORT_FREEZE
 from localcloud.simulation.heads import Heads
 from localcloud.simulation.reality import differences, serves
 from localcloud.simulation.wishes import like_a_strangers
 from localcloud.world.azure_engine import key_of
-from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.jobs.messages import JobMessage
-from shared.jobs.row import Claim, ClusterRow, Phase, to_json
+from shared.jobs.row import ClusterRow, Phase, to_json
 from shared.ports import FleetRow, Message
 
 if TYPE_CHECKING:
@@ -28,33 +28,14 @@ if TYPE_CHECKING:
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
+FROZEN = timedelta(seconds=SHORT_FREEZE + MOST_SKEW)
+"""How old what a worker knows may be when it writes: no service takes a fencing token."""
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
 """After the last fault each moment of a cluster gets one message, and a copy at most.
 
 Messages from before may wait for their time, to have no effect then; none of a moment that is over is sent.
 """
-
-
-class Violated(BaseException):
-    """A rule did not hold; ``rule`` is its short name. Not an Exception, so that nothing swallows it."""
-
-    def __init__(self, rule: str, words: str) -> None:
-        super().__init__(f"{rule}: {words}")
-        self.rule = rule
-
-
-@dataclass
-class Actor:
-    """Who acts now: a function of a fleet with its message's lock, and the claim that it took.
-
-    Without a cloud: a person.
-    """
-
-    cloud: MemoryCloud | None = None
-    queue: str = ""
-    lock: SessionLock | None = None
-    claim: Claim | None = None
 
 
 @dataclass
@@ -71,6 +52,7 @@ class Checker:
 
     life: Life
     created_at: datetime = LONG_AGO
+    _made_at: dict[ClusterId, datetime] = field(default_factory=dict)
     _left: set[tuple[str, str]] = field(default_factory=set)
     group_made_at: datetime = LONG_AGO
     _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
@@ -131,7 +113,7 @@ class Checker:
     def _under_way(self, cloud: MemoryCloud, name: str) -> bool:
         """Tell whether a write may have passed its fence before the newest spec was accepted."""
         accepted = self._accepted_at.get((cloud.ports.config.fleet, name), LONG_AGO)
-        return (self.life.clock() - accepted).total_seconds() <= SHORT_FREEZE + MOST_SKEW
+        return self.life.clock() - accepted <= FROZEN
 
     def _rests(self, row: ClusterRow) -> bool:
         """Tell whether a row is suspended, by any clock."""
@@ -146,11 +128,12 @@ class Checker:
         if kind == "create-group":
             self._groups[group], self.group_made_at = fleet, self.life.clock()
         elif kind == "delete-group":
-            self._no_cluster_inside(*group)
+            self._no_cluster_inside(fleet, group)
             if self._groups[group] != fleet:
                 raise Violated("foreign", f"{told}, whose group {self._groups[group] or 'somebody'} made")
         elif kind == "create":
-            self._owners[key], self.created_at = fleet, self.life.clock()
+            self._owners[key] = fleet
+            self.created_at = self._made_at[key] = self.life.clock()
         elif owner == "" and self._adopts(cloud, key, kind):
             self._owners[key] = fleet
         elif owner != fleet and not kind.endswith("-group"):
@@ -169,17 +152,20 @@ class Checker:
         if kind in ("create-group", "update-group"):  # an update takes our tags away
             self._groups[key.subscription, key.resource_group] = ""
         if kind == "create":
-            self._owners[key], self.created_at = "", self.life.clock()
+            self._owners[key] = ""
+            self.created_at = self._made_at[key] = self.life.clock()
         if kind.startswith("delete"):
             self._vanished[key] += 1
 
-    def _no_cluster_inside(self, subscription: str, group: str) -> None:
-        inside = [
-            c for c in self.life.azure.ids() if (c.subscription, c.resource_group) == (subscription, group)
-        ]
+    def _no_cluster_inside(self, fleet: str, group: tuple[str, str]) -> None:
+        """Nothing is in a group that is deleted; Azure lets nobody see what others just put there."""
+        inside = [c for c in self.life.azure.ids() if (c.subscription, c.resource_group) == group]
+        unseen = {c for c in inside if self.life.clock() - self._made_at[c] <= FROZEN}
+        self._vanished.update(unseen)
+        inside = [c for c in inside if c not in unseen or self._owners[c] == fleet]
         if inside:
             names = ", ".join(cluster.name for cluster in inside)
-            raise Violated("unasked delete", f"the group {group} is deleted with {names} in it")
+            raise Violated("unasked delete", f"the group {group[1]} is deleted with {names} in it")
 
     def _created(self, cloud: MemoryCloud, row: ClusterRow, key: ClusterId) -> None:
         fleet = cloud.ports.config.fleet

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from localcloud.simulation.checker import SECRET, Actor, Checker
+from localcloud.simulation.actor import Actor
+from localcloud.simulation.checker import SECRET, Checker
 from localcloud.simulation.deeds import act
 from localcloud.simulation.faults import FAULTS, MOST_SKEW
 from localcloud.simulation.people import NAMES, People

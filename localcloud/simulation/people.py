@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from localcloud.simulation.checker import Actor
+from localcloud.simulation.actor import Actor
 from localcloud.simulation.reality import differences
 from localcloud.simulation.wishes import SUBSCRIPTION, SYSTEM, FleetWish, Wish
 from localcloud.world.azure_engine import key_of
