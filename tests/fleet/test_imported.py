@@ -66,6 +66,19 @@ def test_what_was_imported_is_as_azure_has_it(spec: dict[str, Any]) -> None:
     assert found.left == ()
 
 
+def test_a_windows_pool_takes_nothing_of_a_layer_that_asks_for_nothing() -> None:
+    system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    apps = {"name": "apps", "mode": "User", "vmSize": "Standard_D4s_v5", "count": 1}
+    place = {"subscriptionId": ID.subscription, "resourceGroup": "rg-one", "location": "eastus"}
+    pools = [system, {**apps, "osType": "Windows"}]
+    live = lived({**place, **FLUX, "kubernetesVersion": "1.33", "tags": {}, "nodePools": pools})
+    layer = {"nodePools": [system, {**apps, "kubeletConfig": {}, "linuxOSConfig": {"sysctls": {}}}]}
+    found = imported(ID, OWNER, live, {})
+    own = beside(found.spec, found.short, layer)
+    laid = without_nulls(merge(node_of(layer), node_of(own))).plain()
+    assert all_differences(as_desired(found.name, laid), OWNER, live) == []
+
+
 @GENERATED
 @given(SPECS, SPECS)
 def test_beside_any_layers_it_asks_for_what_azure_has(spec: dict[str, Any], other: dict[str, Any]) -> None:

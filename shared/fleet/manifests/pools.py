@@ -235,9 +235,9 @@ class NodePool(PoolProperties):
         if self.os_sku and self.os_sku.startswith("Windows") != windows:
             right = "Windows" if self.os_sku.startswith("Windows") else "Linux"
             raise ValueError(f"osSKU: {self.os_sku} goes with osType: {right}")
-        if windows and (self.linux_os_config or self.kubelet_config):
+        if windows and (_asks(self.linux_os_config) or _asks(self.kubelet_config)):
             raise ValueError("linuxOSConfig and kubeletConfig are for Linux nodes")
-        if self.windows_profile and not windows:
+        if _asks(self.windows_profile) and not windows:
             raise ValueError("windowsProfile goes with osType: Windows")
         return self
 
@@ -255,3 +255,12 @@ class NodePool(PoolProperties):
         if self.pod_subnet_id and not self.vnet_subnet_id:
             raise ValueError("podSubnetID needs vnetSubnetID")
         return self
+
+
+def _asks(part: Manifest | None) -> bool:
+    """Tell whether a part asks for anything; a layer may say ``{}``."""
+    return part is not None and _says(part.model_dump(exclude_none=True))
+
+
+def _says(value: object) -> bool:
+    return any(map(_says, value.values())) if isinstance(value, dict) else value is not None
