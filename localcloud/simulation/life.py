@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from localcloud.simulation.faults import FAULTS, MOST_SKEW
 from localcloud.simulation.people import NAMES, People
 from localcloud.simulation.reality import is_going
 from localcloud.simulation.trouble import Trouble
-from localcloud.simulation.watched import Accepted, WatchedState
+from localcloud.simulation.watched import Accepted, WatchedQueue, WatchedState
 from localcloud.simulation.wishes import FleetWish, Wish
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.azure_state import Timings
@@ -59,40 +58,6 @@ class Endless(BaseException):
     """Something goes round without an end."""
 
     rule = "endless"
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a seed went: ``rule`` is "" when all rules held."""
-
-    seed: int
-    rule: str
-    words: str
-    seconds: float
-    events: int
-    faults: Counter[str]
-    story: tuple[str, ...] = ()
-
-
-def live_through(seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> Result:
-    """Live one seed through, to its end or the first rule that does not hold.
-
-    ``only``: many faults, of these kinds alone.
-    """
-    life = Life(seed, only=only, verbose=verbose)
-    rule = words = ""
-    try:
-        life.run()
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        rule = str(getattr(error, "rule", "") or type(error).__name__)
-        words = str(error)
-        life.tell("FAILED: %s", words)
-        if not hasattr(error, "rule") and verbose:
-            raise
-    seconds = (life.clock() - life.began).total_seconds()
-    return Result(seed, rule, words, seconds, life.events, life.trouble.done, tuple(life.story))
 
 
 class Life:
@@ -153,7 +118,7 @@ class Life:
         return [replace(ports, clock=skewed(seconds)) for seconds in SKEWS]
 
     def _recorded(self, cloud: MemoryCloud) -> dict[str, Any]:
-        return {name: _Recorder(getattr(cloud.ports, name), cloud, name, self) for name in QUEUES}
+        return {name: WatchedQueue(getattr(cloud.ports, name), cloud, name, self) for name in QUEUES}
 
     # What the others ask
 
@@ -385,17 +350,3 @@ class Life:
 def _as_named(live: Json) -> ClusterId:
     parts = str(live["id"]).split("/")
     return ClusterId(parts[2], parts[4], parts[8])
-
-
-class _Recorder:
-    """A queue that notes what is sent, for those who send it again, and shows the checker."""
-
-    def __init__(self, inner: Any, cloud: MemoryCloud, name: str, life: Life) -> None:
-        self._inner, self._cloud, self._name, self._life = inner, cloud, name, life
-
-    def send(self, message: Message) -> None:
-        """Send, and note it."""
-        self._life.sent.append((self._cloud, self._name, message))
-        if self._name == "jobs":
-            self._life.checker.sent(self._cloud, message)
-        self._inner.send(message)

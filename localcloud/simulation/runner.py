@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from localcloud.simulation.life import Result, live_through
+from localcloud.simulation.seed import Result, live_through
 
 COMMAND = "python -m localcloud.simulation --seed {seed} --verbose"
 CHUNK = 20

@@ -1,12 +1,17 @@
-"""The state and the list of Azure's writes, which tell the checker of every write."""
+"""The state, the queues and the list of Azure's writes, which tell the checker of every write."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from localcloud.simulation.checker import Checker
 from localcloud.world.cloud import MemoryCloud
 from localcloud.world.state import MemoryState
 from shared.jobs.row import ClusterRow
-from shared.ports import FleetRow
+from shared.ports import FleetRow, Message
+
+if TYPE_CHECKING:
+    from localcloud.simulation.life import Life
 
 
 class WatchedState(MemoryState):
@@ -57,3 +62,17 @@ class Accepted(list[dict[str, str]]):
         """Add a write."""
         super().append(write)
         self._checker.accepted(write["accepted"], write["resource"])
+
+
+class WatchedQueue:
+    """A queue that notes what is sent, for those who send it again, and shows the checker."""
+
+    def __init__(self, inner: Any, cloud: MemoryCloud, name: str, life: Life) -> None:
+        self._inner, self._cloud, self._name, self._life = inner, cloud, name, life
+
+    def send(self, message: Message) -> None:
+        """Send, and note it."""
+        self._life.sent.append((self._cloud, self._name, message))
+        if self._name == "jobs":
+            self._life.checker.sent(self._cloud, message)
+        self._inner.send(message)

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from localcloud.simulation.faults import FAULTS
-from localcloud.simulation.life import live_through
 from localcloud.simulation.runner import COMMAND
+from localcloud.simulation.seed import live_through
 
 SEEDS, PARTS = 1000, 10
 
