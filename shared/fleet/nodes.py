@@ -189,7 +189,7 @@ class _Builder:
 _QUOTED = ("'", '"', "|", ">")
 _NULL = re.compile(r"(~|null|Null|NULL|)\Z")
 _BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)\Z")
-_INT = re.compile(r"[-+]?[0-9]{1,18}\Z")
+_INT = re.compile(r"[-+]?[0-9]{1,100}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.importing import text_of
@@ -155,6 +155,7 @@ VALUES = st.recursive(
 )
 
 
+@example({"a": 10**18 + 1})
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=3))
 def test_what_is_written_is_read_as_it_was(document: dict[str, Any]) -> None:
     assert parse(text_of(document).encode(), "cluster.yaml").plain() == document
