@@ -38,6 +38,8 @@ def fleet(view: View, now: datetime) -> RenderableType:
     head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
     if view.get("problem"):
         head.append(f"\n{view['problem']}", style="red")
+    if view["waiting"]:
+        head.append(f"\n{view['waiting']}", style="yellow")
     held = [cluster["name"] for cluster in clusters if (cluster["plan"] or {}).get("heldDelete")]
     if held:
         head.append(f"\n{released(commit, held)}", style="yellow")
@@ -202,6 +204,8 @@ def why(view: View, now: datetime) -> RenderableType:
         table.add_row("newest plan", Text(stopped(view), style="yellow"))
     if view["problem"]:
         table.add_row("fleet", Text(view["problem"], style="red"))
+    if view["waiting"]:
+        table.add_row("fleet", Text(view["waiting"], style="yellow"))
     error = view["lastError"]
     if error:
         table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))

@@ -4,22 +4,25 @@ A worker can be frozen between its look and its write, for longer than its claim
 goes on, and may even have deleted the cluster; the write of the first would bring it back, unknown to
 everybody. So each write asks the row once more, and is not made in the last part of a claim, nor once a
 newer spec or a removal was accepted: after a tombstone nothing is created. What a step applies to a cluster
-is many small writes; there the row is asked once a second.
+is many small writes; there the row is asked once a second. A look that took long does not count: the step is
+tried again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from shared.fleet.ids import ClusterId, ObjectRef
+from shared.jobs.errors import Unavailable
 from shared.jobs.row import ClusterRow
 from shared.ports import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
 
 MARGIN = 1 / 3
 """The last part of a claim in which no write is begun; a call takes some seconds."""
-
+SLOW = timedelta(seconds=3)
+"""A look takes tenths of a second; what was asked longer ago may tell of what has changed since."""
 
 FRESH = timedelta(seconds=1)
 """How long a look at the row serves for writes to a cluster."""
@@ -35,6 +38,7 @@ def fenced(row: ClusterRow, ports: Ports) -> Ports:
     def check() -> None:
         claim = row.job.claim
         margin = timedelta(seconds=ports.config.claim_seconds * MARGIN)
+        asked = ports.clock()
         current = ports.state.cluster(row.name)
         if claim is None or current is None or current.job.claim != claim or current.uid != row.uid:
             raise LostClaim(f"{row.name}: another worker has the row")
@@ -42,6 +46,7 @@ def fenced(row: ClusterRow, ports: Ports) -> Ports:
             raise LostClaim(f"{row.name}: a newer commit was accepted")
         if ports.clock() + margin > claim.until:
             raise LostClaim(f"{row.name}: the claim has nearly ended")
+        _still_holds("the row", asked, ports.clock())
 
     looked = ports.clock() - 2 * FRESH
 
@@ -53,16 +58,27 @@ def fenced(row: ClusterRow, ports: Ports) -> Ports:
 
     return replace(
         ports,
-        groups=_Groups(ports.groups, check),
+        groups=_Groups(ports.groups, check, ports.clock, ports.clock()),
         aks=_Clusters(ports.aks, check),
         kubernetes=_Kubernetes(ports.kubernetes, check_now_and_then),
     )
 
 
-@dataclass(frozen=True)
+def _still_holds(what: str, asked: datetime, now: datetime) -> None:
+    """Raise Unavailable when a look on which a write relies was asked for too long ago."""
+    seconds = (now - asked).total_seconds()
+    if now - asked > SLOW:
+        raise Unavailable(f"the look at {what} is {seconds:.0f} s old, too old for a write; looking again")
+
+
+@dataclass
 class _Groups:
+    """``looked``: when what is in a group was asked for last; no condition guards the delete of a group."""
+
     inner: ResourceGroups
     check: Callable[[], None]
+    clock: Callable[[], datetime]
+    looked: datetime
 
     def get(self, subscription: str, name: str) -> Json | None:
         return self.inner.get(subscription, name)
@@ -73,9 +89,11 @@ class _Groups:
 
     def delete(self, subscription: str, name: str) -> str:
         self.check()
+        _still_holds(f"what is in {name}", self.looked, self.clock())
         return self.inner.delete(subscription, name)
 
     def resources(self, subscription: str, name: str) -> Sequence[str]:
+        self.looked = self.clock()
         return self.inner.resources(subscription, name)
 
 

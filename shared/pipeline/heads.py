@@ -41,6 +41,13 @@ def doubted(
     return Doubt(head=head, planned=last, looks=looks + 1) if looks < LOOKS else None
 
 
+def why_doubted(doubt: Doubt, now: datetime) -> str:
+    """Return why a new head is not planned yet, and when it will be."""
+    rest = LOOK_SECONDS * sum(range(doubt.looks, LOOKS + 1))
+    at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
+    return f"{doubt.head[:8]} may be a forced push or an old answer of GitHub: planned at {at} if it stays"
+
+
 def announced_after(request: PlanRequest, fleet: FleetRow) -> bool:
     """Tell whether a request announces a push that came after the look at the last plan's head."""
     return bool(request.commit) and (fleet.looked is None or _after(request.at, fleet.looked))

@@ -20,7 +20,7 @@ from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline import pulls, report
-from shared.pipeline.heads import LOOK_SECONDS, announced_after, doubted
+from shared.pipeline.heads import LOOK_SECONDS, announced_after, doubted, why_doubted
 from shared.pipeline.intake import request_plan
 from shared.pipeline.reading import read_desired, read_known, save_marks
 from shared.pipeline.send import send_continuation
@@ -55,18 +55,21 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     head, doubt = look.commit, doubted(request, look, fleet, descends=partial(_comes_after, ports))
     if doubt is not None:
         seconds = LOOK_SECONDS * doubt.looks
-        log.info("head %s may be an old answer of GitHub; looking again in %d s", head[:8], seconds)
+        log.info("%s; looking again in %d s", why_doubted(doubt, ports.clock()), seconds)
+        if doubt.looks == 1:
+            ports.state.save_fleet(replace(fleet, waiting=why_doubted(doubt, ports.clock())))
         _request_again(request.model_copy(update={"doubt": doubt}), seconds, ports)
         return
     if head == fleet.commit and not request.again and fleet.planning in ("", head):
         log.info("commit %s is planned already", head[:8])
         # A push that came back to it is as good as a plan: what was pushed before is old from now on.
         looked = look.at if announced_after(request, fleet) else fleet.looked
-        if (fleet.problem, fleet.looked) != ("", looked):
-            ports.state.save_fleet(replace(fleet, problem="", looked=looked))
+        settled = replace(fleet, problem="", waiting="", looked=looked)
+        if fleet != settled:
+            ports.state.save_fleet(settled)
         return
     try:
-        begun = ports.state.save_fleet(replace(fleet, planning=head, looked=look.at))
+        begun = ports.state.save_fleet(replace(fleet, planning=head, looked=look.at, waiting=""))
         if fleet.planning:
             _overtake(fleet.planning, ports)
         # Only now: rows that were read before it could be those from before another planner's work.

@@ -15,14 +15,14 @@ log = logging.getLogger(__name__)
 
 
 def plan_missed_head(ports: Ports) -> bool:
-    """Queue a plan when the head is not what was planned last, a plan was not finished, or has a problem.
+    """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
     One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
     that was spent without effect can be made again.
     """
     head = ports.repository.look(ports.config.branch).commit
     fleet = ports.state.fleet()
-    if head == fleet.commit and not fleet.problem and not fleet.planning:
+    if head == fleet.commit and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)

@@ -59,6 +59,7 @@ def fleet_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
         "commit": fleet.commit,
         "plannedAt": _time(fleet.at),
         "problem": fleet.problem,
+        "waiting": fleet.waiting,
         "deadLetters": ports.state.count_dead_letters(),
         "absent": absent[:ABSENT_SHOWN],
         "absentCount": len(absent),
@@ -131,7 +132,7 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
 def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
     """Return why a cluster is as it is, in sentences; None when there is no trace of it.
 
-    ``plan`` is what the newest plan does to it, and ``problem`` what keeps the fleet from a newer one.
+    ``plan`` is what the newest plan does to it; ``problem`` and ``waiting`` keep the fleet from a newer one.
     """
     fleet, row = ports.state.fleet(), ports.state.cluster(name)
     record = ports.state.plan(fleet.commit)
@@ -156,6 +157,7 @@ def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
         "lastError": _failure(row) if row else None,
         "plan": _part(newest.item) if newest.item else None,
         "problem": fleet.problem,
+        "waiting": fleet.waiting,
         "next": found.next,
         "nextAt": _time(found.next_at),
         "youCan": found.person,

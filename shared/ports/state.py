@@ -35,15 +35,16 @@ class PlanRecord:
 class FleetRow:
     """What was planned last, and why the newest commit could not be ("" when it could).
 
-    ``planning`` is the commit whose jobs are being handed over, "" when none is; ``looked`` is when the head
-    was read for the last of both, by the repository's clock. ``awaiting`` are the clusters to be created
-    once their deletion has finished. ``etag`` is the version that was read, ""
-    when there is none yet.
+    ``waiting`` is why a new head is not planned yet, "" when none waits. ``planning`` is the commit whose
+    jobs are being handed over, "" when none is; ``looked`` is when the head was read for the last of both, by
+    the repository's clock. ``awaiting`` are the clusters to be created once their deletion has finished.
+    ``etag`` is the version that was read, "" when there is none yet.
     """
 
     commit: str = ""
     at: datetime | None = None
     problem: str = ""
+    waiting: str = ""
     planning: str = ""
     looked: datetime | None = None
     awaiting: tuple[str, ...] = ()

@@ -92,6 +92,22 @@ def test_what_is_held_is_told_with_its_release_and_a_long_name_fits() -> None:
     assert "roadstead approve releases the deletes" in " ".join(alone.split())
 
 
+def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> None:
+    cloud = MemoryCloud()
+    first = cloud.repository.push(fleetfiles.fleet())
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    cloud.repository.reset(first)
+    forced = push(cloud, fleetfiles.fleet("one", "two"))[:8]
+    assert cloud.step()
+    with served(cloud.ports) as url:
+        shown = roadstead("status", ROADSTEAD_URL=url).stdout
+        why = roadstead("why", "one", ROADSTEAD_URL=url).stdout
+    told = f"{forced} may be a forced push or an old answer of GitHub: planned at"
+    assert told in " ".join(shown.split())
+    assert told in " ".join(why.split())
+
+
 def test_a_cluster_that_is_not_made_for_a_mistake_is_named() -> None:
     cloud = MemoryCloud()
     broken = fleetfiles.cluster("two") + b"  locaton: nowhere\n"

@@ -12,10 +12,12 @@ import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
-from shared.jobs.row import Claim, accept_delete
+from shared.jobs.errors import Unavailable
+from shared.jobs.row import Claim, ClusterRow, accept_delete
 from shared.pipeline.fence import LostClaim, fenced
 from shared.ports import KubernetesApi, ManagedClusters, Ports, ResourceGroups
 from tests.jobs.rows import row
+from tests.pipeline.around import around
 
 READS = {"get", "resources", "kubeconfig", "upgrade_profile", "versions", "maintenance", "check", "list"}
 
@@ -109,3 +111,37 @@ def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
     with pytest.raises(LostClaim, match="newer commit"):
         ports.groups.put("subscription", "rg", {})
     assert port.calls == []
+
+
+def test_nothing_is_written_after_a_look_at_the_row_that_took_long() -> None:
+    cloud, port = MemoryCloud(), Noted()
+    claim = Claim("worker", cloud.clock() + timedelta(seconds=90))
+    mine = cloud.state.save(replace(row(claim=claim), etag=""))
+    look = cloud.ports.state.cluster
+
+    def slow(name: str) -> ClusterRow | None:
+        seen = look(name)
+        cloud.clock.advance(5)
+        cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
+        return seen
+
+    around(cloud, "state", cluster=slow)
+    ports = fenced(mine, replace(cloud.ports, **behind(port)))
+    with pytest.raises(Unavailable, match="the look at the row is 5 s old"):
+        ports.groups.put("subscription", "rg", {})
+    assert port.calls == []
+
+
+def test_no_group_is_deleted_long_after_the_look_into_it() -> None:
+    cloud, port = MemoryCloud(), Noted()
+    claim = Claim("worker", cloud.clock() + timedelta(seconds=90))
+    mine = cloud.state.save(replace(row(claim=claim), etag=""))
+    ports = fenced(mine, replace(cloud.ports, **behind(port)))
+    ports.groups.resources("subscription", "rg")
+    cloud.clock.advance(5)
+    with pytest.raises(Unavailable, match="what is in rg is 5 s old"):
+        ports.groups.delete("subscription", "rg")
+    assert port.calls == ["resources"]
+    ports.groups.resources("subscription", "rg")
+    ports.groups.delete("subscription", "rg")
+    assert port.calls[1:] == ["resources", "delete"]

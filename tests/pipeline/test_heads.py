@@ -12,7 +12,7 @@ from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import Doubt, PlanRequest
 from shared.jobs.row import Phase
-from shared.pipeline import sweep
+from shared.pipeline import sweep, views
 from shared.pipeline.heads import LAG, LOOK_SECONDS, LOOKS
 from shared.pipeline.intake import accept, request_plan
 from shared.pipeline.webhook import Pushed
@@ -268,8 +268,11 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     forced = push(cloud, fleetfiles.fleet("one", "three"))
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
+    told = f"{forced[:8]} may be a forced push or an old answer of GitHub: planned at"
+    assert told in views.fleet_view(cloud.ports)["waiting"]
     cloud.run()
     assert cloud.state.fleet().commit == forced
+    assert views.fleet_view(cloud.ports)["waiting"] == ""
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
 
 
@@ -284,6 +287,22 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     cloud.run()
     assert status(cloud, commit)[0] == "success"
     assert accepted(cloud)["delete", "two"] == 0
+
+
+def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all() -> None:
+    cloud = ready("one")
+    planned = cloud.state.fleet()
+    shows_first(cloud, cloud.repository.push(fleetfiles.fleet()))
+    cloud.repository.reset(planned.commit)
+    request_plan(PlanRequest(), message_id="sees an old head", ports=cloud.ports)
+    send = cloud.ports.plans.send
+    around(cloud, "plans", send=lambda _: None)  # the message that looks again is lost
+    assert cloud.step()
+    around(cloud, "plans", send=send)
+    assert cloud.state.fleet().waiting != ""
+    assert sweep.plan_missed_head(cloud.ports)
+    cloud.run()
+    assert cloud.state.fleet() == planned
 
 
 def test_a_forced_push_back_is_believed_after_a_while() -> None:

@@ -83,13 +83,13 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
         return Done(f"{LEFT} the resource group {name}: this fleet did not make it")
     if state_of(group) == "Deleting":
         return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED)
-    inside = ports.groups.resources(place.subscription, name)
-    if inside:
-        names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
-        return Done(f"{LEFT} the resource group {name}: it still holds {names}")
     others = others_in_group(row, ports)
     if others:
         return Done(f"{LEFT} the resource group {name}: {', '.join(others[:5])} belong in it")
+    inside = ports.groups.resources(place.subscription, name)  # last, see the fence
+    if inside:
+        names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
+        return Done(f"{LEFT} the resource group {name}: it still holds {names}")
     request = ports.groups.delete(place.subscription, name)
     return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED, request)
 
