@@ -86,8 +86,9 @@ class Checker:
         """Look at a write that Azure has accepted."""
         self.life.tell("    azure: %s %s", kind, resource.rpartition("resourceGroups/")[2])
         parts = resource.split("/")
-        name = parts[8] if len(parts) > 8 else parts[4].removeprefix("rg-")
-        key, cloud = ClusterId(parts[2], parts[4].lower(), name), self.life.actor.cloud
+        cloud, lock = self.life.actor.cloud, self.life.actor.lock
+        name = parts[8] if len(parts) > 8 else lock.session if lock else ""
+        key = ClusterId(parts[2], parts[4].lower(), name)
         if cloud is None:
             self._by_people(kind, key)
             return

@@ -39,7 +39,8 @@ DELAYS = (2.0, 30.0, 90.0, 700.0)
 EFFECTS: Mapping[str, frozenset[str]] = {
     port: frozenset(names.split())
     for port, names in {
-        "state": "save forget append save_fleet save_plan keep_blobs save_marks keep_dead_letter",
+        "state": "save forget append save_fleet save_plan keep_blobs save_marks keep_dead_letter"
+        " note_leaving forget_leaving",
         "plans": "send",
         "jobs": "send",
         "repository": "set_status",

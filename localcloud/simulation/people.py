@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from localcloud.simulation.actor import Actor
 from localcloud.simulation.reality import differences
-from localcloud.simulation.wishes import SUBSCRIPTION, SYSTEM, FleetWish, Wish
+from localcloud.simulation.wishes import SUBSCRIPTION, SYSTEM, FleetWish, Wish, group_of
 from localcloud.world.azure_engine import key_of
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.cloud import MemoryCloud
@@ -212,7 +212,7 @@ class People:
 
 def cluster_id(name: str) -> ClusterId:
     """Return where the cluster of a name lives."""
-    return key_of(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
+    return key_of(ClusterId(SUBSCRIPTION, group_of(name), name))
 
 
 def _foreign(cluster: ClusterId) -> dict[str, Any]:

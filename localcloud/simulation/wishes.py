@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+GROUPS = {"d": "rg-c"}
+"""The cluster that lives in another one's resource group."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class Wish:
         if len(others) == len(self.pools):
             return replace(self, pools=(*self.pools, pool))
         return replace(self, pools=tuple(pool if p.name == pool.name else p for p in self.pools))
+
+
+def group_of(name: str) -> str:
+    """Return the resource group of the cluster of a name."""
+    return GROUPS.get(name, f"rg-{name}")
 
 
 def like_a_strangers(wish: Wish) -> bool:
@@ -92,6 +99,7 @@ kind: Cluster
 metadata: {{name: {wish.name}{adopt}}}
 spec:
   {"locaton" if wish.wrong else "location"}: eastus
+  resourceGroup: {group_of(wish.name)}
   kubernetesVersion: "{wish.version}"
   deletionProtection: {str(wish.protected).lower()}
   tags: {{{f"cost: {wish.tag}" if wish.tag else ""}}}
@@ -116,7 +124,6 @@ spec:
   guards: {{deleteBudget: {{count: {budget}, percent: 100}}}}
   {"defautls" if wrong else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
-    resourceGroup: rg-{{name}}
     kubernetesVersion: "1.33"
     flux: {{repository: "https://github.com/example/{fleet}", path: ./platform}}
 """.encode()

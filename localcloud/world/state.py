@@ -26,6 +26,7 @@ class MemoryState:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
         self._clusters: dict[str, ClusterRow] = {}
+        self._leaving: set[tuple[str, str]] = set()
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRow()
         self._plans: dict[str, PlanRecord] = {}
@@ -72,6 +73,21 @@ class MemoryState:
         kept = self._clusters.get(row.name)
         if (kept.etag if kept else "") != row.etag:
             raise Stale("the row was changed by somebody else")
+
+    def note_leaving(self, group: str, cluster: str) -> None:
+        """Note that a cluster is about to delete a resource group."""
+        with self._lock:
+            self._leaving.add((group, cluster))
+
+    def leaving(self, group: str) -> Sequence[str]:
+        """Return the clusters that were noted for a resource group."""
+        with self._lock:
+            return sorted(cluster for noted, cluster in self._leaving if noted == group)
+
+    def forget_leaving(self, group: str, cluster: str) -> None:
+        """Take a note away; one that is gone is success."""
+        with self._lock:
+            self._leaving.discard((group, cluster))
 
     def append(self, events: Sequence[Event]) -> None:
         """Keep events."""

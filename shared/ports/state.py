@@ -97,6 +97,18 @@ class Clusters(Protocol):
         """Remove the row if it is still this version; raise Stale. One that is gone is success."""
         ...
 
+    def note_leaving(self, group: str, cluster: str) -> None:
+        """Note that a cluster is about to delete a resource group, if nobody needs it; twice is once."""
+        ...
+
+    def leaving(self, group: str) -> Sequence[str]:
+        """Return the clusters that were noted for a resource group."""
+        ...
+
+    def forget_leaving(self, group: str, cluster: str) -> None:
+        """Take a note away; one that is gone is success."""
+        ...
+
 
 class Events(Protocol):
     """What happened to the clusters."""

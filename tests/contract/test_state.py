@@ -177,6 +177,18 @@ def test_events_come_newest_first_and_bounded(state: State) -> None:
     assert state.events("one", 1)[0] == event(7)
 
 
+def test_clusters_are_noted_for_the_group_that_they_delete(state: State) -> None:
+    assert state.leaving("s|rg-one") == []
+    for cluster in ("two", "one", "one"):
+        state.note_leaving("s|rg-one", cluster)
+    state.note_leaving("s|rg-ones", "three")
+    assert state.leaving("s|rg-one") == ["one", "two"]
+    state.forget_leaving("s|rg-one", "one")
+    state.forget_leaving("s|rg-one", "never noted")
+    assert state.leaving("s|rg-one") == ["two"]
+    assert state.clusters() == []
+
+
 def test_an_event_that_is_kept_twice_is_kept_once(state: State) -> None:
     state.append([event(1), event(2)])
     state.append([event(2)])

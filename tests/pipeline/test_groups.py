@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
-from shared.jobs.errors import Conflict, Throttled, Unavailable
+from shared.jobs.errors import Conflict, Locked, Throttled, Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow, Phase
 from shared.ports import GroupWrite, Json
@@ -159,3 +159,42 @@ def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away()
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.groups.get(SUBSCRIPTION, "rg-shared") is None
+
+
+def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that() -> None:
+    cloud = MemoryCloud()
+    push(cloud, shared_group("one"))
+    cloud.run()
+
+    def meanwhile() -> None:
+        push(cloud, shared_group("two"))
+        cloud.run(8)
+        waits = cloud.state.cluster("two")
+        assert waits is not None
+        assert waits.job.reason == "one is being deleted, maybe with the resource group rg-shared"
+
+    frozen(cloud, "groups", "delete", meanwhile)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}
+    assert (accepted(cloud)["delete-group", "rg-shared"], accepted(cloud)["create", "two"]) == (1, 1)
+
+
+def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("lives", "fails"))
+    cloud.run()
+
+    def refused(*_: str) -> str:
+        raise Locked("the group is locked", code="ScopeLocked")
+
+    around(cloud, "groups", delete=refused)
+    push(cloud, fleetfiles.fleet("lives"))
+    cloud.run()
+    assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
+    for name in ("lives", "fails", "gone"):
+        cloud.state.note_leaving(f"{SUBSCRIPTION}|rg-two", name)
+    made = fleetfiles.fleet("lives") | {"clusters/two/cluster.yaml": fleetfiles.cluster("two")}
+    push(cloud, made)
+    cloud.run(600)
+    assert phases(cloud)["two"] is Phase.READY

@@ -89,6 +89,22 @@ class TablesState:
         """Remove the row if it is still this version; raise Stale."""
         self._storage.delete(CLUSTERS, self._fleet, row.name, row.etag)
 
+    def note_leaving(self, group: str, cluster: str) -> None:
+        """Note that a cluster is about to delete a resource group."""
+        self._storage.upsert(FLEETS, self._leaving_key(group, cluster))
+
+    def leaving(self, group: str) -> Sequence[str]:
+        """Return the clusters that were noted for a resource group."""
+        partition = self._leaving_key(group)["PartitionKey"]
+        return [note["RowKey"] for note in self._storage.keys(FLEETS, "PartitionKey eq @key", key=partition)]
+
+    def forget_leaving(self, group: str, cluster: str) -> None:
+        """Take a note away; one that is gone is success."""
+        self._storage.remove(FLEETS, [self._leaving_key(group, cluster)])
+
+    def _leaving_key(self, group: str, cluster: str = "") -> dict[str, str]:
+        return {"PartitionKey": f"leaving|{self._fleet}|{safe_key(group)}", "RowKey": cluster}
+
     def append(self, events: Sequence[Event]) -> None:
         """Keep events."""
         for event in events:

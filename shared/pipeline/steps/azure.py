@@ -31,6 +31,7 @@ from shared.pipeline.steps.looks import (
     Json,
     etag_of,
     fields,
+    leaves,
     not_kept,
     not_ours,
     not_ready,
@@ -53,6 +54,11 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     """Have the resource group; one that exists without our tags is used as it is, and never deleted."""
     desired = row.desired
     spec = desired.spec
+    goes = "" if row.begun else leaves(row, ports)
+    if goes:
+        return Wait(
+            poll(ports), f"{goes} is being deleted, maybe with the resource group {spec.resource_group}"
+        )
     existing = ports.groups.get(spec.subscription_id, spec.resource_group)
     if existing is None and desired.adopt:
         return _nothing_to_adopt(desired)

@@ -10,6 +10,7 @@ from shared.pipeline.steps.looks import (
     BAD,
     etag_of,
     failure,
+    group_of,
     others_go,
     others_in_group,
     owner_of,
@@ -83,6 +84,7 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
         return Done(f"{LEFT} the resource group {name}: this fleet did not make it")
     if state_of(group) == "Deleting":
         return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED)
+    ports.state.note_leaving(group_of(row), row.name)
     others = others_in_group(row, ports)
     if others:
         return Done(f"{LEFT} the resource group {name}: {', '.join(others[:5])} belong in it")
@@ -96,6 +98,7 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
 
 def forget(row: ClusterRow, ports: Ports) -> Outcome:
     """Let the engine remove the row, and say what stays behind; the events stay too."""
+    ports.state.forget_leaving(group_of(row), row.name)
     told = (row.condition(CONDITIONS[step]) for step in (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP))
     left = [condition.message for condition in told if condition and condition.message.startswith(LEFT)]
     return Done("; ".join(["deleted", *left]))

@@ -31,19 +31,33 @@ def others_in_group(row: ClusterRow, ports: Ports) -> list[str]:
     One that is deleted and has come to the group itself needs it no more: of two that come there at the
     same moment, each would leave it to the other.
     """
-    mine, past = _group_of(row), (Step.DELETE_RESOURCE_GROUP, Step.FORGET)
+    mine, past = group_of(row), (Step.DELETE_RESOURCE_GROUP, Step.FORGET)
     return [
         other.name
         for other in ports.state.clusters()
         if other.name != row.name
-        and _group_of(other) == mine
+        and group_of(other) == mine
         and not (other.deleting and other.job.step in past)
     ]
 
 
-def _group_of(row: ClusterRow) -> tuple[str, str]:
+def group_of(row: ClusterRow) -> str:
+    """Return the key of the resource group in which a cluster lives, or is to live."""
     place = row.desired.id
-    return place.subscription.lower(), place.resource_group.lower()
+    return f"{place.subscription}|{place.resource_group}".lower()
+
+
+def leaves(row: ClusterRow, ports: Ports) -> str:
+    """Return the cluster of ours that may delete the resource group just now, "" when none does.
+
+    Whoever deletes a group notes it before it looks for others, and whoever is new in one has its row before
+    it looks for notes. So one of both sees the other, however they are mixed.
+    """
+    for name in ports.state.leaving(group_of(row)):
+        other = ports.state.cluster(name)
+        if other and other.deleting and other.job.active and other.job.step is Step.DELETE_RESOURCE_GROUP:
+            return name
+    return ""
 
 
 def poll(ports: Ports) -> float:
