@@ -193,7 +193,8 @@ class Checker:
         if self.life.calm_seconds < CALM_SECONDS:
             return
         waiting = cloud.broker.peek("jobs", session=session)
-        moments = Counter(message.draft.body for message in waiting if message.draft.id in self._peaceful)
+        ours = [message.draft for message in waiting if message.draft.id in self._peaceful]
+        moments = Counter(_named(JobMessage.model_validate_json(draft.body)) for draft in ours)
         if any(count > MOST_MESSAGES for count in moments.values()):
             ids = ", ".join(message.draft.id for message in waiting)
             raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {ids}")
@@ -206,7 +207,7 @@ class Checker:
             return
         named = JobMessage.model_validate_json(message.body)
         row = cloud.state.cluster(named.cluster)
-        if row is None or (named.uid, named.generation, named.sequence) != (row.uid, *_moment(row)):
+        if row is None or _named(named) != (row.uid, *_moment(row)):
             raise Violated("doubled", f"{message.id} is sent, and its moment is over")
 
     # The state
@@ -226,6 +227,7 @@ class Checker:
                 0, self._vanished[key_of(after.desired.id)]
             )
             self._asked_for(cloud, after)
+            self.life.people(cloud).begins(after.name)
             return
         self._forward(before, after)
         if after.deleting and not before.deleting:
@@ -363,6 +365,10 @@ class Checker:
         kept += [str(record) for record in cloud.state.plans_since(self.life.began)]
         if any(SECRET in text for text in kept):
             raise Violated("secret", "a secret was stored")
+
+
+def _named(message: JobMessage) -> tuple[str, int, int]:
+    return message.uid, message.generation, message.sequence
 
 
 def _moment(row: ClusterRow) -> tuple[int, int]:

@@ -51,6 +51,11 @@ class People:
         """Return what a commit asks for."""
         return self._wishes[commit]
 
+    def begins(self, name: str) -> None:
+        """Note that a cluster begins a life: what was approved of an earlier one says nothing."""
+        for names in self.approved.values():
+            names.discard(name)
+
     @property
     def now(self) -> FleetWish:
         """What the head asks for."""

@@ -262,6 +262,8 @@ def _id_of(headers: Mapping[str, str]) -> str:
     return str(headers.get("x-ms-correlation-request-id") or headers.get("x-ms-request-id") or "")
 
 
+_ABSENT = ("notfound", "resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound")
+"""ARM's codes, and that of AKS, for a resource that does not exist."""
 _BEGIN: dict[str, Any] = {"polling": False, "cls": _request_id}
 
 
@@ -276,11 +278,17 @@ def _translated(*, missing_is_fine: bool = False) -> Iterator[None]:
     try:
         yield
     except HttpResponseError as error:
-        if missing_is_fine and error.status_code == 404:
+        if missing_is_fine and _is_absent(error):
             return
         raise _from_answer(error) from error
     except AzureError as error:
         raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
+
+
+def _is_absent(error: HttpResponseError) -> bool:
+    """Tell whether an answer says that the resource is not there; a 404 can also be of its subscription."""
+    code = error.error.code if error.error is not None else ""
+    return error.status_code == 404 and (code or "").lower() in _ABSENT
 
 
 def _from_answer(error: HttpResponseError) -> ReconcileError:

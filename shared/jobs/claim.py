@@ -38,10 +38,9 @@ class Superseded:
 
 @dataclass(frozen=True)
 class NotYet:
-    """Too early: somebody runs the step, or its time has not come. Send a copy for ``at``."""
+    """Too early: somebody runs the step, or its time has not come. Send a copy for that time."""
 
     row: ClusterRow
-    at: datetime
 
 
 Decision = Run | Resend | Superseded | NotYet
@@ -61,9 +60,9 @@ def claim(
         return Resend(row)
     held = row.job.claim
     if held is not None and held.until > now + EARLY:
-        return NotYet(row, held.until)
+        return NotYet(row)
     if row.job.next_at > now + EARLY:
-        return NotYet(row, row.job.next_at)
+        return NotYet(row)
     lost = row.job.lost + (held is not None)
     claimed = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)), lost=lost)
     return Run(replace(row, job=claimed))

@@ -31,12 +31,16 @@ class _Versioned(_Wire):
 
 
 class JobMessage(_Versioned):
-    """Run the next step of a cluster's job, if the row is still at this moment."""
+    """Run the next step of a cluster's job, if the row is still at this moment.
+
+    ``at`` is the time that it was sent for, by the sender's clock; None for at once.
+    """
 
     cluster: str
     uid: str
     generation: int
     sequence: int
+    at: datetime | None = None
 
 
 class Approval(_Wire):
@@ -76,9 +80,11 @@ class PlanRequest(_Versioned):
     head: str = ""
 
 
-def job_message(row: ClusterRow) -> JobMessage:
+def job_message(row: ClusterRow, at: datetime | None = None) -> JobMessage:
     """Return the message that the row waits for: its continuation."""
-    return JobMessage(cluster=row.name, uid=row.uid, generation=row.generation, sequence=row.job.sequence)
+    return JobMessage(
+        cluster=row.name, uid=row.uid, generation=row.generation, sequence=row.job.sequence, at=at
+    )
 
 
 def continuation_id(row: ClusterRow, copy: str = "") -> str:

@@ -75,7 +75,8 @@ class Job:
     ``moved`` when the step last came on; ``part`` is the part of it that is waited for, "" where no part has
     a time of its own; ``person`` is what a person can do about the wait, "" when it goes on by itself;
     ``reserved`` are turns at Azure's token buckets that the step waits for. ``lost`` counts the claims since
-    the last outcome that ran out: their workers died, or were cut off.
+    the last outcome that ran out: their workers died, or were cut off. ``restarts`` counts how often the job
+    went back to its first step, because something had vanished.
     """
 
     recipe: Recipe
@@ -97,6 +98,7 @@ class Job:
     failure: Failure | None = None
     claim: Claim | None = None
     lost: int = 0
+    restarts: int = 0
     reserved: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import Interrupted, ReconcileError
+from shared.jobs.errors import Aborted, Interrupted, ReconcileError
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
@@ -15,6 +15,8 @@ from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase, working_
 STALLED_WAIT = 300.0
 """Seconds between looks at a job that has waited too long."""
 RESTART_WAIT = 15.0
+MOST_RESTARTS = 5
+"""So often a job makes anew what vanished behind its back; then it fails and says so."""
 """Seconds before a recipe begins again, so that what keeps vanishing does not keep us busy."""
 
 
@@ -146,10 +148,13 @@ def _part_since(job: Job, part: str, now: datetime) -> datetime | None:
 
 
 def _restart(row: ClusterRow, job: Job, reason: str, now: datetime) -> ClusterRow:
+    if job.restarts >= MOST_RESTARTS:
+        told = f"{reason}; it vanished {MOST_RESTARTS} times before, and something may remove it each time"
+        return _fail(row, job, Aborted(f"{told}; the activity log of Azure says who"), now)
     conditions = _with(row, CONDITIONS[job.step], False, "Restarted", reason, now)
     first = STEPS[job.recipe][0]
     due = now + timedelta(seconds=RESTART_WAIT)
-    job = replace(_at(job, first, now), next_at=due, reason=reason)
+    job = replace(_at(job, first, now), next_at=due, reason=reason, restarts=job.restarts + 1)
     return replace(row, job=job, phase=working_phase(row), conditions=conditions, updated=now)
 
 

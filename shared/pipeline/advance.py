@@ -22,7 +22,7 @@ from shared.jobs.settle import postpone, release, settle
 from shared.pipeline import planning, report
 from shared.pipeline.budget import Budget, Turn
 from shared.pipeline.fence import LostClaim, fenced
-from shared.pipeline.send import put_off, send_continuation, send_copy
+from shared.pipeline.send import put_off, send_continuation, send_copy, send_later
 from shared.pipeline.steps import run_step
 from shared.ports import Ports
 
@@ -67,7 +67,7 @@ def _handle(message: JobMessage, ports: Ports) -> None:
         case Resend(current):
             send_continuation(current, ports)
         case NotYet(current):
-            send_copy(current, ports)
+            send_later(current, message, ports)
         case Run(claimed):
             _run(claimed, ports)
 

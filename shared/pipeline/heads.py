@@ -41,10 +41,14 @@ def doubted(
     return Doubt(head=head, planned=last, looks=looks + 1) if looks < LOOKS else None
 
 
-def why_doubted(doubt: Doubt, now: datetime) -> str:
+def why_doubted(request: PlanRequest, doubt: Doubt, now: datetime) -> str:
     """Return why a new head is not planned yet, and when it will be."""
     rest = LOOK_SECONDS * sum(range(doubt.looks, LOOKS + 1))
     at = f"{now + timedelta(seconds=rest):%H:%M:%S} UTC"
+    if doubt.head == doubt.planned:
+        return (
+            f"GitHub does not show {request.commit[:8]} yet, which was announced: it is looked for until {at}"
+        )
     return f"{doubt.head[:8]} may be a forced push or an old answer of GitHub: planned at {at} if it stays"
 
 

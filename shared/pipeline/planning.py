@@ -55,9 +55,10 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     head, doubt = look.commit, doubted(request, look, fleet, descends=partial(_comes_after, ports))
     if doubt is not None:
         seconds = LOOK_SECONDS * doubt.looks
-        log.info("%s; looking again in %d s", why_doubted(doubt, ports.clock()), seconds)
+        why = why_doubted(request, doubt, ports.clock())
+        log.info("%s; looking again in %d s", why, seconds)
         if doubt.looks == 1:
-            ports.state.save_fleet(replace(fleet, waiting=why_doubted(doubt, ports.clock())))
+            ports.state.save_fleet(replace(fleet, waiting=why))
         _request_again(request.model_copy(update={"doubt": doubt}), seconds, ports)
         return
     if head == fleet.commit and not request.again and fleet.planning in ("", head):
@@ -134,7 +135,7 @@ def _carry_out(
     ``rows`` were read after ``fleet`` was saved.
     """
     earlier = ports.state.plan(head)
-    approval = _approval(request, head, earlier)
+    approval = _approval(request, head, earlier if fleet.commit == head else None)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
     made = make_plan(head, desired, rows, now=ports.clock(), approved=approved).resume(
         earlier.plan if earlier else None
@@ -154,7 +155,11 @@ def _carry_out(
 
 
 def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
-    """Return the approval that counts at this commit: of exactly what was held, or one given before."""
+    """Return the approval that counts at this commit: of exactly what was held, or one given before.
+
+    ``earlier`` is the plan that stands. One of before other plans says nothing: a cluster of that name may
+    have begun another life.
+    """
     if earlier is None:
         return None
     given = request.approval

@@ -98,11 +98,11 @@ class Clusters(Protocol):
         ...
 
     def note_leaving(self, group: str, cluster: str) -> None:
-        """Note that a cluster is about to delete a resource group, if nobody needs it; twice is once."""
+        """Note that a life of a cluster is about to delete a resource group; twice is once."""
         ...
 
     def leaving(self, group: str) -> Sequence[str]:
-        """Return the clusters that were noted for a resource group."""
+        """Return what was noted for a resource group."""
         ...
 
     def forget_leaving(self, group: str, cluster: str) -> None:

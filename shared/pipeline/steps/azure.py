@@ -25,7 +25,7 @@ from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.creation import creation, gone_again
+from shared.pipeline.steps.creation import gone_again, once_more
 from shared.pipeline.steps.flux import other_source
 from shared.pipeline.steps.looks import (
     Json,
@@ -81,7 +81,8 @@ def _make_group(row: ClusterRow, ports: Ports) -> Outcome:
     body = group_body(row.desired, owner_of(row, ports))
     written = ports.groups.put(spec.subscription_id, name, body)
     first = row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not row.job.lost
-    if written.created or not first or others_in_group(row, ports):
+    others = first or row.job.wrote == OTHERS_GROUP  # known before, and not shown just now
+    if written.created or not others or others_in_group(row, ports):
         return Done(f"made the resource group {name}")
     return Wait(1, f"somebody else made the resource group {name} just now; giving it back", OTHERS_GROUP)
 
@@ -120,7 +121,7 @@ def ensure_cluster(row: ClusterRow, ports: Ports) -> Outcome:
 
 
 def _create(write: Write, row: ClusterRow, ports: Ports) -> Outcome:
-    wrote = creation(write.digest, row)
+    wrote = once_more(write.digest, row)
     if not wrote:
         return gone_again(f"the cluster {row.name}")
     request = ports.aks.put(row.desired.id, write.body, etag=None)

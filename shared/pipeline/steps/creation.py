@@ -1,4 +1,4 @@
-"""Creations that Azure accepts and then does not have: made once more, then told."""
+"""What Azure accepts and then does not keep: creations and deletions are made once more, then told."""
 
 from __future__ import annotations
 
@@ -6,16 +6,29 @@ from shared.jobs.errors import Aborted
 from shared.jobs.outcomes import Fail
 from shared.jobs.row import ClusterRow
 
+_AGAIN = ":again"
 
-def creation(digest: str, row: ClusterRow) -> str:
-    """Return what to note of a creation that is needed (now, or once more); "" when it is not to be made.
 
-    ``digest`` tells it from other writes of the job.
+def once_more(what: str, row: ClusterRow) -> str:
+    """Return what to note of a creation or a deletion, made now or once more; "" when it is not to be made.
+
+    ``what`` tells it from other writes of the job.
     """
-    again = f"{digest}:again"
+    again = f"{what}{_AGAIN}"
     if row.job.wrote == again:
         return ""
-    return again if row.job.wrote == digest else digest
+    return again if row.job.wrote == what else what
+
+
+def asked_for(what: str, row: ClusterRow) -> bool:
+    """Tell whether the last write of the step was this one, made once or twice."""
+    return row.job.wrote in (what, f"{what}{_AGAIN}")
+
+
+def still_there(what: str) -> Fail:
+    """Give up the deletion that Azure has accepted twice and not made."""
+    told = f"Azure accepted the deletion of {what} twice, and it is still there"
+    return Fail(Aborted(f"{told}; its activity log says what keeps it"))
 
 
 def gone_again(what: str) -> Fail:

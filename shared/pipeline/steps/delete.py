@@ -6,11 +6,13 @@ from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, 
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
+from shared.pipeline.steps.creation import asked_for, once_more, still_there
 from shared.pipeline.steps.looks import (
     BAD,
     etag_of,
     failure,
     group_of,
+    leaver_of,
     others_go,
     others_in_group,
     owner_of,
@@ -36,7 +38,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     """Delete the managed cluster, whatever state it is in, if it is ours."""
     if not row.begun:  # also where Azure would not even let us look
         return Done(f"the cluster {row.name} was never created")
-    cluster, asked, what = row.desired.id, row.job.wrote == ASKED, f"the cluster {row.name}"
+    cluster, asked, what = row.desired.id, asked_for(ASKED, row), f"the cluster {row.name}"
     existing = ports.aks.get(cluster)
     if existing is None:
         return Done(f"{what} is gone") if row.job.wrote else _look_again(what)
@@ -48,9 +50,12 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     if state in BAD and asked:
         return failure(existing["properties"], f"the deletion of the cluster {row.name}", row)
     if state == "Deleting":
-        return Wait(poll(ports), "Azure is deleting the cluster", ASKED)
+        return Wait(poll(ports), "Azure is deleting the cluster", "" if asked else ASKED)
+    wrote = once_more(ASKED, row)
+    if not wrote:
+        return still_there(what)
     request = ports.aks.delete(cluster, etag=etag_of(existing))
-    return Wait(poll(ports), "Azure is deleting the cluster", ASKED, request)
+    return Wait(poll(ports), "Azure is deleting the cluster", wrote, request)
 
 
 def _look_again(what: str) -> Wait:
@@ -83,8 +88,9 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if not owner_of(row, ports).made_group(group):
         return Done(f"{LEFT} the resource group {name}: this fleet did not make it")
     if state_of(group) == "Deleting":
-        return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED)
-    ports.state.note_leaving(group_of(row), row.name)
+        wrote = "" if asked_for(ASKED, row) else ASKED
+        return Wait(poll(ports), f"Azure is deleting the resource group {name}", wrote)
+    ports.state.note_leaving(group_of(row), leaver_of(row))
     others = others_in_group(row, ports)
     if others:
         return Done(f"{LEFT} the resource group {name}: {', '.join(others[:5])} belong in it")
@@ -92,13 +98,16 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if inside:
         names = ", ".join(resource.rsplit("/", 1)[-1] for resource in inside[:5])
         return Done(f"{LEFT} the resource group {name}: it still holds {names}")
+    wrote = once_more(ASKED, row)
+    if not wrote:
+        return still_there(f"the resource group {name}")
     request = ports.groups.delete(place.subscription, name)
-    return Wait(poll(ports), f"Azure is deleting the resource group {name}", ASKED, request)
+    return Wait(poll(ports), f"Azure is deleting the resource group {name}", wrote, request)
 
 
 def forget(row: ClusterRow, ports: Ports) -> Outcome:
     """Let the engine remove the row, and say what stays behind; the events stay too."""
-    ports.state.forget_leaving(group_of(row), row.name)
+    ports.state.forget_leaving(group_of(row), leaver_of(row))
     told = (row.condition(CONDITIONS[step]) for step in (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP))
     left = [condition.message for condition in told if condition and condition.message.startswith(LEFT)]
     return Done("; ".join(["deleted", *left]))

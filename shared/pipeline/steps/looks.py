@@ -53,11 +53,18 @@ def leaves(row: ClusterRow, ports: Ports) -> str:
     Whoever deletes a group notes it before it looks for others, and whoever is new in one has its row before
     it looks for notes. So one of both sees the other, however they are mixed.
     """
-    for name in ports.state.leaving(group_of(row)):
+    for leaver in ports.state.leaving(group_of(row)):
+        name = leaver.partition(":")[0]
         other = ports.state.cluster(name)
-        if other and other.deleting and other.job.active and other.job.step is Step.DELETE_RESOURCE_GROUP:
+        lives = other is not None and other.deleting and other.job.active and leaver_of(other) == leaver
+        if other is not None and lives and other.job.step is Step.DELETE_RESOURCE_GROUP:
             return name
     return ""
+
+
+def leaver_of(row: ClusterRow) -> str:
+    """Return what is noted of a cluster that deletes its resource group: this life of its name."""
+    return f"{row.name}:{row.uid}"
 
 
 def poll(ports: Ports) -> float:

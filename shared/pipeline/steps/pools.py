@@ -19,7 +19,7 @@ from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps import nodes
-from shared.pipeline.steps.creation import creation, gone_again
+from shared.pipeline.steps.creation import asked_for, gone_again, once_more, still_there
 from shared.pipeline.steps.looks import (
     BAD,
     Json,
@@ -122,7 +122,7 @@ def _taken_over(pool: NodePool, profile: Json, row: ClusterRow, ports: Ports) ->
 
 
 def _make(name: str, write: Write, told: str, row: ClusterRow, ports: Ports) -> Outcome:
-    wrote = creation(f"{name}:{write.digest}", row)
+    wrote = once_more(f"{name}:{write.digest}", row)
     if not wrote:
         return gone_again(f"the node pool {name}")
     request = ports.aks.put_pool(row.desired.id, name, write.body, etag=None)
@@ -183,9 +183,12 @@ def _rested(old: Json, row: ClusterRow, ports: Ports) -> Outcome | None:
 
 def _remove(profile: Json, row: ClusterRow, ports: Ports) -> Outcome:
     name = str(profile["name"])
-    wrote = f"{name}:deleted"
-    if profile.get("provisioningState") in BAD and row.job.wrote == wrote:
+    deleted = f"{name}:deleted"
+    if profile.get("provisioningState") in BAD and asked_for(deleted, row):
         return failure(profile, f"the node pool {name}", row)
+    wrote = once_more(deleted, row)
+    if not wrote:
+        return still_there(f"the node pool {name}")
     request = ports.aks.delete_pool(row.desired.id, name, etag=etag_of(profile))
     return Wait(poll(ports), f"Azure is deleting the node pool {name}", wrote, request)
 
