@@ -28,7 +28,7 @@ from localcloud.world.clock import ManualClock, system_clock
 from localcloud.world.plane import NullPlane
 from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
 from shared.fleet.ids import ClusterId
-from shared.jobs.errors import Conflict, ReconcileError, Throttled, Unauthenticated, Unavailable
+from shared.jobs.errors import Conflict, Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 CLUSTER = ClusterId(SUBSCRIPTION, "rg", "aks")
@@ -208,6 +208,8 @@ def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
         (Fault("GET", 429, {"error": {"code": "Throttled"}}, {"Retry-After": "7"}), Throttled),
         (Fault("GET", 503, {"error": {"code": "ServerBusy"}}, {"Retry-After": "3"}), Unavailable),
         (Fault("GET", 401, {"error": {"code": "ExpiredAuthenticationToken"}}), Unauthenticated),
+        (Fault("GET", 404, {"error": {"code": "SubscriptionNotFound"}}), Dependency),
+        (Fault("GET", 404, {"error": {"code": "InvalidResourceType"}}), Dependency),
     ],
 )
 def test_an_answer_that_is_an_error_is_asked_for_once(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.row import Phase
 from shared.pipeline.approval import approve
+from shared.pipeline.intake import accept
 from tests import fleetfiles
-from tests.pipeline.test_main_job import phases, push, status
+from tests.pipeline.test_main_job import phases, push, pushed, status
 
 
 def held() -> tuple[MemoryCloud, str]:
@@ -112,3 +115,26 @@ def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is(
     assert state == "failure"
     assert words.startswith("one: spec.dnsPrefix cannot change from first to second")
     assert {row.name: row.generation for row in cloud.state.clusters()} == {"one": 1, "two": 2}
+
+
+def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
+    cloud = MemoryCloud()
+    files = fleetfiles.fleet("one", "two")
+    files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
+    push(cloud, files)
+    cloud.run()
+    removed = push(cloud, fleetfiles.fleet("two"))
+    cloud.run()
+    assert approve(removed, ["one"], "ada", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}
+    push(cloud, files | {"README.md": b"it is wanted again"})
+    cloud.run()
+    cloud.repository.reset(removed)
+    accept(replace(pushed(cloud, removed), delivery="back"), cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    assert "deletionProtection is on" in status(cloud, removed)[1]
+    assert approve(removed, ["one"], "ada", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}

@@ -12,6 +12,7 @@ from shared.fleet.ids import ClusterId
 from shared.jobs.errors import Conflict, Locked, Throttled, Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow, Phase
+from shared.pipeline.steps.looks import leaver_of
 from shared.ports import GroupWrite, Json
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen
@@ -89,6 +90,24 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back_though_tha
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert [bool(body["tags"]) for body in writes] == [True, False, False]
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert groups.get(SUBSCRIPTION, "rg-one") is not None
+
+
+def test_a_group_that_is_given_back_stays_so_though_azure_does_not_show_it_at_once() -> None:
+    cloud = MemoryCloud()
+    groups, old = cloud.ports.groups, iter([None, None, None])
+
+    def put(subscription: str, name: str, body: Json) -> GroupWrite:
+        if groups.get(subscription, name) is None:
+            cloud.azure.put_group(subscription, name, {"location": "eastus"})
+        return groups.put(subscription, name, body)
+
+    around(cloud, "groups", put=put, get=lambda *place: next(old, groups.get(*place)))
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert groups.get(SUBSCRIPTION, "rg-one") is not None
@@ -192,9 +211,39 @@ def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
     push(cloud, fleetfiles.fleet("lives"))
     cloud.run()
     assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
-    for name in ("lives", "fails", "gone"):
-        cloud.state.note_leaving(f"{SUBSCRIPTION}|rg-two", name)
+    for row in cloud.state.clusters():
+        cloud.state.note_leaving(f"{SUBSCRIPTION}|rg-two", leaver_of(row))
+    cloud.state.note_leaving(f"{SUBSCRIPTION}|rg-two", "gone:0badcafe")
     made = fleetfiles.fleet("lives") | {"clusters/two/cluster.yaml": fleetfiles.cluster("two")}
     push(cloud, made)
     cloud.run(600)
     assert phases(cloud)["two"] is Phase.READY
+
+
+def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None:
+    cloud = MemoryCloud()
+    push(cloud, shared_group("one"))
+    cloud.run()
+    forget, first = cloud.state.forget_leaving, list[tuple[str, str]]()
+
+    def stands_still(group: str, leaver: str) -> None:
+        first.append((group, leaver))
+        around(cloud, "state", forget_leaving=forget)
+        raise Unavailable("the worker stands still before its call")
+
+    around(cloud, "state", forget_leaving=stands_still)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    push(cloud, shared_group("one"))
+    cloud.run()
+
+    def wakes() -> None:
+        forget(*first[0])
+        push(cloud, shared_group("two"))
+        cloud.run(8)
+
+    frozen(cloud, "groups", "delete", wakes)
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {"two": Phase.READY}
+    assert accepted(cloud)["create", "two"] == 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
+
+import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
@@ -10,6 +13,9 @@ from shared.jobs.row import Phase
 from shared.ports import Json
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen
+from tests.pipeline.onecluster import files, pool
+from tests.pipeline.onecluster import ready as ready_with_pool
+from tests.pipeline.onecluster import row as one
 from tests.pipeline.test_main_job import accepted, phases, push, status
 from tests.pipeline.test_safety import ready
 
@@ -84,3 +90,61 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
     assert row is not None
     assert "accepted the creation of the cluster one twice, and it is not there" in row.job.reason
     assert len(writes) == 2
+
+
+def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> None:
+    cloud = MemoryCloud(throttle=False)
+    aks, shown = cloud.ports.aks, itertools.count(1)
+
+    def cleaned(cluster: ClusterId) -> Json | None:
+        live = aks.get(cluster)
+        if live and live["properties"]["provisioningState"] == "Succeeded" and next(shown) % 2 == 0:
+            aks.delete(cluster, etag=None)
+        return live
+
+    around(cloud, "aks", get=cleaned)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(24 * 3600)
+    assert phases(cloud) == {"one": Phase.FAILED}
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert "it vanished 5 times before" in row.job.reason
+    assert accepted(cloud)["create", "one"] <= 12
+
+
+@pytest.mark.parametrize("port", ["groups", "aks"])
+def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_told(port: str) -> None:
+    cloud = ready("one")
+    sent, delete = list[str](), getattr(cloud.ports, port).delete
+
+    def accepts(*_: object, **__: object) -> str:
+        sent.append(port)
+        return "a-request"
+
+    around(cloud, port, delete=accepts)
+    push(cloud, fleetfiles.fleet())
+    cloud.run(24 * 3600)
+    assert len(sent) == 2
+    assert phases(cloud) == {"one": Phase.FAILED}
+    row = cloud.state.cluster("one")
+    assert row is not None
+    assert "twice, and it is still there" in row.job.reason
+    around(cloud, port, delete=delete)
+    push(cloud, fleetfiles.fleet() | {"README.md": b"the next commit tries again"})
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_a_pool_that_azure_does_not_remove_is_told() -> None:
+    cloud = ready_with_pool(pool())
+    sent = list[str]()
+
+    def accepts(_: ClusterId, name: str, **__: object) -> str:
+        sent.append(name)
+        return "a-request"
+
+    around(cloud, "aks", delete_pool=accepts)
+    push(cloud, files())
+    cloud.run(24 * 3600)
+    assert sent == ["apps", "apps"]
+    assert "the node pool apps twice, and it is still there" in one(cloud).job.reason

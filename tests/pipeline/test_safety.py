@@ -11,8 +11,8 @@ import pytest
 from localcloud.world.cloud import Crash, MemoryCloud
 from shared.fleet.ids import ClusterId
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
-from shared.jobs.messages import JobMessage
-from shared.jobs.row import Phase
+from shared.jobs.messages import JobMessage, job_message
+from shared.jobs.row import Claim, Phase
 from shared.pipeline import advance, sweep
 from shared.ports import CommitStatus, Json, Message
 from tests import fleetfiles
@@ -172,6 +172,23 @@ def test_a_clock_behind_service_bus_costs_little_time() -> None:
     right = seconds_until_ready(0)
     assert seconds_until_ready(1.5) <= right + 10
     assert seconds_until_ready(20) <= right + 300
+    assert seconds_until_ready(200) <= right + 3600
+
+
+def test_all_messages_that_come_while_a_worker_has_the_row_are_one_message_for_its_end() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run(until=lambda: bool(cloud.state.clusters()))
+    (row,) = cloud.state.clusters()
+    claim = Claim("other", cloud.clock() + timedelta(seconds=90))
+    held = cloud.state.save(replace(row, job=replace(row.job, claim=claim)))
+    before = len(cloud.broker.peek("jobs", session="one"))
+    for _ in range(5):
+        cloud.clock.advance(7)
+        advance.handle(job_message(held), cloud.ports)
+    waiting = cloud.broker.peek("jobs", session="one")
+    assert len(waiting) == before + 1
+    assert waiting[-1].draft.at == claim.until
 
 
 def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
