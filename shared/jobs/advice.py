@@ -85,7 +85,8 @@ ADVICE: Mapping[type[ReconcileError], Advice] = {
         "Commit the old value again; or remove the cluster and create it anew.",
     ),
     errors.Aborted: Advice(
-        "Somebody, or something, cancelled the operation in Azure while it ran, or took away what it made.",
+        "Somebody, or something, cancelled the operation in Azure while it ran, or took away what it made, or"
+        " Azure keeps what was to be deleted.",
         "See in the activity log of Azure who did it and why; then `roadstead replay NAME`, or commit.",
     ),
     errors.Locked: Advice(

@@ -15,9 +15,9 @@ from shared.jobs.row import ClusterRow, Condition, Failure, Job, Phase, working_
 STALLED_WAIT = 300.0
 """Seconds between looks at a job that has waited too long."""
 RESTART_WAIT = 15.0
+"""Seconds before a recipe begins again, so that what keeps vanishing does not keep us busy."""
 MOST_RESTARTS = 5
 """So often a job makes anew what vanished behind its back; then it fails and says so."""
-"""Seconds before a recipe begins again, so that what keeps vanishing does not keep us busy."""
 
 
 def settle(

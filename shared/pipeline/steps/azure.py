@@ -25,8 +25,8 @@ from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.creation import gone_again, once_more
 from shared.pipeline.steps.flux import other_source
+from shared.pipeline.steps.kept import gone_again, once_more
 from shared.pipeline.steps.looks import (
     Json,
     etag_of,

@@ -6,7 +6,7 @@ from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, 
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.row import ClusterRow
-from shared.pipeline.steps.creation import asked_for, once_more, still_there
+from shared.pipeline.steps.kept import asked_for, once_more, still_there
 from shared.pipeline.steps.looks import (
     BAD,
     etag_of,

@@ -54,12 +54,14 @@ def leaves(row: ClusterRow, ports: Ports) -> str:
     it looks for notes. So one of both sees the other, however they are mixed.
     """
     for leaver in ports.state.leaving(group_of(row)):
-        name = leaver.partition(":")[0]
-        other = ports.state.cluster(name)
-        lives = other is not None and other.deleting and other.job.active and leaver_of(other) == leaver
-        if other is not None and lives and other.job.step is Step.DELETE_RESOURCE_GROUP:
-            return name
+        other = ports.state.cluster(leaver.partition(":")[0])
+        if other is not None and leaver_of(other) == leaver and _at_its_group(other):
+            return other.name
     return ""
+
+
+def _at_its_group(row: ClusterRow) -> bool:
+    return row.deleting and row.job.active and row.job.step is Step.DELETE_RESOURCE_GROUP
 
 
 def leaver_of(row: ClusterRow) -> str:

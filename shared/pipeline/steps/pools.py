@@ -19,7 +19,7 @@ from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
 from shared.pipeline.steps import nodes
-from shared.pipeline.steps.creation import asked_for, gone_again, once_more, still_there
+from shared.pipeline.steps.kept import asked_for, gone_again, once_more, still_there
 from shared.pipeline.steps.looks import (
     BAD,
     Json,
