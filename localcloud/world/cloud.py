@@ -121,7 +121,8 @@ class MemoryCloud:
         if any(count.active or count.scheduled for count in counts):
             return False
         open_plans = any(not record.settled for record in self.state.open_plans())
-        planned = self.state.fleet().commit == self.repository.head(self.ports.config.branch)
+        fleet = self.state.fleet()
+        planned = not fleet.planning and fleet.commit == self.repository.head(self.ports.config.branch)
         return planned and not open_plans and not self.state.active_clusters()
 
     def _next_moment(self) -> datetime:
