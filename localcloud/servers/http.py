@@ -9,8 +9,10 @@ import json
 import ssl
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from cheroot.server import HTTPConnection
 from cheroot.ssl.builtin import BuiltinSSLAdapter
 from cheroot.wsgi import Server
 from werkzeug.wrappers import Response
@@ -34,6 +36,30 @@ class _Tls(BuiltinSSLAdapter):
         return {**super().get_environ(sock), "roadstead.socket": sock}  # type: ignore[no-untyped-call]
 
 
+class _Connection(HTTPConnection):
+    """A connection that its server knows until it is closed: cheroot loses one that it serves as it stops."""
+
+    def __init__(self, server: Any, *given: Any) -> None:
+        super().__init__(server, *given)
+        self._open: set[_Connection] = server.open_connections
+        self._open.add(self)
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        self._open.discard(self)
+
+
+class _Server(Server):
+    """Cheroot's server, with the connections that are open."""
+
+    ConnectionClass = _Connection
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.open_connections: set[_Connection] = set()
+        super().__init__(*given, **named)
+
+
 class HttpServer:
     """Serves a WSGI application at 127.0.0.1; port 0 takes a free one. A context manager.
 
@@ -48,7 +74,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         threads: int = 8,
     ) -> None:
-        self._server = Server(
+        self._server = _Server(
             ("127.0.0.1", port), app, numthreads=threads, request_queue_size=128, shutdown_timeout=1
         )
         if tls is not None:
@@ -64,6 +90,9 @@ class HttpServer:
         """Stop listening; requests under way may be cut off."""
         self._server.stop()
         self._thread.join(5)
+        for connection in tuple(self._server.open_connections):
+            with suppress(OSError):
+                connection.close()
 
     def __enter__(self) -> HttpServer:
         return self
