@@ -61,7 +61,6 @@ class Checker:
     _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
     _owners: dict[ClusterId, str] = field(default_factory=dict)
     _groups: dict[tuple[str, str], str] = field(default_factory=dict)
-    _makers: dict[tuple[str, str], str] = field(default_factory=dict)
     _accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _peaceful: set[str] = field(default_factory=set)
     _buried: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -128,10 +127,7 @@ class Checker:
         fleet, group = cloud.ports.config.fleet, (key.subscription, key.resource_group)
         owner = self._owners.get(key)
         if kind == "create-group":
-            self._groups[group] = self._makers[group] = fleet
-            self.group_made_at = self.life.clock()
-        elif kind == "update-group" and self._makers.get(group) == fleet:
-            self._groups[group] = fleet  # it made it; people had taken the tags off, and it has not seen that
+            self._groups[group], self.group_made_at = fleet, self.life.clock()
         elif kind == "delete-group":
             self._no_cluster_inside(fleet, group)
             if self._groups[group] != fleet:
@@ -154,11 +150,8 @@ class Checker:
 
     def _by_people(self, kind: str, key: ClusterId) -> None:
         self._disturbed[key] = self.life.clock()
-        group = (key.subscription, key.resource_group)
         if kind in ("create-group", "update-group"):  # an update takes our tags away
-            self._groups[group] = ""
-        if kind == "create-group":
-            self._makers[group] = ""
+            self._groups[key.subscription, key.resource_group] = ""
         if kind == "create":
             self._owners[key] = ""
             self.created_at = self._made_at[key] = self.life.clock()

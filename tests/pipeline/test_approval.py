@@ -76,14 +76,25 @@ def test_an_unknown_commit_is_not_found() -> None:
     assert approve("0" * 40, ALL, "ada", cloud.ports).status == 404
 
 
-def test_a_protected_cluster_is_released_by_an_approval_too() -> None:
-    cloud = MemoryCloud()
+def protected() -> dict[str, bytes]:
+    """Return a fleet whose first cluster is protected."""
     files = fleetfiles.fleet("one", "two")
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
-    push(cloud, files)
+    return files
+
+
+def held_by_protection() -> tuple[MemoryCloud, str]:
+    """Return a cloud whose last commit removes a protected cluster, and that commit."""
+    cloud = MemoryCloud()
+    push(cloud, protected())
     cloud.run()
     commit = push(cloud, fleetfiles.fleet("two"))
     cloud.run()
+    return cloud, commit
+
+
+def test_a_protected_cluster_is_released_by_an_approval_too() -> None:
+    cloud, commit = held_by_protection()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert status(cloud, commit)[1].startswith("one: deletionProtection is on; roadstead approve releases")
     approve(commit, ["one"], "ada", cloud.ports)
@@ -118,17 +129,11 @@ def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is(
 
 
 def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
-    cloud = MemoryCloud()
-    files = fleetfiles.fleet("one", "two")
-    files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
-    push(cloud, files)
-    cloud.run()
-    removed = push(cloud, fleetfiles.fleet("two"))
-    cloud.run()
+    cloud, removed = held_by_protection()
     assert approve(removed, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
-    push(cloud, files | {"README.md": b"it is wanted again"})
+    push(cloud, protected() | {"README.md": b"it is wanted again"})
     cloud.run()
     cloud.repository.reset(removed)
     accept(replace(pushed(cloud, removed), delivery="back"), cloud.ports)

@@ -59,12 +59,18 @@ def port_of(ports: Ports, name: str) -> object:
     return found
 
 
-def claimed(seconds: float) -> tuple[Ports, Noted]:
+def claimed(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Noted]:
     """Return ports fenced for a row whose claim lasts so many seconds, and the port behind the fence."""
-    cloud, port = MemoryCloud(), Noted()
+    cloud, port = cloud or MemoryCloud(), Noted()
     claim = Claim("worker", cloud.clock() + timedelta(seconds=seconds))
     mine = cloud.state.save(replace(row(claim=claim), etag=""))
     return fenced(mine, replace(cloud.ports, **behind(port))), port
+
+
+def remove(cloud: MemoryCloud) -> None:
+    """Accept a removal of the row."""
+    (mine,) = cloud.state.clusters()
+    cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
 
 
 def call(port: object, name: str) -> object:
@@ -103,40 +109,34 @@ def test_a_worker_that_holds_its_claim_may_do_everything(port: str, name: str) -
 
 
 def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
-    cloud, port = MemoryCloud(), Noted()
-    claim = Claim("worker", cloud.clock() + timedelta(seconds=20))
-    mine = cloud.state.save(replace(row(claim=claim), etag=""))
-    ports = fenced(mine, replace(cloud.ports, **behind(port)))
-    cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
+    cloud = MemoryCloud()
+    ports, port = claimed(20, cloud)
+    remove(cloud)
     with pytest.raises(LostClaim, match="newer commit"):
         ports.groups.put("subscription", "rg", {})
     assert port.calls == []
 
 
 def test_nothing_is_written_after_a_look_at_the_row_that_took_long() -> None:
-    cloud, port = MemoryCloud(), Noted()
-    claim = Claim("worker", cloud.clock() + timedelta(seconds=90))
-    mine = cloud.state.save(replace(row(claim=claim), etag=""))
+    cloud = MemoryCloud()
     look = cloud.ports.state.cluster
 
     def slow(name: str) -> ClusterRow | None:
         seen = look(name)
         cloud.clock.advance(5)
-        cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
+        remove(cloud)
         return seen
 
     around(cloud, "state", cluster=slow)
-    ports = fenced(mine, replace(cloud.ports, **behind(port)))
+    ports, port = claimed(90, cloud)
     with pytest.raises(Unavailable, match="the look at the row is 5 s old"):
         ports.groups.put("subscription", "rg", {})
     assert port.calls == []
 
 
 def test_no_group_is_deleted_long_after_the_look_into_it() -> None:
-    cloud, port = MemoryCloud(), Noted()
-    claim = Claim("worker", cloud.clock() + timedelta(seconds=90))
-    mine = cloud.state.save(replace(row(claim=claim), etag=""))
-    ports = fenced(mine, replace(cloud.ports, **behind(port)))
+    cloud = MemoryCloud()
+    ports, port = claimed(90, cloud)
     ports.groups.resources("subscription", "rg")
     cloud.clock.advance(5)
     with pytest.raises(Unavailable, match="what is in rg is 5 s old"):

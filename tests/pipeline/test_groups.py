@@ -141,10 +141,35 @@ def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> 
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud)["update-group", "rg-one"] == 1
+    assert accepted(cloud)["update-group", "rg-one"] == 0, "it is looked for again, not written over"
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert groups.get(SUBSCRIPTION, "rg-one") is None
+
+
+def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_show_it_at_once() -> None:
+    cloud = MemoryCloud()
+    theirs = {"location": "eastus", "tags": {"owner": "somebody"}}
+    get, old = cloud.ports.groups.get, iter([None])
+
+    def taken() -> None:
+        around(cloud, "groups", get=lambda *place: next(old, get(*place)))
+        cloud.azure.put_group(SUBSCRIPTION, "rg-one", theirs)
+        push(
+            cloud, fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": fleetfiles.cluster("one", count=2)}
+        )
+        cloud.run(1)
+
+    frozen(cloud, "aks", "put", taken)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert next(old, "shown") == "shown"
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    group = get(SUBSCRIPTION, "rg-one")
+    assert group is not None
+    assert group["tags"] == theirs["tags"]
 
 
 def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:

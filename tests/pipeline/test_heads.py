@@ -284,6 +284,8 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     cloud.run()
     shows_first(cloud, old)
     commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
+    assert cloud.step()
+    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or an old answer")
     cloud.run()
     assert status(cloud, commit)[0] == "success"
     assert accepted(cloud)["delete", "two"] == 0

@@ -175,20 +175,22 @@ def test_a_clock_behind_service_bus_costs_little_time() -> None:
     assert seconds_until_ready(200) <= right + 3600
 
 
-def test_all_messages_that_come_while_a_worker_has_the_row_are_one_message_for_its_end() -> None:
+@pytest.mark.parametrize("why", ["another worker has the row", "its time has not come"])
+def test_all_messages_that_come_early_become_one_for_the_time_of_the_row(why: str) -> None:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(until=lambda: bool(cloud.state.clusters()))
     (row,) = cloud.state.clusters()
-    claim = Claim("other", cloud.clock() + timedelta(seconds=90))
-    held = cloud.state.save(replace(row, job=replace(row.job, claim=claim)))
+    at = cloud.clock() + timedelta(seconds=90)
+    changed = {"claim": Claim("other", at)} if why.startswith("another") else {"next_at": at}
+    early = cloud.state.save(replace(row, job=replace(row.job, **changed)))
     before = len(cloud.broker.peek("jobs", session="one"))
     for _ in range(5):
         cloud.clock.advance(7)
-        advance.handle(job_message(held), cloud.ports)
+        advance.handle(job_message(early), cloud.ports)
     waiting = cloud.broker.peek("jobs", session="one")
     assert len(waiting) == before + 1
-    assert waiting[-1].draft.at == claim.until
+    assert waiting[-1].draft.at == at
 
 
 def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:

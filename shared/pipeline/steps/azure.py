@@ -28,10 +28,12 @@ from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.flux import other_source
 from shared.pipeline.steps.kept import gone_again, once_more
 from shared.pipeline.steps.looks import (
+    LOOKED,
     Json,
     etag_of,
     fields,
     leaves,
+    look_again,
     not_kept,
     not_ours,
     not_ready,
@@ -46,6 +48,8 @@ from shared.ports import Ports
 OBSERVE_SECONDS = 300.0
 OTHERS_GROUP = "a group of others"
 """What the job notes when its write met a group that somebody had just made."""
+OTHERS_LOOKED = f"{OTHERS_GROUP}, {LOOKED}"
+"""And when Azure does not show that group."""
 SHOWN = 8
 """Differences that are named one by one."""
 
@@ -63,26 +67,43 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if existing is None and desired.adopt:
         return _nothing_to_adopt(desired)
     if existing is None:
-        return _make_group(row, ports)
+        return _make_group(row, ports) if _is_not_there(row) else _look_again(row)
     if state_of(existing) == "Deleting":
         return Wait(poll(ports), f"the resource group {spec.resource_group} is still being deleted")
-    if row.job.wrote == OTHERS_GROUP:
+    if _is_others(row):
         return _give_back(existing, row, ports)
     return Done()
+
+
+def _is_not_there(row: ClusterRow) -> bool:
+    """Tell whether a group that is not shown does not exist: so it is at the first try, or after two looks.
+
+    A try before may have made it, or met it, a moment ago. One that failed after the two looks counts too.
+    """
+    job = row.job
+    first = row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None
+    looked = job.wrote in (LOOKED, OTHERS_LOOKED) and not job.attempts
+    return (first or looked) and not job.lost
+
+
+def _look_again(row: ClusterRow) -> Wait:
+    what = f"the resource group {row.desired.spec.resource_group}"
+    return look_again(what, OTHERS_LOOKED if _is_others(row) else LOOKED)
+
+
+def _is_others(row: ClusterRow) -> bool:
+    return row.job.wrote in (OTHERS_GROUP, OTHERS_LOOKED)
 
 
 def _make_group(row: ClusterRow, ports: Ports) -> Outcome:
     """Make the group; see by the answer if somebody else made it between our look and our write.
 
-    What this row may have put there itself is ours: a look may be old, the answer to a write may be lost.
-    So is what another cluster of the fleet made.
+    What another cluster of the fleet made is ours.
     """
     spec, name = row.desired.spec, row.desired.spec.resource_group
     body = group_body(row.desired, owner_of(row, ports))
     written = ports.groups.put(spec.subscription_id, name, body)
-    first = row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not row.job.lost
-    others = first or row.job.wrote == OTHERS_GROUP  # known before, and not shown just now
-    if written.created or not others or others_in_group(row, ports):
+    if written.created or others_in_group(row, ports):
         return Done(f"made the resource group {name}")
     return Wait(1, f"somebody else made the resource group {name} just now; giving it back", OTHERS_GROUP)
 

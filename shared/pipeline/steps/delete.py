@@ -13,6 +13,7 @@ from shared.pipeline.steps.looks import (
     failure,
     group_of,
     leaver_of,
+    look_again,
     others_go,
     others_in_group,
     owner_of,
@@ -24,9 +25,6 @@ from shared.ports import Ports
 LEFT = "left"
 ASKED = "deleted"
 """What the job notes of the write that asked Azure to delete the cluster, or the group."""
-LOOKED = "looked"
-"""What the job notes when Azure says at once that there is nothing: it may not show yet what is new."""
-LAG_SECONDS = 20.0
 
 
 def tombstone(row: ClusterRow, ports: Ports) -> Outcome:
@@ -41,7 +39,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     cluster, asked, what = row.desired.id, asked_for(ASKED, row), f"the cluster {row.name}"
     existing = ports.aks.get(cluster)
     if existing is None:
-        return Done(f"{what} is gone") if row.job.wrote else _look_again(what)
+        return Done(f"{what} is gone") if row.job.wrote else look_again(what)
     owner = owner_of(row, ports)
     if not owner.owns(existing):
         gone = state_of(existing) == "Deleting" and _was_ours(row) and not asked
@@ -56,10 +54,6 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
         return still_there(what)
     request = ports.aks.delete(cluster, etag=etag_of(existing))
     return Wait(poll(ports), "Azure is deleting the cluster", wrote, request)
-
-
-def _look_again(what: str) -> Wait:
-    return Wait(LAG_SECONDS, f"Azure does not show {what}; looking once more", LOOKED)
 
 
 def _not_deleted(told: str, row: ClusterRow, *, asked: bool) -> Outcome:
@@ -84,7 +78,7 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
         # Azure may never have let us look there; then we have made nothing there either.
         return Done(f"{LEFT} the resource group {name}: {error.kind}: {error}")
     if group is None:
-        return Done() if row.job.wrote else _look_again(f"the resource group {name}")
+        return Done() if row.job.wrote else look_again(f"the resource group {name}")
     if not owner_of(row, ports).made_group(group):
         return Done(f"{LEFT} the resource group {name}: this fleet did not make it")
     if state_of(group) == "Deleting":

@@ -16,7 +16,15 @@ from shared.ports import Ports
 Json = Mapping[str, Any]
 
 BAD = ("Failed", "Canceled")
+LOOKED = "looked"
+"""What the job notes when Azure says that there is nothing: it may not show yet what is new."""
+LAG_SECONDS = 20.0
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
+
+
+def look_again(what: str, note: str = LOOKED) -> Wait:
+    """Return the wait for the second look at what is not shown."""
+    return Wait(LAG_SECONDS, f"Azure does not show {what}; looking once more", note)
 
 
 def owner_of(row: ClusterRow, ports: Ports) -> Owner:
