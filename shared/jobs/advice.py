@@ -49,6 +49,11 @@ ADVICE: Mapping[type[ReconcileError], Advice] = {
         "Something that this step needs is not there yet (404, a kind that the cluster does not know).",
         "See that what the message names exists, then `roadstead replay NAME`.",
     ),
+    errors.NotShown: Advice(
+        "Azure does not show a cluster or a group that may be there: what is new is shown late.",
+        "Nothing.",
+        "Looks once more after 20 s, and believes that look.",
+    ),
     errors.Interrupted: Advice(
         "Azure began the operation and gave it up for a reason that passes: an error inside, a time limit.",
         "See Azure's health page; if it lasts, ask Azure with the request id, then `roadstead replay NAME`.",
@@ -132,7 +137,8 @@ def does(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
 
 
 def _told(policy: RetryPolicy) -> str:
-    between = f"{_span(policy.first)} to {_span(policy.longest)} apart"
+    first, longest = _span(policy.first), _span(policy.longest)
+    between = f"{first} apart" if first == longest else f"{first} to {longest} apart"
     if policy.attempts is None:
         return f"Tries again for ever, {between}."
     return f"Tries {policy.attempts} times, {between}, then fails; the next commit tries again."

@@ -81,6 +81,10 @@ class Dependency(Retryable):
     """Something that this step needs is not there yet."""
 
 
+class NotShown(Retryable):
+    """Azure does not show what may be there; one more look, a while later, is believed."""
+
+
 class Interrupted(Retryable):
     """Azure began an operation and gave it up for a reason that passes; the same write is made again."""
 

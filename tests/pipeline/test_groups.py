@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
-from shared.jobs.errors import Conflict, Locked, Throttled, Unavailable
+from shared.jobs.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.jobs.recipes import Step
+from shared.jobs.retry import DEFAULTS
 from shared.jobs.row import ClusterRow, Phase
-from shared.pipeline.steps.looks import leaver_of
+from shared.pipeline.steps.looks import LAG_SECONDS, leaver_of
 from shared.ports import GroupWrite, Json
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen
@@ -170,6 +172,26 @@ def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_s
     group = get(SUBSCRIPTION, "rg-one")
     assert group is not None
     assert group["tags"] == theirs["tags"]
+
+
+@pytest.mark.parametrize("error", [Unauthorized("no role here"), Unavailable("no answer")])
+def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(error: Retryable) -> None:
+    cloud = MemoryCloud()
+    tries = []
+
+    def refuse(*_: object) -> GroupWrite:
+        tries.append(cloud.clock())
+        raise error
+
+    around(cloud, "groups", put=refuse)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    (row,) = cloud.state.clusters()
+    limit = DEFAULTS[type(error)].attempts
+    assert row.phase is Phase.FAILED
+    assert row.job.reason == f"{error.kind}: {error}"
+    assert (len(tries), row.job.attempts) == (limit, limit)
+    assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(tries))
 
 
 def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:

@@ -291,6 +291,18 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     assert accepted(cloud)["delete", "two"] == 0
 
 
+def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> None:
+    cloud = ready("one")
+    shows_first(cloud, cloud.state.fleet().commit)
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    assert cloud.step()
+    told = f"GitHub does not show {commit[:8]} yet, which was announced: it is looked for until "
+    assert cloud.state.fleet().waiting.startswith(told)
+    cloud.run()
+    assert cloud.state.fleet().waiting == ""
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+
+
 def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all() -> None:
     cloud = ready("one")
     planned = cloud.state.fleet()

@@ -168,11 +168,9 @@ def seconds_until_ready(skew: float) -> float:
     return (cloud.clock() - began).total_seconds()
 
 
-def test_a_clock_behind_service_bus_costs_little_time() -> None:
-    right = seconds_until_ready(0)
-    assert seconds_until_ready(1.5) <= right + 10
-    assert seconds_until_ready(20) <= right + 300
-    assert seconds_until_ready(200) <= right + 3600
+@pytest.mark.parametrize("skew", [1.5, 20, 200])
+def test_a_clock_behind_service_bus_costs_little_time(skew: float) -> None:
+    assert seconds_until_ready(skew) <= seconds_until_ready(0) + 5
 
 
 @pytest.mark.parametrize("why", ["another worker has the row", "its time has not come"])

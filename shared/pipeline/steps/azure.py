@@ -28,10 +28,10 @@ from shared.jobs.row import ClusterRow
 from shared.pipeline.steps.flux import other_source
 from shared.pipeline.steps.kept import gone_again, once_more
 from shared.pipeline.steps.looks import (
-    LOOKED,
     Json,
     etag_of,
     fields,
+    is_second_look,
     leaves,
     look_again,
     not_kept,
@@ -48,8 +48,6 @@ from shared.ports import Ports
 OBSERVE_SECONDS = 300.0
 OTHERS_GROUP = "a group of others"
 """What the job notes when its write met a group that somebody had just made."""
-OTHERS_LOOKED = f"{OTHERS_GROUP}, {LOOKED}"
-"""And when Azure does not show that group."""
 SHOWN = 8
 """Differences that are named one by one."""
 
@@ -67,32 +65,18 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if existing is None and desired.adopt:
         return _nothing_to_adopt(desired)
     if existing is None:
-        return _make_group(row, ports) if _is_not_there(row) else _look_again(row)
+        place = f"the resource group {spec.resource_group}"
+        return _make_group(row, ports) if _is_first(row) or is_second_look(row) else look_again(place)
     if state_of(existing) == "Deleting":
         return Wait(poll(ports), f"the resource group {spec.resource_group} is still being deleted")
-    if _is_others(row):
+    if row.job.wrote == OTHERS_GROUP:
         return _give_back(existing, row, ports)
     return Done()
 
 
-def _is_not_there(row: ClusterRow) -> bool:
-    """Tell whether a group that is not shown does not exist: so it is at the first try, or after two looks.
-
-    A try before may have made it, or met it, a moment ago. One that failed after the two looks counts too.
-    """
-    job = row.job
-    first = row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None
-    looked = job.wrote in (LOOKED, OTHERS_LOOKED) and not job.attempts
-    return (first or looked) and not job.lost
-
-
-def _look_again(row: ClusterRow) -> Wait:
-    what = f"the resource group {row.desired.spec.resource_group}"
-    return look_again(what, OTHERS_LOOKED if _is_others(row) else LOOKED)
-
-
-def _is_others(row: ClusterRow) -> bool:
-    return row.job.wrote in (OTHERS_GROUP, OTHERS_LOOKED)
+def _is_first(row: ClusterRow) -> bool:
+    """Tell whether no try before may have made the group, or met it, a moment ago."""
+    return row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not row.job.lost
 
 
 def _make_group(row: ClusterRow, ports: Ports) -> Outcome:

@@ -12,6 +12,7 @@ from shared.pipeline.steps.looks import (
     etag_of,
     failure,
     group_of,
+    is_second_look,
     leaver_of,
     look_again,
     others_go,
@@ -39,7 +40,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
     cluster, asked, what = row.desired.id, asked_for(ASKED, row), f"the cluster {row.name}"
     existing = ports.aks.get(cluster)
     if existing is None:
-        return Done(f"{what} is gone") if row.job.wrote else look_again(what)
+        return Done(f"{what} is gone") if _sure(row) else look_again(what)
     owner = owner_of(row, ports)
     if not owner.owns(existing):
         gone = state_of(existing) == "Deleting" and _was_ours(row) and not asked
@@ -54,6 +55,11 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
         return still_there(what)
     request = ports.aks.delete(cluster, etag=etag_of(existing))
     return Wait(poll(ports), "Azure is deleting the cluster", wrote, request)
+
+
+def _sure(row: ClusterRow) -> bool:
+    """Tell whether what is not shown is gone: Azure was asked to delete it, or did not show it before."""
+    return asked_for(ASKED, row) or is_second_look(row)
 
 
 def _not_deleted(told: str, row: ClusterRow, *, asked: bool) -> Outcome:
@@ -78,7 +84,7 @@ def delete_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
         # Azure may never have let us look there; then we have made nothing there either.
         return Done(f"{LEFT} the resource group {name}: {error.kind}: {error}")
     if group is None:
-        return Done() if row.job.wrote else look_again(f"the resource group {name}")
+        return Done() if _sure(row) else look_again(f"the resource group {name}")
     if not owner_of(row, ports).made_group(group):
         return Done(f"{LEFT} the resource group {name}: this fleet did not make it")
     if state_of(group) == "Deleting":

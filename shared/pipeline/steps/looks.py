@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.fleet.ownership import Owner
 from shared.fleet.writes import Write, is_stopped, settled
-from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, from_operation
+from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotShown, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.row import ClusterRow
@@ -16,15 +16,21 @@ from shared.ports import Ports
 Json = Mapping[str, Any]
 
 BAD = ("Failed", "Canceled")
-LOOKED = "looked"
-"""What the job notes when Azure says that there is nothing: it may not show yet what is new."""
 LAG_SECONDS = 20.0
+"""How late Azure Resource Manager may show what is new."""
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 
-def look_again(what: str, note: str = LOOKED) -> Wait:
-    """Return the wait for the second look at what is not shown."""
-    return Wait(LAG_SECONDS, f"Azure does not show {what}; looking once more", note)
+def look_again(what: str) -> Retry:
+    """Return the second look at what is not shown; no tries end with it, as with a wait."""
+    error = NotShown(f"Azure does not show {what}; looking once more", retry_after=LAG_SECONDS)
+    return Retry(error)
+
+
+def is_second_look(row: ClusterRow) -> bool:
+    """Tell whether the last that was done is a look that did not find it either."""
+    failure = row.job.failure
+    return failure is not None and failure.kind == NotShown.__name__ and not row.job.lost
 
 
 def owner_of(row: ClusterRow, ports: Ports) -> Owner:
