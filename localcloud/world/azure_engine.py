@@ -224,7 +224,8 @@ class AzureEngine:
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]
         mark(pool, operation.status, self._schedule.unique())
-        if operation.kind == "delete-pool" or operation.doom.vanishes:
+        vanishes = operation.doom.vanishes and not _is_last_system_pool(cluster, operation.pool)
+        if operation.kind == "delete-pool" or vanishes:
             del cluster.pools[operation.pool]
             cluster.up.discard(operation.pool)
             cluster.lagging.pop(operation.pool, None)
@@ -253,6 +254,11 @@ class AzureEngine:
     def _tell_plane(self, cluster: Cluster) -> None:
         if cluster.kubeconfig:
             self._plane.set_nodes(cluster.id, nodes_of(cluster))
+
+
+def _is_last_system_pool(cluster: Cluster, name: str) -> bool:
+    """Tell whether a pool is the one that AKS does not let go: no cluster is without a System pool."""
+    return not any(p["mode"] == "System" for other, p in cluster.pools.items() if other != name)
 
 
 def key_of(cluster: ClusterId) -> ClusterId:

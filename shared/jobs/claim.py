@@ -63,9 +63,10 @@ def claim(
         return NotYet(row)
     if row.job.next_at > now + EARLY:
         return NotYet(row)
-    lost = row.job.lost + (held is not None)
-    claimed = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)), lost=lost)
-    return Run(replace(row, job=claimed))
+    job = replace(row.job, claim=Claim(owner, now + timedelta(seconds=seconds)))
+    if held is not None:
+        job = replace(job, lost=job.lost + 1, looked=False)
+    return Run(replace(row, job=job))
 
 
 def overdue(row: ClusterRow, *, now: datetime, grace: float) -> int:

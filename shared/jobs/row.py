@@ -75,7 +75,8 @@ class Job:
     ``moved`` when the step last came on; ``part`` is the part of it that is waited for, "" where no part has
     a time of its own; ``person`` is what a person can do about the wait, "" when it goes on by itself;
     ``reserved`` are turns at Azure's token buckets that the step waits for. ``lost`` counts the claims since
-    the last outcome that ran out: their workers died, or were cut off. ``restarts`` counts how often the job
+    the last outcome that ran out: their workers died, or were cut off. ``looked``: nothing was done since a
+    look that found nothing, which is to be made once more (NotShown). ``restarts`` counts how often the job
     went back to its first step, because something had vanished.
     """
 
@@ -98,6 +99,7 @@ class Job:
     failure: Failure | None = None
     claim: Claim | None = None
     lost: int = 0
+    looked: bool = False
     restarts: int = 0
     reserved: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
 
@@ -106,8 +108,10 @@ class Job:
 class ClusterRow:
     """One cluster of the fleet; ``etag`` is the version that was read, "" for a row not saved yet.
 
-    ``begun``: Azure was asked for the cluster, or may have been; never taken back. ``dropped`` is what of
-    each node pool earlier generations had, and what is to be taken away until the present one is Ready.
+    ``begun``: Azure was asked for the cluster, or may have been; never taken back. ``owned``: the cluster
+    has had our tags, for Azure accepted a write of it or it was as the manifest asks; never taken back.
+    ``dropped`` is what of each node pool earlier generations had, and what is to be taken away until the
+    present one is Ready.
     """
 
     name: str
@@ -123,6 +127,7 @@ class ClusterRow:
     updated: datetime
     conditions: tuple[Condition, ...] = ()
     begun: bool = False
+    owned: bool = False
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     etag: str = field(default="", compare=False)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import Aborted, Interrupted, ReconcileError
+from shared.jobs.errors import Aborted, Interrupted, NotShown, ReconcileError
 from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
@@ -24,7 +24,12 @@ def settle(
     row: ClusterRow, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRow:
     """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
-    job = replace(row.job, sequence=row.job.sequence + 1, claim=None, lost=0, person="", reserved={})
+    # A look that found nothing ends no count: what killed the workers before it is tried again after it.
+    looked = isinstance(outcome, Retry) and isinstance(outcome.error, NotShown)
+    lost = row.job.lost if looked else 0
+    done = replace(row.job, sequence=row.job.sequence + 1, claim=None, person="", reserved={})
+    job = replace(done, lost=lost, looked=looked)
+    row = replace(row, owned=row.owned or _shows_ours(row, outcome))
     match outcome:
         case Done():
             return _done(row, job, outcome, now)
@@ -40,6 +45,12 @@ def settle(
             return _back(row, job, step, reason, now)
 
 
+def _shows_ours(row: ClusterRow, outcome: Outcome) -> bool:
+    """Tell whether the cluster has our tags by now: nothing else is written, or left as it is."""
+    done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and bool(outcome.wrote))
+    return done and row.job.step is Step.CLUSTER
+
+
 def postpone(
     row: ClusterRow,
     *,
@@ -53,7 +64,6 @@ def postpone(
         row.job,
         sequence=row.job.sequence + 1,
         claim=None,
-        lost=0,
         next_at=until,
         reason=reason,
         moved=until,
@@ -71,7 +81,7 @@ def release(row: ClusterRow, owner: str) -> ClusterRow | None:
     """
     if row.job.claim is None or row.job.claim.owner != owner:
         return None
-    return replace(row, job=replace(row.job, claim=None, lost=row.job.lost + 1))
+    return replace(row, job=replace(row.job, claim=None, lost=row.job.lost + 1, looked=False))
 
 
 def _done(row: ClusterRow, job: Job, outcome: Done, now: datetime) -> ClusterRow:

@@ -244,6 +244,11 @@ def test_what_vanishes_was_accepted_and_is_gone_as_if_it_had_never_been(azure: A
     azure.clock.advance(2)
     assert [p["name"] for p in azure.seen()["properties"]["agentPoolProfiles"]] == ["system"]
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
+    azure.clock.advance(2)
+    azure.world.vanish_next(CLUSTER.name)
+    azure.clusters.put_pool(CLUSTER, "system", pool(mode="System"), etag=azure.pool("system")["eTag"])
+    azure.clock.advance(2)
+    assert azure.pool("system")["provisioningState"] == "Succeeded", "AKS lets the last System pool not go"
 
 
 def test_an_upgrade_may_succeed_while_its_nodes_stay_behind(azure: Azure) -> None:

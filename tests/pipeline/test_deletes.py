@@ -9,6 +9,7 @@ import pytest
 from localcloud.world.azure_state import Timings
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.ids import ClusterId
+from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.row import Phase
 from shared.pipeline.replay import replay
@@ -58,6 +59,50 @@ def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_afte
     replay("one", "somebody", cloud.ports)
     cloud.run()
     assert phases(cloud) == {}
+
+
+def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_without_our_tags() -> None:
+    cloud = ready()
+    live = cluster(cloud)
+    cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
+    cloud.run(seconds=60)
+    push(cloud, files("  tags: {team: shop}\n"))
+    cloud.run()
+    assert row(cloud).job.reason.startswith("NotOwned: ")
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert row(cloud).phase is Phase.FAILED
+    assert "put the tags back, or delete it by hand, then replay" in row(cloud).job.reason
+
+
+def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_asked_to_delete_it() -> None:
+    cloud = ready()
+    live = cluster(cloud)
+    cloud.ports.aks.delete(ONE, etag=live["eTag"])
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
+    theirs = {name: live[name] for name in ("location", "identity", "sku")}
+    profiles = [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}]
+    properties = {"dnsPrefix": "one", "agentPoolProfiles": profiles}
+    cloud.azure.put_cluster(ONE, {**theirs, "tags": {"owner": "somebody"}, "properties": properties})
+    get, silent = cloud.ports.aks.get, [True]
+
+    def once_silent(found: ClusterId) -> Json | None:
+        if silent:
+            raise Unavailable("no answer")
+        return get(found)
+
+    around(cloud, "aks", get=once_silent)
+    push(cloud, files())
+    cloud.run(until=lambda: phases(cloud) != {} and row(cloud).job.attempts == 2)
+    silent.clear()
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    told = cloud.state.events("one", 1)[0].message
+    assert "left the cluster one: it was never this fleet's" in told
+    assert cloud.ports.aks.get(ONE) is not None
 
 
 def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -> None:

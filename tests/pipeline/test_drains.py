@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from localcloud.world.cloud import MemoryCloud
 from localcloud.world.kubernetes_kinds import NODE
 from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
 from shared.jobs.row import Phase
+from tests.pipeline.around import Around, around
 from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, row, said
 from tests.pipeline.test_main_job import phases, push
 from tests.workloads import budget, pod
@@ -61,6 +66,32 @@ def test_a_commit_that_changes_the_new_pool_reaches_it_while_the_drain_is_blocke
     cloud.run(seconds=300)
     assert pools(cloud)["appsb"]["nodeLabels"] == {"tier": "web"}
     assert "apps" in pools(cloud)
+
+
+@pytest.mark.parametrize("by_a_person", [False, True])
+def test_a_pod_that_comes_back_to_a_closed_node_holds_no_drain_up(by_a_person: bool) -> None:
+    cloud = ready(pool())
+    node = min(nodes(cloud, "apps"))
+    if by_a_person:
+        closed_by_a_person(cloud, node)
+    api(cloud).apply(pod("web-0", node))
+    connect, evicted = cloud.ports.kubernetes.connect, []
+
+    def comes_back(*place: Any, **credentials: Any) -> Around:
+        inner = connect(*place, **credentials)
+
+        def evict(namespace: str, name: str) -> None:
+            inner.evict(namespace, name)
+            evicted.append(name)
+            api(cloud).apply(pod(f"web-{len(evicted)}", node))
+
+        return Around(inner, evict=evict)
+
+    around(cloud, "kubernetes", connect=comes_back)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(seconds=3600)
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
+    assert 1 <= len(evicted) <= 30
 
 
 def test_nodes_that_a_person_closed_stay_closed_and_ours_are_opened_again() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.world.cloud import Crash, MemoryCloud
 from shared.fleet.ids import ClusterId
+from shared.jobs.claim import MOST_LOST
 from shared.jobs.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.retry import DEFAULTS
@@ -192,6 +193,23 @@ def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(e
     assert row.job.reason == f"{error.kind}: {error}"
     assert (len(tries), row.job.attempts) == (limit, limit)
     assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(tries))
+
+
+def test_a_worker_that_dies_with_each_group_that_it_makes_fails_the_job() -> None:
+    cloud = MemoryCloud()
+    tries = []
+
+    def dies(*_: object) -> GroupWrite:
+        tries.append(cloud.clock())
+        raise Crash
+
+    around(cloud, "groups", put=dies)
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+    (row,) = cloud.state.clusters()
+    assert row.phase is Phase.FAILED
+    assert f"the worker died {MOST_LOST} times in resource-group" in row.job.reason
+    assert len(tries) == MOST_LOST
 
 
 def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:

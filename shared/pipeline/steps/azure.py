@@ -31,7 +31,6 @@ from shared.pipeline.steps.looks import (
     Json,
     etag_of,
     fields,
-    is_second_look,
     leaves,
     look_again,
     not_kept,
@@ -65,8 +64,7 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     if existing is None and desired.adopt:
         return _nothing_to_adopt(desired)
     if existing is None:
-        place = f"the resource group {spec.resource_group}"
-        return _make_group(row, ports) if _is_first(row) or is_second_look(row) else look_again(place)
+        return _not_there(row, ports)
     if state_of(existing) == "Deleting":
         return Wait(poll(ports), f"the resource group {spec.resource_group} is still being deleted")
     if row.job.wrote == OTHERS_GROUP:
@@ -74,9 +72,13 @@ def ensure_resource_group(row: ClusterRow, ports: Ports) -> Outcome:
     return Done()
 
 
-def _is_first(row: ClusterRow) -> bool:
-    """Tell whether no try before may have made the group, or met it, a moment ago."""
-    return row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not row.job.lost
+def _not_there(row: ClusterRow, ports: Ports) -> Outcome:
+    """Make the group that is not shown, after a second look if a try before may have made it, or met it."""
+    place = f"the resource group {row.desired.spec.resource_group}"
+    first = row.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not row.job.lost
+    if not (first or row.job.looked):
+        return look_again(place)
+    return _make_group(row, ports)
 
 
 def _make_group(row: ClusterRow, ports: Ports) -> Outcome:

@@ -12,7 +12,6 @@ from shared.pipeline.steps.looks import (
     etag_of,
     failure,
     group_of,
-    is_second_look,
     leaver_of,
     look_again,
     others_go,
@@ -43,7 +42,7 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
         return Done(f"{what} is gone") if _sure(row) else look_again(what)
     owner = owner_of(row, ports)
     if not owner.owns(existing):
-        gone = state_of(existing) == "Deleting" and _was_ours(row) and not asked
+        gone = state_of(existing) == "Deleting" and row.owned and not asked
         return others_go(row, ports) if gone else _not_deleted(owner.told(existing), row, asked=asked)
     state = state_of(existing)
     if state in BAD and asked:
@@ -59,12 +58,12 @@ def delete_cluster(row: ClusterRow, ports: Ports) -> Outcome:
 
 def _sure(row: ClusterRow) -> bool:
     """Tell whether what is not shown is gone: Azure was asked to delete it, or did not show it before."""
-    return asked_for(ASKED, row) or is_second_look(row)
+    return asked_for(ASKED, row) or row.job.looked
 
 
 def _not_deleted(told: str, row: ClusterRow, *, asked: bool) -> Outcome:
     """Leave a cluster without our tags: somebody else's, or ours after somebody took the tags off."""
-    if not _was_ours(row):
+    if not row.owned:
         return Done(f"{LEFT} the cluster {row.name}: it was never this fleet's")
     if asked:
         return Done(f"{LEFT} the cluster {row.name}: ours is gone, and somebody else has made this one")
@@ -111,11 +110,3 @@ def forget(row: ClusterRow, ports: Ports) -> Outcome:
     told = (row.condition(CONDITIONS[step]) for step in (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP))
     left = [condition.message for condition in told if condition and condition.message.startswith(LEFT)]
     return Done("; ".join(["deleted", *left]))
-
-
-def _was_ours(row: ClusterRow) -> bool:
-    """Tell whether the cluster step ever got past the question of whose the cluster is."""
-    seen = row.condition(CONDITIONS[Step.CLUSTER])
-    if seen is None or seen.reason == NotOwned.__name__:
-        return False
-    return seen.status or not row.desired.adopt  # one that is only observed is not ours yet

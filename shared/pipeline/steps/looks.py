@@ -27,12 +27,6 @@ def look_again(what: str) -> Retry:
     return Retry(error)
 
 
-def is_second_look(row: ClusterRow) -> bool:
-    """Tell whether the last that was done is a look that did not find it either."""
-    failure = row.job.failure
-    return failure is not None and failure.kind == NotShown.__name__ and not row.job.lost
-
-
 def owner_of(row: ClusterRow, ports: Ports) -> Owner:
     """Return the marks of what belongs to this cluster."""
     config = ports.config

@@ -79,23 +79,23 @@ def emptied(old: Json, minutes: int, row: ClusterRow, ports: Ports) -> Outcome |
 def _open(nodes: Sequence[Json], api: KubernetesApi) -> None:
     """Let pods come again to the nodes that we closed; those that a person closed stay closed."""
     for node in nodes:
-        if _unschedulable(node) and _closing(node):
+        if _unschedulable(node) and any(entry.get("manager") == MANAGER for entry in _closings(node)):
             api.cordon(_name(node), on=False)
 
 
-def _closing(node: Json) -> Json | None:
-    """Return the entry of its managedFields by which we closed a node, None when we did not."""
-    for entry in node["metadata"].get("managedFields") or ():
-        spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        if entry.get("manager") == MANAGER and "f:unschedulable" in spec:
-            return dict(entry)
-    return None
+def _closings(node: Json) -> list[Json]:
+    """Return the entries of its managedFields by which a node was closed: ours, and those of people."""
+    return [
+        entry
+        for entry in node["metadata"].get("managedFields") or ()
+        if "f:unschedulable" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+    ]
 
 
 def _closed_at(node: Json) -> datetime | None:
-    """Return when we closed a node, None when nobody knows."""
-    time = (_closing(node) or {}).get("time")
-    return datetime.fromisoformat(time) if time else None
+    """Return when a node was closed last, None when nobody knows."""
+    times = [datetime.fromisoformat(entry["time"]) for entry in _closings(node) if entry.get("time")]
+    return max(times, default=None)
 
 
 def _evicted(
