@@ -25,8 +25,10 @@ def find_plan(api: Api, commit: str) -> dict[str, Any]:
 
 
 def held_deletes(plan: dict[str, Any]) -> list[str]:
-    """Return what the plan holds; raise ApiError when there is nothing to approve."""
+    """Return what the plan holds; raise ApiError when there is nothing to approve, or too late."""
     held = [str(name) for name in plan["heldDeletes"]]
+    if held and not plan["release"]:
+        raise ApiError(f"a newer commit than {plan['commit'][:8]} is planned; approve that: roadstead plans")
     if not held:
         raise ApiError(f"the plan of {plan['commit'][:8]} holds no delete; nothing is to be approved")
     return held

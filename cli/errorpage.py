@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from shared.jobs.advice import ADVICE, Advice, does
+from shared.jobs.advice import ADVICE, does, person_does
+from shared.jobs.errors import ReconcileError
+from shared.jobs.retry import policy_for
 
 HEAD = """# Errors
 
@@ -23,14 +25,16 @@ the service's own words and its request id, and how often it was tried. How ofte
 def page() -> str:
     """Return the page."""
     rows = (
-        f"| {kind.__name__} | {advice.meaning} | {does(kind)} | {_person(advice)} |\n"
+        f"| {kind.__name__} | {advice.meaning} | {does(kind)} | {_person(kind)} |\n"
         for kind, advice in ADVICE.items()
     )
     return HEAD + "".join(rows)
 
 
-def _person(advice: Advice) -> str:
-    return f"{advice.person} For a delete: {advice.deleting}" if advice.deleting else advice.person
+def _person(kind: type[ReconcileError]) -> str:
+    words = person_does(kind.__name__, failed=policy_for(kind).attempts is not None)
+    deleting = ADVICE[kind].deleting
+    return f"{words} For a delete: {deleting}" if deleting else words
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich.text import Text
@@ -35,19 +36,30 @@ def events(
     name: Name,
     *,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many, the newest first.")] = 50,
+    before: Annotated[str, typer.Option(metavar="TIME", help="Only older ones.")] = "",
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
     key: Key = "",
 ) -> None:
     """List what happened to a cluster, newest first; also after it is gone."""
     with Api(url, key) as api:
-        view = api.get(f"{cluster_at(name)}/events?limit={limit}")
+        older = f"&before={quote(_moment(before), safe='')}" if before else ""
+        view = api.get(f"{cluster_at(name)}/events?limit={limit}{older}")
     if output is Output.JSON:
         print_json(view)
         return
     console().print(render.events(view["events"], datetime.now(UTC)))
     if view["next"]:
-        console().print(Text("older ones: --limit", style="dim"))
+        console().print(Text(f"older ones: --before {view['next']}", style="dim"))
+
+
+def _moment(given: str) -> str:
+    """Return a time that was typed as the API takes it, UTC if it has no zone; raise UsageError for none."""
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise UsageError(f"--before {given[:40]!r} must be a time as 2026-01-31T12:00:00Z") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def dead_letters(
@@ -63,6 +75,9 @@ def dead_letters(
     with Api(url, key) as api:
         view = api.get("dead-letters")
         found = [letter for letter in view["deadLetters"] if not ids or letter["id"] in ids]
+        unknown = set(ids or ()) - {letter["id"] for letter in found}
+        if unknown:
+            raise UsageError(f"no dead letter that is shown has the id {', '.join(sorted(unknown))}")
         if output is Output.JSON:
             print_json({"deadLetters": found})
         else:

@@ -36,8 +36,9 @@ def fleet(view: View, now: datetime) -> RenderableType:
     ready = sum(1 for cluster in clusters if cluster["phase"] == "Ready")
     commit = (view["commit"] or "none yet")[:8]
     head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
-    if view.get("problem"):
+    if view["problem"]:
         head.append(f"\n{view['problem']}", style="red")
+        head.append(f"\n{view['fleetNeeds']}", style="dim")
     if view["waiting"]:
         head.append(f"\n{view['waiting']}", style="yellow")
     held = [cluster["name"] for cluster in clusters if (cluster["plan"] or {}).get("heldDelete")]
@@ -104,8 +105,9 @@ def plans(found: Sequence[View], now: datetime) -> RenderableType:
         head = Text(f"{plan['commit'][:8]}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
         if plan["heldDeleteCount"]:
             deletes = many(plan["heldDeleteCount"], "delete")
-            held = f"\n{'':16}holds {deletes}: roadstead approve {plan['commit'][:8]}"
-            head.append(held, style="yellow")
+            approve = f"holds {deletes}: roadstead approve {plan['commit'][:8]}"
+            over = f"held {deletes}; a newer commit was planned"
+            head.append(f"\n{'':16}{approve if plan['release'] else over}", style="yellow")
         lines.append(head)
         if plan["status"]:
             lines.append(Padding(Text(plan["status"], style="dim"), (0, 0, 0, 16)))
@@ -129,6 +131,7 @@ def _facts(view: View, now: datetime) -> Table:
     table.add_column(overflow="fold")
     table.add_row("cluster", Text(view["name"]))
     table.add_row("phase", phase(view["phase"]))
+    _fleet_rows(table, view)
     if "generation" not in view:
         if stopped(view):
             table.add_row("newest plan", Text(stopped(view), style="yellow"))
@@ -156,6 +159,14 @@ def _facts(view: View, now: datetime) -> Table:
     return table
 
 
+def _fleet_rows(table: Table, view: View) -> None:
+    """Add what keeps the fleet from its newest commit."""
+    if view["problem"]:
+        table.add_row("fleet", Text(view["problem"], style="red"))
+    if view["waiting"]:
+        table.add_row("fleet", Text(view["waiting"], style="yellow"))
+
+
 def _conditions(conditions: Sequence[View], now: datetime) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 1))
     for name in ("type", "status", "age"):
@@ -177,6 +188,7 @@ def events(found: Sequence[View], now: datetime) -> Table:
     """Return a line per event, newest first."""
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_column("age", no_wrap=True, justify="right")
+    table.add_column("time", no_wrap=True)
     table.add_column("reason", no_wrap=True)
     table.add_column("message", overflow="fold")
     for event in printable(found):
@@ -185,6 +197,7 @@ def events(found: Sequence[View], now: datetime) -> Table:
         asked = f" (request {', '.join(event['requestIds'])})" if event["requestIds"] else ""
         table.add_row(
             age(event["at"], now),
+            Text(f"{datetime.fromisoformat(event['at']):%m-%d %H:%M:%SZ}", style="dim"),
             Text(event["reason"], style=style),
             Text(f"{where}{event['message']}{asked}"),
         )
@@ -202,10 +215,7 @@ def why(view: View, now: datetime) -> RenderableType:
     table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
     if stopped(view):
         table.add_row("newest plan", Text(stopped(view), style="yellow"))
-    if view["problem"]:
-        table.add_row("fleet", Text(view["problem"], style="red"))
-    if view["waiting"]:
-        table.add_row("fleet", Text(view["waiting"], style="yellow"))
+    _fleet_rows(table, view)
     error = view["lastError"]
     if error:
         table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))

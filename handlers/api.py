@@ -119,7 +119,7 @@ def _actor(req: func.HttpRequest) -> str:
 
 
 def _unknown(name: str, ports: Ports) -> func.HttpResponse:
-    return json_reply(404, {"error": f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"})
+    return json_reply(404, {"error": views.unknown(name, ports)})
 
 
 def _paged(

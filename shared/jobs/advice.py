@@ -18,13 +18,17 @@ class Advice:
     """Sentences for a person; ``does`` is "" where the retry policy says it all.
 
     ``deleting`` is what a person does when the cluster is being deleted, "" for the same as always.
+    ``whole``: ``does`` says it all, for no policy tries it again.
     """
 
     meaning: str
     person: str
     does: str = ""
     deleting: str = ""
+    whole: bool = False
 
+
+REPLAY = "`roadstead replay NAME` begins it anew."
 
 ADVICE: Mapping[type[ReconcileError], Advice] = {
     errors.Throttled: Advice(
@@ -43,39 +47,41 @@ ADVICE: Mapping[type[ReconcileError], Advice] = {
     ),
     errors.Unavailable: Advice(
         "A service did not answer, or answered that it cannot (5xx).",
-        "See the service's health page; when it is well again: `roadstead replay NAME`.",
+        "See the service's health page.",
     ),
     errors.Dependency: Advice(
         "Something that this step needs is not there yet (404, a kind that the cluster does not know).",
-        "See that what the message names exists, then `roadstead replay NAME`.",
+        "See that what the message names exists.",
     ),
     errors.NotShown: Advice(
         "Azure does not show a cluster or a group that may be there: what is new is shown late.",
         "Nothing.",
         "Looks once more after 20 s, and believes that look.",
+        whole=True,
     ),
     errors.Interrupted: Advice(
         "Azure began the operation and gave it up for a reason that passes: an error inside, a time limit.",
-        "See Azure's health page; if it lasts, ask Azure with the request id, then `roadstead replay NAME`.",
+        "See Azure's health page; if it lasts, ask Azure with the request id.",
         "Makes the same write again.",
     ),
     errors.Blocked: Advice(
         "A PodDisruptionBudget does not allow that a pod is evicted from a node that is drained.",
-        "Let the workload have more replicas, or its budget allow one less; then `roadstead replay NAME`.",
+        "Let the workload have more replicas, or its budget allow one less.",
         "Evicts what it may and asks again until the time for draining is over; then fails, as when AKS"
-        " gives up to drain a node.",
+        " gives up to drain a node. The next commit tries again, whatever it changes.",
+        whole=True,
     ),
     errors.Unexpected: Advice(
         "An error that nobody foresaw: a defect in Roadstead or in a library.",
-        "Find the error in the logs by the cluster's name and report it, then `roadstead replay NAME`.",
+        "Find the error in the logs by the cluster's name, and report it.",
     ),
     errors.Unauthenticated: Advice(
         "There is no valid credential: an identity, token or key is missing, wrong or has expired.",
-        "Renew the credential that the message names (docs/settings.md), then `roadstead replay NAME`.",
+        "Renew the credential that the message names (docs/settings.md).",
     ),
     errors.Unauthorized: Advice(
         "The identity lacks a role or a permission (403); Azure takes minutes to spread a new one.",
-        "Give the app's identity the role (infra/access.bicep), then `roadstead replay NAME`.",
+        "Give the app's identity the role (infra/access.bicep).",
     ),
     errors.QuotaExceeded: Advice(
         "The subscription or the region has no room: quota, size or capacity.",
@@ -123,22 +129,31 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
         yield from classes(found)
 
 
-def advice_for(kind: str) -> Advice | None:
-    """Return what is known of a class by its stored name; None for one that is not known any more."""
-    return next((advice for found, advice in ADVICE.items() if found.__name__ == kind), None)
+def person_does(kind: str, *, failed: bool, deleting: bool = False) -> str:
+    """Say what a person does about a class, by its stored name; "" for one that is not known any more.
+
+    What is still tried goes on by itself when its cause is gone; what has ``failed`` is begun anew.
+    """
+    for known, advice in ADVICE.items():
+        if known.__name__ == kind:
+            words = (deleting and advice.deleting) or advice.person
+            return f"{words} {REPLAY}" if failed and issubclass(known, Retryable) else words
+    return REPLAY if failed else ""
 
 
 def does(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
     """Say what Roadstead does about a class of errors."""
     words = ADVICE[kind].does
+    if ADVICE[kind].whole:
+        return words
     if issubclass(kind, Terminal):
         return words or "Stops the job until a commit changes the cluster, or somebody replays it."
     return f"{words} {_told(policy_for(kind, policies))}".strip()
 
 
 def _told(policy: RetryPolicy) -> str:
-    first, longest = _span(policy.first), _span(policy.longest)
-    between = f"{first} apart" if first == longest else f"{first} to {longest} apart"
+    longest = policy.wait((policy.attempts or 100) - 1, jitter=1)
+    between = f"at most {_span(policy.first)} apart at first and {_span(longest)} at last"
     if policy.attempts is None:
         return f"Tries again for ever, {between}."
     return f"Tries {policy.attempts} times, {between}, then fails; the next commit tries again."

@@ -9,6 +9,7 @@
     │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   ├── Dependency           something this step needs is not there yet
+    │   ├── NotShown             Azure does not show what may be there; look once more
     │   ├── Interrupted          Azure gave up what it had begun, for a reason that passes; write it again
     │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
     │   ├── Unexpected           an error that nobody foresaw; a few tries

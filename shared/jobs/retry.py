@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from shared.jobs.errors import (
-    Blocked,
     Conflict,
     Dependency,
     Interrupted,
@@ -44,7 +43,6 @@ DEFAULTS: Policies = {
     Throttled: RetryPolicy(5, 120, None),
     Conflict: RetryPolicy(10, 60, None),
     Stale: RetryPolicy(10, 60, None),
-    Blocked: RetryPolicy(10, 60, None),
     NotShown: RetryPolicy(20, 20, None),
     Unavailable: RetryPolicy(5, 300, 15),
     Dependency: RetryPolicy(5, 120, 30),
@@ -84,7 +82,7 @@ def with_limits(text: str) -> Policies:
 
     Raise ValueError in words when the text is not of that form.
     """
-    classes = {kind.__name__: kind for kind in DEFAULTS}
+    classes = {kind.__name__: kind for kind in DEFAULTS if kind is not NotShown}
     changed = dict(DEFAULTS)
     for word in text.replace(",", " ").split():
         match = _LIMIT.fullmatch(word)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.plan import Action, Item
-from shared.jobs.advice import ADVICE, Advice, advice_for
+from shared.jobs.advice import person_does
 from shared.jobs.errors import Throttled
 from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.retry import DEFAULTS, Policies
@@ -28,6 +28,10 @@ _LOOK_AT = {
     Step.VERIFY: _FLUX,
 }
 """What a person looks at when a step waits too long; Azure's activity log in all others."""
+UNREAD = "the repository could not be read"
+"""How the problem of a fleet begins whose repository does not answer; the error follows."""
+_AGAIN = "The timer tries it again, if nothing does before; until then no newer commit is carried out."
+_LOGS = "If it stays, find the error in the logs of the functions."
 _CORRECT = "Correct the manifest: `roadstead validate` tells every mistake with its place."
 
 
@@ -71,11 +75,17 @@ def why(row: ClusterRow, newest: Newest = Newest(), *, now: datetime, retries: P
         found = replace(found, doing=f"{found.doing}; {here}")
     ways_out = [_way_out(newest.stops, newest.commit)] if newest.stops else []
     if newest.problem:
-        ways_out.append("Mend the fleet's problem: no commit is carried out before.")
+        ways_out.append(of_fleet(newest.problem))
     if not ways_out:
         return found
     own = [] if found.person in ("", _NOTHING) else [found.person]
     return replace(found, person=" ".join([*own, *ways_out]))
+
+
+def of_fleet(problem: str) -> str:
+    """Say what a person can do about the problem of a fleet."""
+    kind = problem.removeprefix(f"{UNREAD}: ").partition(": ")[0]
+    return f"{_AGAIN} {person_does(kind, failed=False) or _LOGS}"
 
 
 def why_not_made(newest: Newest, since: datetime) -> Why | None:
@@ -112,7 +122,8 @@ def _active(row: ClusterRow, now: datetime, retries: Policies) -> Why:
     where = _where(row)
     attempts, failure = job.attempts, job.failure
     if job.claim is not None and job.claim.until > now:
-        doing, following, at = f"runs {where} now", "what the step finds", job.claim.until
+        following = "what the step finds; if its worker dies, another one runs it"
+        doing, at = f"runs {where} now", job.claim.until
     elif job.reserved:
         doing, following, at = f"{job.reason}, in {where}", "takes its turn", job.next_at
     elif failure is not None:
@@ -123,11 +134,13 @@ def _active(row: ClusterRow, now: datetime, retries: Policies) -> Why:
         doing, following, at = f"waits in {where}: {job.reason}", "looks again", job.next_at
     else:
         doing, following, at = f"is about to run {where}", "runs the step", job.next_at
-    if at + LATE < now:
-        following = "its message is late; the timer sends it again"
-    advice = ADVICE[Throttled] if job.reserved else advice_for(failure.kind) if failure else None
-    person = _advised(advice, row) if advice else _while_waiting(row)
-    return Why(doing, job.step_since, attempts, failure, following, at, _named(person, row))
+    late = at + LATE < now
+    if late:
+        following = "its message is late; the timer sends it again in a few minutes"
+    kind = Throttled.__name__ if job.reserved else failure.kind if failure else ""
+    person = person_does(kind, failed=False, deleting=row.deleting) or _while_waiting(row)
+    due = None if late else at
+    return Why(doing, job.step_since, attempts, failure, following, due, _named(person, row))
 
 
 def _failed(row: ClusterRow) -> Why:
@@ -135,15 +148,10 @@ def _failed(row: ClusterRow) -> Why:
     doing = f"gave up {_where(row)}: {row.job.reason}"
     any_commit = row.given_up
     by_commit = "the next commit, whatever it changes" if any_commit else "a commit that changes the cluster"
-    advice = advice_for(failure.kind) if failure else None
-    person = _advised(advice, row) if advice else "`roadstead replay NAME` tries again."
+    person = person_does(failure.kind if failure else "", failed=True, deleting=row.deleting)
     since = failure.since if failure else row.updated
     following = f"nothing by itself; {by_commit}, or a replay begins the job anew"
     return Why(doing, since, row.job.attempts, failure, following, None, _named(person, row))
-
-
-def _advised(advice: Advice, row: ClusterRow) -> str:
-    return advice.deleting if row.deleting and advice.deleting else advice.person
 
 
 def _where(row: ClusterRow) -> str:

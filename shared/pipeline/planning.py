@@ -19,6 +19,7 @@ from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.row import ClusterRow, accept_change, accept_delete, accept_new, accept_retry
+from shared.jobs.why import UNREAD
 from shared.pipeline import pulls, report
 from shared.pipeline.heads import LOOK_SECONDS, announced_after, doubted, why_doubted
 from shared.pipeline.intake import request_plan
@@ -174,13 +175,16 @@ def _with_uid(item: Item, ports: Ports) -> Item:
 
 def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRow, ports: Ports) -> None:
     """Note why, and try again later; after the last try the timer that looks for missed heads goes on."""
-    problem = f"the repository could not be read: {error.kind}: {error}"
+    problem = f"{UNREAD}: {error.kind}: {error}"
+    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+    again = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
+    if again is None and request.approval is not None:
+        problem += f"; approve {request.approval.commit[:8]} again"
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))
-    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
-    if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
-        _request_again(request.model_copy(update={"attempt": request.attempt + 1}), wait, ports)
+    if again is not None:
+        _request_again(request.model_copy(update={"attempt": request.attempt + 1}), again, ports)
 
 
 def request_awaited(ports: Ports) -> None:

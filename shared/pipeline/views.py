@@ -15,10 +15,10 @@ from shared.fleet.plan import Action, Item, Plan
 from shared.jobs.events import Event
 from shared.jobs.messages import Approval
 from shared.jobs.row import ClusterRow, Condition
-from shared.jobs.why import Newest, Why, why, why_not_made
+from shared.jobs.why import Newest, Why, of_fleet, why, why_not_made
 from shared.pipeline.deadletters import LETTERS_SHOWN
 from shared.pipeline.report import progress_of
-from shared.ports import PlanRecord, Ports
+from shared.ports import FleetRow, PlanRecord, Ports
 
 EVENTS_SHOWN = 20
 PLANS_SHOWN = 50
@@ -58,14 +58,19 @@ def fleet_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
         "branch": ports.config.branch,
         "commit": fleet.commit,
         "plannedAt": _time(fleet.at),
-        "problem": fleet.problem,
-        "waiting": fleet.waiting,
+        **_hindrance(fleet),
         "deadLetters": ports.state.count_dead_letters(),
         "absent": absent[:ABSENT_SHOWN],
         "absentCount": len(absent),
         "clusters": [cluster_view(row, items.get(row.name)) for row in rows],
         "next": page.next([row.name for row in rows]),
     }
+
+
+def _hindrance(fleet: FleetRow) -> dict[str, Any]:
+    """Return what keeps the fleet from its newest commit, and what a person can do about a problem."""
+    way_out = of_fleet(fleet.problem) if fleet.problem else ""
+    return {"problem": fleet.problem, "waiting": fleet.waiting, "fleetNeeds": way_out}
 
 
 def _items(record: PlanRecord | None) -> Mapping[str, Item]:
@@ -76,15 +81,24 @@ def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
     """Return one cluster with its spec and newest events; None when there is no trace of it."""
     row = ports.state.cluster(name)
     events = [_event(event) for event in ports.state.events(name, EVENTS_SHOWN)]
-    commit = ports.state.fleet().commit
-    item = _items(ports.state.plan(commit)).get(name)
+    fleet = ports.state.fleet()
+    item = _items(ports.state.plan(fleet.commit)).get(name)
+    beside = {**_hindrance(fleet), "events": events}
     if row is not None:
-        return {**cluster_view(row, item), "spec": row.document["spec"], "events": events}
-    wanted = Newest(commit, item).stops
+        return {**cluster_view(row, item), "spec": row.document["spec"], **beside}
+    wanted = Newest(fleet.commit, item).stops
     if not events and wanted is None:
         return None
     phase = NOT_MADE if wanted else DELETED
-    return {"name": name, "phase": phase, "plan": _part(wanted) if wanted else None, "events": events}
+    return {"name": name, "phase": phase, "plan": _part(wanted) if wanted else None, **beside}
+
+
+def unknown(name: str, ports: Ports) -> str:
+    """Say that there is no such cluster, and why a newer commit that may have it is not planned yet."""
+    fleet = ports.state.fleet()
+    not_yet = fleet.problem or fleet.waiting
+    words = f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"
+    return f"{words}; a newer commit is not planned yet: {not_yet}" if not_yet else words
 
 
 def cluster_view(row: ClusterRow, item: Item | None) -> dict[str, Any]:
@@ -156,8 +170,7 @@ def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
         "attempts": found.attempts,
         "lastError": _failure(row) if row else None,
         "plan": _part(newest.item) if newest.item else None,
-        "problem": fleet.problem,
-        "waiting": fleet.waiting,
+        **_hindrance(fleet),
         "next": found.next,
         "nextAt": _time(found.next_at),
         "youCan": found.person,
@@ -217,8 +230,7 @@ def plan_view(commit: str, ports: Ports, page: Page = Page()) -> dict[str, Any] 
     progress = progress_of(record.plan, rows, newest=newest)
     items = [item for item in sorted(record.plan.items, key=_name) if item.cluster > page.after][: page.limit]
     return {
-        **_plan(record),
-        "release": _release(record.plan) if newest else "",
+        **_plan(record, newest=newest),
         "problems": list(record.plan.problems[:PROBLEMS_SHOWN]),
         "heldDeletes": [item.cluster for item in items if item.held_delete],
         "items": [_item(item) for item in items],
@@ -232,7 +244,7 @@ def plan_view(commit: str, ports: Ports, page: Page = Page()) -> dict[str, Any] 
     }
 
 
-def _plan(record: PlanRecord) -> dict[str, Any]:
+def _plan(record: PlanRecord, *, newest: bool) -> dict[str, Any]:
     plan = record.plan
     return {
         "commit": plan.commit,
@@ -242,6 +254,7 @@ def _plan(record: PlanRecord) -> dict[str, Any]:
         "problemCount": len(plan.problems),
         "heldDeleteCount": len(plan.held_deletes),
         "approval": _approval(record.approval),
+        "release": _release(plan) if newest else "",
     }
 
 
@@ -269,10 +282,13 @@ def _release(plan: Plan) -> str:
 
 
 def plans_view(ports: Ports) -> dict[str, Any]:
-    """Return the plans of the last days in short, newest first."""
-    since = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS)
-    records = ports.state.plans_since(since)[:PLANS_SHOWN]
-    return {"plans": [_plan(record) for record in records]}
+    """Return the plans of the last days in short, newest first; the planned commit's however old it is."""
+    since, newest = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
+    records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
+    current = None if any(r.plan.commit == newest for r in records) else ports.state.plan(newest)
+    if current is not None:
+        records.append(current)
+    return {"plans": [_plan(record, newest=record.plan.commit == newest) for record in records]}
 
 
 def _approval(given: Approval | None) -> dict[str, Any] | None:

@@ -56,11 +56,13 @@ def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
     assert found.next == "attempt 4 of 15"
     assert found.failure is not None
     assert (found.attempts, found.failure.code, found.failure.request_id) == (3, "ServiceUnavailable", "r-1")
-    assert "roadstead replay one" in found.person
+    assert found.person == "See the service's health page."
 
 
 def test_what_is_overdue_is_left_to_the_timer() -> None:
-    assert "the timer sends it again" in told(row(), seconds=300).next
+    late = told(row(), seconds=300)
+    assert late.next == "its message is late; the timer sends it again in a few minutes"
+    assert late.next_at is None
 
 
 def test_a_failed_job_tells_what_mends_it() -> None:
@@ -75,6 +77,7 @@ def test_what_may_have_passed_is_tried_by_any_commit() -> None:
     tried = row(attempts=14, tries={"Unavailable": 14})
     failed = settle(tried, Retry(Unavailable("gone")), now=NOW, jitter=0)
     assert "the next commit, whatever it changes" in told(failed).next
+    assert told(failed).person == "See the service's health page. `roadstead replay one` begins it anew."
 
 
 @pytest.mark.parametrize(
