@@ -17,6 +17,10 @@ the service's own words and its request id, and how often it was tried. How ofte
 ([settings](settings.md)); a service's `Retry-After` wins, up to an hour. A failed job is begun anew by
 `roadstead replay`, and by the next commit that changes the cluster.
 
+What keeps the repository from being read has the same classes, and is the fleet's problem: `roadstead status`
+and `why` tell it of every cluster. It is read again by itself, by the planning timer at the latest, and
+nothing is planned before; `roadstead replay` is for jobs alone.
+
 | class | what it means | what Roadstead does | what a person does |
 |---|---|---|---|
 """

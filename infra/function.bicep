@@ -31,6 +31,9 @@ param maximumInstances int
 @description('The settings that Roadstead reads.')
 param settings object
 
+@description('Settings beside these, by their names; the ones below win.')
+param moreSettings object
+
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' existing = {
   name: identityName
 }
@@ -92,7 +95,7 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
 resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
   parent: app
   name: 'appsettings'
-  properties: union(settings, {
+  properties: union(settings, moreSettings, {
     // Each running invocation takes a thread of the worker. The worker's default is the number of cores plus
     // four: too few for the 16 sessions of host.json, with HTTP and the timers besides.
     PYTHON_THREADPOOL_THREAD_COUNT: '24'

@@ -31,7 +31,7 @@ param githubBranch string = 'main'
 @description('The REST API of GitHub, or of a GitHub Enterprise Server: https://HOST/api/v3.')
 param githubApiUrl string = 'https://api.github.com'
 
-@description('A fine-grained token: contents read, commit statuses write. Leave empty for a GitHub App.')
+@description('A fine-grained token: contents read, commit statuses write, pull requests write. Leave empty for a GitHub App.')
 @secure()
 param githubToken string = ''
 
@@ -82,6 +82,9 @@ param alwaysReady int = 0
 @minValue(40)
 @maxValue(1000)
 param maximumInstances int = 40
+
+@description('Settings of docs/settings.md that have no parameter here, by their names.')
+param moreSettings object = {}
 
 @description('Tags for every resource.')
 param tags object = {}
@@ -170,6 +173,7 @@ module function 'function.bicep' = {
     deploymentContainer: storage.outputs.deploymentContainer
     alwaysReady: alwaysReady
     maximumInstances: maximumInstances
+    moreSettings: moreSettings
     settings: {
       ROADSTEAD_FLEET: fleet
       GITHUB_API_URL: githubApiUrl

@@ -1,6 +1,6 @@
 // The two queues that the engine runs on. What their properties say is part of its design: sessions make
 // the planner one actor per fleet and the worker one per cluster, duplicate detection drops a message that
-// is sent again, and a message that fails ten times waits in the dead letters for a person.
+// is sent again, and a message that fails ten times goes to the dead letters, where a function fails its job.
 @description('The name of the namespace.')
 param name string
 

@@ -34,6 +34,16 @@ def test_every_setting_is_explained() -> None:
     assert {name.lower() for name in example} - named - hosts_own == set()
 
 
+def test_the_defaults_of_settings_are_those_of_the_code() -> None:
+    told = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/]+)`? \|", text("docs/settings.md"), re.MULTILINE))
+    defaults = {
+        name.upper(): f"{field.default:g}" if isinstance(field.default, float | int) else field.default
+        for name, field in Settings.model_fields.items()
+        if field.default not in (None, "", 0) and not field.is_required()
+    }
+    assert {name: told.get(name) for name in defaults} == defaults
+
+
 def test_the_page_on_errors_is_what_the_table_of_advice_says() -> None:
     assert text("docs/errors.md") == errorpage.page(), "run python -m cli.errorpage > docs/errors.md"
 

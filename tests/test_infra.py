@@ -25,10 +25,10 @@ LOCAL_ONLY = {
     "IDENTITY_HEADER": "Functions sets it",
     "AZURE_RESOURCE_MANAGER_URL": "the default is Azure",
     "REQUESTS_CA_BUNDLE": "Azure's certificates are publicly trusted",
-    "CLAIM_SECONDS": "the default is for Azure",
-    "POLL_SECONDS": "the default is for Azure",
-    "EVENTS_KEPT": "the default is for Azure",
-    "RETRY_LIMITS": "the defaults are for Azure",
+    "CLAIM_SECONDS": "the default is for Azure; moreSettings",
+    "POLL_SECONDS": "the default is for Azure; moreSettings",
+    "EVENTS_KEPT": "the default is for Azure; moreSettings",
+    "RETRY_LIMITS": "the defaults are for Azure; moreSettings",
 }
 
 
@@ -87,6 +87,21 @@ def test_every_local_setting_is_set_in_azure_or_known_to_be_local_only() -> None
 def test_every_setting_that_the_app_reads_is_set_in_azure_or_known_to_be_local_only() -> None:
     known = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
     assert set(Settings.model_fields) <= known
+
+
+def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names() -> None:
+    deployment = (INFRA / "README.md").read_text().lower()
+    token = TEMPLATES["main.bicep"].text.lower()
+    page = (ROOT / "docs" / "settings.md").read_text().lower()
+    for permission in ("contents: read", "commit statuses: write", "pull requests: write"):
+        assert f"*{permission}*" in page
+        assert deployment.count(permission) >= 2, "for the token, and for the App"
+        assert permission.replace(":", "") in token
+    assert "*checks: write*" in page
+    assert "checks: write" in deployment
+    for event, name in (("push", "*pushes*"), ("pull_request", "*pull requests*")):
+        assert f"'events[]={event}'" in deployment
+        assert name in page
 
 
 def test_the_identity_is_used_wherever_the_local_settings_hold_a_connection_string() -> None:

@@ -21,6 +21,8 @@ from shared.pipeline.report import progress_of
 from shared.ports import FleetRow, PlanRecord, Ports
 
 EVENTS_SHOWN = 20
+SAME_MOMENT = 100
+"""More events than a cluster has in one millisecond."""
 PLANS_SHOWN = 50
 PLANS_SHOWN_DAYS = 30
 PROBLEMS_SHOWN = 100
@@ -134,12 +136,19 @@ def cluster_view(row: ClusterRow, item: Item | None) -> dict[str, Any]:
 def events_view(name: str, limit: int, before: datetime | None, ports: Ports) -> dict[str, Any] | None:
     """Return a page of a cluster's events, newest first; ``next`` is the ``before`` of the next page.
 
-    None when there is no trace of the cluster.
+    A page is whole milliseconds, for that is what ``before`` tells apart: it may have a few more events than
+    ``limit``. None when there is no trace of the cluster.
     """
-    events = ports.state.events(name, limit, before)
+    events = list(ports.state.events(name, limit, before))
     if not events and before is None and ports.state.cluster(name) is None:
         return None
-    more = events[-1].at.isoformat() if len(events) == limit else None
+    more = None
+    if len(events) == limit:
+        last = events[-1].at
+        since = last.replace(microsecond=last.microsecond // 1000 * 1000)
+        around = ports.state.events(name, SAME_MOMENT, since + timedelta(milliseconds=1))
+        events = [event for event in events if event not in around] + [e for e in around if e.at >= since]
+        more = last.isoformat()
     return {"name": name, "events": [_event(event) for event in events], "next": more}
 
 

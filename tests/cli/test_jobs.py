@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 
 import httpx
 import pytest
@@ -35,11 +36,23 @@ def test_why_tells_the_error_and_what_to_do(url: str) -> None:
 
 
 def test_events_are_listed_newest_first(url: str) -> None:
-    shown = roadstead("events", "one", "--limit", "2", ROADSTEAD_URL=url)
+    shown = roadstead("events", "one", "--limit", "2", ROADSTEAD_URL=url, COLUMNS="200")
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.index("Failed") < shown.stdout.index("older ones: --limit")
-    as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)
-    assert as_json["events"][-1]["reason"] == "Accepted"
+    as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)["events"]
+    assert as_json[-1]["reason"] == "Accepted"
+    first, second = as_json[0], as_json[1]
+    assert first["reason"] == "Failed"
+    assert shown.stdout.index("Failed") < shown.stdout.index(f" {second['reason']} ")
+    assert f"{datetime.fromisoformat(first['at']):%m-%d %H:%M:%SZ}" in shown.stdout
+    before = shown.stdout.splitlines()[-1].removeprefix("older ones: --before ")
+    older = roadstead("events", "one", "--before", before, "-o", "json", ROADSTEAD_URL=url)
+    assert json.loads(older.stdout)["events"] == as_json[len(shown.stdout.splitlines()) - 1 :]
+
+
+def test_older_events_are_asked_for_by_a_time(url: str) -> None:
+    shown = roadstead("events", "one", "--before", "yesterday", ROADSTEAD_URL=url)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "--before 'yesterday' must be a time as 2026-01-31T12:00:00Z" in shown.stderr
 
 
 @pytest.mark.parametrize("which", [["one"], ["--all"], ["--class", "QuotaExceeded"]])
@@ -129,6 +142,9 @@ def test_dead_letters_that_were_seen_are_put_away_and_no_others(cloud: MemoryClo
         cloud.state.keep_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{odd", 4))
     refused = roadstead("dead-letters", "--put-away", ROADSTEAD_URL=url)
     assert (refused.returncode, cloud.state.count_dead_letters()) == (1, 3)
+    typo = roadstead("dead-letters", "8:m/?#", "7:typo", "--put-away", "--yes", ROADSTEAD_URL=url)
+    assert (typo.returncode, cloud.state.count_dead_letters()) == (2, 3)
+    assert "no dead letter that is shown has the id 7:typo" in typo.stderr
     shown = roadstead("dead-letters", "8:m/?#", "--put-away", "--yes", ROADSTEAD_URL=url)
     assert (shown.returncode, "1 dead letter put away." in shown.stdout) == (0, True), shown.stderr
     assert {letter.id for letter in cloud.state.dead_letters(5)} == {"7:m", "9:m"}

@@ -13,10 +13,13 @@ from werkzeug.wrappers import Request, Response
 from cli import render
 from localcloud.servers.http import HttpServer
 from localcloud.world.cloud import MemoryCloud
+from shared.jobs.errors import Unauthenticated
 from shared.pipeline import views
+from shared.ports import Look
 from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.cli.conftest import served
+from tests.pipeline.around import around
 from tests.pipeline.test_main_job import push
 
 
@@ -103,9 +106,35 @@ def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> N
     with served(cloud.ports) as url:
         shown = roadstead("status", ROADSTEAD_URL=url).stdout
         why = roadstead("why", "one", ROADSTEAD_URL=url).stdout
+        one = roadstead("status", "one", ROADSTEAD_URL=url).stdout
+        new = roadstead("why", "two", ROADSTEAD_URL=url).stderr
     told = f"{forced} may be a forced push or an old answer of GitHub: planned at"
     assert told in " ".join(shown.split())
     assert told in " ".join(why.split())
+    assert told in " ".join(one.split())
+    assert f"there is no cluster two in the fleet example; a newer commit is not planned yet: {told}" in new
+
+
+def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet("one"))
+    cloud.run()
+
+    def refused(branch: str) -> Look:
+        raise Unauthenticated("the token has expired")
+
+    around(cloud, "repository", look=refused)
+    push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run(seconds=60)
+    with served(cloud.ports) as url:
+        shown = roadstead("status", ROADSTEAD_URL=url).stdout
+        new = roadstead("status", "two", ROADSTEAD_URL=url).stderr
+    words = " ".join(shown.split())
+    assert "the repository could not be read: Unauthenticated: the token has expired" in words
+    assert "The timer tries it again, if nothing does before" in words
+    assert "Renew the credential that the message names" in words
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "a newer commit is not planned yet: the repository could not be read" in new
 
 
 def test_a_cluster_that_is_not_made_for_a_mistake_is_named() -> None:

@@ -79,6 +79,7 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
     cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
     _, recorded = call(cloud, "recorded")
     given = {found["name"] for found in recorded["clusters"] if found["approved"]}
+    assert given
     assert given <= {"five", "four", "three"}
     assert (recorded["approval"]["by"], recorded["approval"]["clusterCount"]) == ("ada", 3)
     cloud.run()

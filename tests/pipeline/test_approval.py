@@ -7,10 +7,13 @@ from dataclasses import replace
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
+from shared.jobs.errors import Unauthenticated
 from shared.jobs.row import Phase
 from shared.pipeline.approval import approve
 from shared.pipeline.intake import accept
+from shared.ports import Look
 from tests import fleetfiles
+from tests.pipeline.around import around
 from tests.pipeline.test_main_job import phases, push, pushed, status
 
 
@@ -143,3 +146,15 @@ def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
     assert approve(removed, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
+
+
+def test_an_approval_that_is_given_up_with_an_unreadable_repository_is_asked_for_again() -> None:
+    cloud, commit = held_by_protection()
+
+    def refused(branch: str) -> Look:
+        raise Unauthenticated("the token has expired")
+
+    around(cloud, "repository", look=refused)
+    assert approve(commit, ["one"], "ada", cloud.ports).status == 202
+    cloud.run()
+    assert cloud.state.fleet().problem.endswith(f"the token has expired; approve {commit[:8]} again")

@@ -38,7 +38,7 @@ def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     assert said(cloud).startswith("Start the cluster, as with `az aks start`")
     words = "0 of 1 clusters as asked; one: the cluster is stopped; start it, Azure allows nothing else"
     assert status(cloud, commit) == ("pending", words)
-    assert all(record.settled for record in cloud.state.open_plans())
+    assert [record.settled for record in cloud.state.open_plans()] == [True]
     cloud.azure.start(ONE)
     cloud.run()
     assert status(cloud, commit)[0] == "success"

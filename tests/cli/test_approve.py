@@ -1,0 +1,49 @@
+"""``roadstead plans`` and ``approve``: what may still be approved, and what may not any more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from localcloud.world.cloud import MemoryCloud
+from tests import fleetfiles
+from tests.cli.command import roadstead
+from tests.pipeline.test_main_job import phases, push
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    """A cloud whose last commit has removed two of three clusters, more than the budget."""
+    made = MemoryCloud()
+    push(made, fleetfiles.fleet("one", "two", "three"))
+    made.run()
+    push(made, fleetfiles.fleet("three"))
+    made.run()
+    return made
+
+
+def test_what_is_held_is_released_however_old_its_plan_is(cloud: MemoryCloud, url: str) -> None:
+    cloud.clock.advance(timedelta(days=40).total_seconds())
+    commit = cloud.state.fleet().commit[:8]
+    listed = roadstead("plans", ROADSTEAD_URL=url).stdout
+    assert f"holds 2 deletes: roadstead approve {commit}" in listed
+    done = roadstead("approve", commit, "--yes", ROADSTEAD_URL=url)
+    assert done.returncode == 0, done.stderr
+    cloud.run()
+    assert set(phases(cloud)) == {"three"}
+
+
+def test_a_plan_that_is_over_is_not_offered_and_refused_before_a_question(
+    cloud: MemoryCloud, url: str
+) -> None:
+    old = cloud.state.fleet().commit[:8]
+    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    cloud.run()
+    listed = roadstead("plans", ROADSTEAD_URL=url).stdout
+    assert "held 2 deletes; a newer commit was planned" in listed
+    assert f"roadstead approve {old}" not in listed
+    refused = roadstead("approve", old, ROADSTEAD_URL=url)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"a newer commit than {old} is planned" in refused.stderr
+    assert set(phases(cloud)) == {"one", "two", "three"}
