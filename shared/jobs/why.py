@@ -30,7 +30,7 @@ _LOOK_AT = {
 """What a person looks at when a step waits too long; Azure's activity log in all others."""
 UNREAD = "the repository could not be read"
 """How the problem of a fleet begins whose repository does not answer; the error follows."""
-_AGAIN = "The timer tries it again, if nothing does before; until then no newer commit is carried out."
+_AGAIN = "The timer plans again, if nothing does before; until then no newer commit is carried out."
 _LOGS = "If it stays, find the error in the logs of the functions."
 _CORRECT = "Correct the manifest: `roadstead validate` tells every mistake with its place."
 

@@ -125,5 +125,5 @@ def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
     cloud.run()
     found = why(cloud)
     assert "the token has expired" in found["problem"]
-    assert found["youCan"].startswith("The timer tries it again")
+    assert found["youCan"].startswith("The timer plans again")
     assert found["youCan"].endswith("Renew the credential that the message names (docs/settings.md).")
