@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from shared.jobs.claim import Decision, NotYet, Resend, Run, Superseded, claim, overdue
+from shared.jobs.errors import NotShown
 from shared.jobs.messages import JobMessage, continuation_id, job_message
-from shared.jobs.outcomes import Wait
+from shared.jobs.outcomes import Retry, Wait
 from shared.jobs.row import Claim, ClusterRow, accept_change, accept_delete
-from shared.jobs.settle import settle
+from shared.jobs.settle import postpone, settle
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, row
 
@@ -98,3 +99,20 @@ def test_claims_that_run_out_are_counted_until_there_is_an_outcome() -> None:
         assert decision.row.job.lost == lost
         current = replace(decision.row, job=replace(decision.row.job, claim=Claim("me", NOW)))
     assert settle(current, Wait(5, "Azure"), now=NOW, jitter=0).job.lost == 0
+
+
+def test_a_look_that_found_nothing_ends_no_count_and_a_death_after_it_asks_for_another() -> None:
+    died = row(lost=1, tries={"Unavailable": 2})
+    looked = settle(died, Retry(NotShown("not shown", retry_after=20)), now=NOW, jitter=0)
+    assert (looked.job.looked, looked.job.lost, looked.job.tries["Unavailable"]) == (True, 1, 2)
+    decision = claim(looked, job_message(looked), now=later(20), owner="me", seconds=90)
+    assert isinstance(decision, Run)
+    assert (decision.row.job.looked, decision.row.job.lost) == (True, 1)
+    again = claim(decision.row, job_message(looked), now=later(200), owner="you", seconds=90)
+    assert isinstance(again, Run)
+    assert (again.row.job.looked, again.row.job.lost) == (False, 2)
+
+
+def test_a_turn_that_is_waited_for_forgets_neither_a_death_nor_a_look() -> None:
+    waiting = postpone(row(lost=2, looked=True), until=later(60), reason="a turn", reserved={}, now=NOW)
+    assert (waiting.job.lost, waiting.job.looked) == (2, True)
