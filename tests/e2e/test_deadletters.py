@@ -36,7 +36,7 @@ def row(operator: Operator) -> Any:
 
 
 def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
-    operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "25"}))
+    operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "12"}))
     commit = operator.push(fleetfiles.fleet("one"))
     operator.wait(lambda: operator.phases() == {"one": "Provisioning"}, "the cluster is planned")
     operator.wait(lambda: row(operator)["job"]["step"] == "cluster", "the cluster is being made")
