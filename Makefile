@@ -30,7 +30,7 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
 test: check $(AZURITE) ## every check and every test
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 3
 
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
 	@$(BIN)/python -m localcloud.simulation --seeds $(SEEDS)

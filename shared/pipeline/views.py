@@ -146,8 +146,8 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
     if len(events) == limit:
         last = events[-1].at
         since = last.replace(microsecond=last.microsecond // 1000 * 1000)
-        around = ports.state.events(name, SAME_MOMENT, since + timedelta(milliseconds=1))
-        events = [event for event in events if event not in around] + [e for e in around if e.at >= since]
+        of_moment = ports.state.events(name, SAME_MOMENT, since + timedelta(milliseconds=1))
+        events += [event for event in of_moment if event.at >= since and event not in events]
         more = last.isoformat()
     return {"name": name, "events": [_event(event) for event in events], "next": more}
 

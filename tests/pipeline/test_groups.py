@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -175,19 +176,25 @@ def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_s
     assert group["tags"] == theirs["tags"]
 
 
-@pytest.mark.parametrize("error", [Unauthorized("no role here"), Unavailable("no answer")])
-def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(error: Retryable) -> None:
+def ended_by(error: BaseException) -> tuple[ClusterRow, Sequence[datetime]]:
+    """Return the row of a cluster whose every write of a group ends so, and when it was written."""
     cloud = MemoryCloud()
     tries = []
 
-    def refuse(*_: object) -> GroupWrite:
+    def put(*_: object) -> GroupWrite:
         tries.append(cloud.clock())
         raise error
 
-    around(cloud, "groups", put=refuse)
+    around(cloud, "groups", put=put)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     (row,) = cloud.state.clusters()
+    return row, tries
+
+
+@pytest.mark.parametrize("error", [Unauthorized("no role here"), Unavailable("no answer")])
+def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(error: Retryable) -> None:
+    row, tries = ended_by(error)
     limit = DEFAULTS[type(error)].attempts
     assert row.phase is Phase.FAILED
     assert row.job.reason == f"{error.kind}: {error}"
@@ -196,17 +203,7 @@ def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(e
 
 
 def test_a_worker_that_dies_with_each_group_that_it_makes_fails_the_job() -> None:
-    cloud = MemoryCloud()
-    tries = []
-
-    def dies(*_: object) -> GroupWrite:
-        tries.append(cloud.clock())
-        raise Crash
-
-    around(cloud, "groups", put=dies)
-    push(cloud, fleetfiles.fleet("one"))
-    cloud.run()
-    (row,) = cloud.state.clusters()
+    row, tries = ended_by(Crash())
     assert row.phase is Phase.FAILED
     assert f"the worker died {MOST_LOST} times in resource-group" in row.job.reason
     assert len(tries) == MOST_LOST
