@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from bench.fleet import generate
 from cli.validate import summary
 from cli.worktree import open_worktree
-from shared.fleet.blobs import blob_id
-from shared.fleet.layout import Files, manifest_paths
-from shared.fleet.loader import resolve
-from shared.fleet.nodes import parse
-from shared.fleet.plan import make_plan
+from shared.fleet.planning.plan import make_plan
+from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.repository_layout import Files, manifest_paths
+from shared.fleet.resolve.resolver import resolve
+from shared.fleet.resolve.yaml_tree import parse
 
 COMMIT = "c" * 40
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

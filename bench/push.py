@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 from bench.fleet import cluster_file, generate
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.desired import DesiredFleet, Stored
-from shared.fleet.plan import Plan, make_plan
+from shared.fleet.planning.plan import Plan, make_plan
 from shared.jobs.messages import PlanRequest
-from shared.jobs.row import ClusterRow, accept_change, accept_new
-from shared.pipeline.heads import doubted
-from shared.pipeline.reading import desired_of, read_files, read_known, save_marks
-from shared.ports import FleetConfig, FleetRow, Ports
+from shared.jobs.record import ClusterRecord, accept_change, accept_new
+from shared.pipeline.planner.branch_head import needs_confirmation
+from shared.pipeline.repository.commit_reader import desired_of, read_files, read_known, save_fingerprints
+from shared.ports import FleetConfig, FleetRecord, Ports
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
@@ -67,20 +67,24 @@ class Bench:
         self.cloud.repository.push(files)
         self.calls.clear()
         self.state_calls.clear()
-        rows = self._timed("records", lambda: {row.name: row for row in self.ports.state.clusters()})
-        known = self._timed("marks", lambda: read_known(rows, self.ports))
+        records = self._timed(
+            "records", lambda: {record.name: record for record in self.ports.state.clusters()}
+        )
+        known = self._timed("marks", lambda: read_known(records, self.ports))
         look = self.ports.repository.look("main")
-        head, last = look.commit, FleetRow(commit=self.head)
-        if doubted(PlanRequest(commit=head), look, last, descends=self.ports.repository.descends):
+        head, last = look.commit, FleetRecord(commit=self.head)
+        if needs_confirmation(
+            PlanRequest(commit=head), look, last, is_descendant=self.ports.repository.is_descendant
+        ):
             raise SystemExit("the head is doubted")
         self.head = head
         tree = self._timed("tree", lambda: read_files(head, self.ports))
         desired = self._timed("resolve", lambda: desired_of(head, tree, known, self.ports))
         if desired.problems:
             raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
-        plan = self._timed("plan", lambda: make_plan(head, desired, rows, now=NOW))
-        self._timed("save marks", lambda: save_marks(plan, desired, rows, known, self.ports))
-        self._record(plan, desired, rows)
+        plan = self._timed("plan", lambda: make_plan(head, desired, records, now=NOW))
+        self._timed("save marks", lambda: save_fingerprints(plan, desired, records, known, self.ports))
+        self._record(plan, desired, records)
         return plan, desired
 
     def _timed(self, part: str, work: Callable[[], T]) -> T:
@@ -89,14 +93,14 @@ class Bench:
         self.seconds[part] = time.perf_counter() - before
         return result
 
-    def _record(self, plan: Plan, desired: DesiredFleet, rows: Mapping[str, ClusterRow]) -> None:
+    def _record(self, plan: Plan, desired: DesiredFleet, records: Mapping[str, ClusterRecord]) -> None:
         for item in plan.items:
             if item.acts:
-                cluster, row = desired.clusters[item.cluster], rows.get(item.cluster)
-                if row is None:
+                cluster, record = desired.clusters[item.cluster], records.get(item.cluster)
+                if record is None:
                     made = accept_new(cluster, uid="0badcafe", commit=plan.commit, now=NOW)
                 else:
-                    made = accept_change(row, cluster, commit=plan.commit, now=NOW)
+                    made = accept_change(record, cluster, commit=plan.commit, now=NOW)
                 self.cloud.state.save(made)
 
     def show(self, title: str, plan: Plan, desired: DesiredFleet) -> None:

@@ -18,16 +18,16 @@ from datetime import datetime, timedelta
 from localcloud.world import azure_limits
 from localcloud.world.azure_state import Timings
 from localcloud.world.cloud import Connections, MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.pipeline.intake import accept
-from shared.pipeline.webhook import Pushed
+from shared.fleet.resource_ids import ClusterId
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
-from shared.purse import Purse
+from shared.ports.token_cache import TokenCache
 from tests import fleetfiles
 
 CREATION = 300.0
 """Seconds that Azure takes to create a cluster; 4 to 6 minutes are usual."""
-CONFIG = FleetConfig("example", "example/fleet", claim_seconds=90, poll_seconds=20)
+CONFIG = FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
 SHARED = (azure_limits.ARM_READ, azure_limits.ARM_WRITE, azure_limits.ANY_OTHER)
 FIRST = 60.0
 SESSION_IDLE = timedelta(seconds=0.5)
@@ -42,7 +42,7 @@ class Workers:
         made = [Connections(cloud.kubernetes, ports.aks, cloud.clock) for _ in range(count)]
         self._clock, self._connections = cloud.clock, itertools.cycle(made)
         self._sessions: dict[ClusterId, tuple[Connections, datetime]] = {}
-        self._purses = itertools.cycle([Purse() for _ in range(count)])
+        self._purses = itertools.cycle([TokenCache() for _ in range(count)])
 
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
@@ -58,13 +58,13 @@ class Workers:
     def ports(self, ports: Ports) -> Ports:
         """Return the ports of the workers."""
         kubernetes: Kubernetes = self
-        return replace(ports, kubernetes=kubernetes, purse=_Turns(self._purses))
+        return replace(ports, kubernetes=kubernetes, token_cache=_Turns(self._purses))
 
 
-class _Turns(Purse):
+class _Turns(TokenCache):
     """The purses of all workers, one after the other."""
 
-    def __init__(self, purses: itertools.cycle[Purse]) -> None:
+    def __init__(self, purses: itertools.cycle[TokenCache]) -> None:
         super().__init__()
         self._purses = purses
 
@@ -96,7 +96,7 @@ def roll_out(clusters: int, workers: int) -> Rollout:
     commit = cloud.repository.push(fleetfiles.fleet(*names))
     accept(Pushed(f"delivery-{commit}", commit), cloud.ports)
     cloud.run(86400)
-    ready = sum(row.phase.value == "Ready" for row in cloud.state.clusters())
+    ready = sum(record.phase.value == "Ready" for record in cloud.state.clusters())
     limits = cloud.azure.limits
     refused = [(at - begin).total_seconds() for _, at in limits.refusals]
     seconds, spent = (cloud.clock() - begin).total_seconds(), time.monotonic() - real

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from shared.fleet.problems import Problem
+from shared.fleet.resolve.problems import Problem
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from shared.jobs.advice import ADVICE, does, person_does
 from shared.jobs.errors import ReconcileError
+from shared.jobs.remedies import ADVICE, does, suggested_action
 from shared.jobs.retry import policy_for
 
 HEAD = """# Errors
 
-<!-- Made by python -m cli.errorpage from shared/jobs/advice.py; do not edit. -->
+<!-- Made by python -m cli.errorpage from shared/jobs/remedies.py; do not edit. -->
 
 Every error of a job has a class, and the class says what happens next. `roadstead why NAME` tells the class,
 the service's own words and its request id, and how often it was tried. How often is a setting, `RETRY_LIMITS`
@@ -36,7 +36,7 @@ def page() -> str:
 
 
 def _person(kind: type[ReconcileError]) -> str:
-    words = person_does(kind.__name__, failed=policy_for(kind).attempts is not None)
+    words = suggested_action(kind.__name__, failed=policy_for(kind).attempts is not None)
     deleting = ADVICE[kind].deleting
     return f"{words} For a delete: {deleting}" if deleting else words
 

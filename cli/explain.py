@@ -16,8 +16,8 @@ from cli.output import console, line, print_json, scalar
 from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.desired import DesiredFleet, Resolved
-from shared.fleet.nodes import Node, without_nulls
-from shared.fleet.problems import nearest
+from shared.fleet.resolve.problems import nearest
+from shared.fleet.resolve.yaml_tree import Node, without_nulls
 
 DEFAULT = "default"
 """The source of a value that no file says."""

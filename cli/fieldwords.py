@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.schemas import NULL, Schema
-from shared.fleet import effects
-from shared.fleet.effects import Effect
+from shared.fleet.aks import change_effects
+from shared.fleet.aks.change_effects import Effect
 
 _CHANGES = {
     "class": "what follows from it",
@@ -133,14 +133,14 @@ def change(row: Row) -> str:
         return ""
     pool = row.path.startswith("nodePools[].")
     plain = re.sub(r"\[\]|\.<name>", "", row.path)
-    fixed = effects.row_of(plain.replace("nodePools.", "nodePools[].", 1) if pool else plain)
+    fixed = change_effects.row_of(plain.replace("nodePools.", "nodePools[].", 1) if pool else plain)
     if fixed is None:
         return Effect.IN_PLACE.value
     spelled = {value.lower(): value for value in re.findall(r"`([^`]+)`", row.value)}
     return f"{fixed.effect.value}{_ways(fixed, spelled)}"
 
 
-def _ways(row: effects.Row, spelled: Mapping[str, str]) -> str:
+def _ways(row: change_effects.Row, spelled: Mapping[str, str]) -> str:
     """Tell the changes that are made in place all the same, those from the same values together."""
     before: dict[str, list[str]] = {}
     for old, new in row.ways:

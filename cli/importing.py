@@ -22,11 +22,11 @@ from cli.output import console, line
 from cli.scaffold import check_known, write_new
 from cli.validate import show
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.beside import beside
-from shared.fleet.layout import cluster_path
-from shared.fleet.nodes import settled
-from shared.fleet.placeholders import Filler
-from shared.fleet.sharedfiles import read_layers
+from shared.fleet.importing.minimal_manifest import beside
+from shared.fleet.resolve.placeholders import Filler
+from shared.fleet.resolve.repository_layout import cluster_path
+from shared.fleet.resolve.shared_files import read_layers
+from shared.fleet.resolve.yaml_tree import settled
 
 
 def import_cluster(

@@ -16,7 +16,7 @@ from cli.client import Api, ApiError, NotFound, Refused
 from cli.errors import CommandFailed, UsageError
 from cli.options import DEFAULT_URL, Key, Output, OutputOption, Url, cluster_at
 from cli.output import console, line, print_json
-from shared.jobs.advice import classes
+from shared.jobs.remedies import classes
 
 Name = Annotated[str, typer.Argument(help="A cluster.")]
 MOST = 1000
@@ -65,7 +65,7 @@ def _moment(given: str) -> str:
 def dead_letters(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Only these.")] = None,
     *,
-    put_away: Annotated[bool, typer.Option("--put-away", help="Remove those that are shown.")] = False,
+    dismiss: Annotated[bool, typer.Option("--put-away", help="Remove those that are shown.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
@@ -82,7 +82,7 @@ def dead_letters(
             print_json({"deadLetters": found})
         else:
             console().print(render.dead_letters(found, datetime.now(UTC)))
-        if not (put_away and found):
+        if not (dismiss and found):
             return
         if not yes and not typer.confirm("Put them away?", err=True):
             raise typer.Exit(1)

@@ -20,8 +20,8 @@ from cli.output import console, line, print_json
 from cli.recorded import Against, recorded
 from cli.validate import Repository
 from cli.worktree import open_worktree
-from shared.fleet.plan import Action, Item, Plan, make_plan
-from shared.fleet.problems import nearest
+from shared.fleet.planning.plan import Action, Item, Plan, make_plan
+from shared.fleet.resolve.problems import nearest
 
 CHANGES = 2
 

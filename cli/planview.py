@@ -15,7 +15,7 @@ from rich.text import Text
 from cli.output import line
 from cli.recorded import Against
 from cli.render import few, released
-from shared.fleet.plan import Action, Change, Item, Plan
+from shared.fleet.planning.plan import Action, Change, Item, Plan
 
 _ORDER = (
     Action.REFUSED,

@@ -21,7 +21,7 @@ class Recorded:
     generation: int
     uid: str
     deleting: bool
-    given_up: bool
+    retryable_failure: bool
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from cli.fieldwords import Row, change, fields
 from cli.schemas import OWN, generated
-from shared.fleet.effects import ROWS, Effect
+from shared.fleet.aks.change_effects import ROWS, Effect
 from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
 
 PAGE = Path("docs/reference.md")

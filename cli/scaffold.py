@@ -16,9 +16,9 @@ from cli.options import check
 from cli.output import console, line
 from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.layout import cluster_path
 from shared.fleet.manifests.base import ClusterName, GitUrl, Location, Uuid
-from shared.fleet.sharedfiles import read_layers
+from shared.fleet.resolve.repository_layout import cluster_path
+from shared.fleet.resolve.shared_files import read_layers
 
 new = typer.Typer(no_args_is_help=True, help="Add a manifest to a fleet repository.")
 

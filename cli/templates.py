@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.output import scalar
 from cli.schemas import FOLDER
-from shared.fleet.layout import cluster_path
+from shared.fleet.resolve.repository_layout import cluster_path
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 REPOSITORY = "https://github.com/OWNER/NAME"

@@ -18,7 +18,7 @@ from cli.annotations import commands, sarif
 from cli.output import console, line, print_json
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.desired import DesiredFleet
-from shared.fleet.problems import Problem
+from shared.fleet.resolve.problems import Problem
 
 
 class Format(StrEnum):

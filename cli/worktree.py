@@ -15,10 +15,10 @@ from pathlib import Path
 
 from cli.errors import CommandFailed, UsageError
 from shared.fleet.desired import DesiredFleet
-from shared.fleet.layout import FLEET_FILE, Files
-from shared.fleet.loader import resolve
-from shared.fleet.nodes import MAX_BYTES, YamlError, parse
-from shared.fleet.reading import Read
+from shared.fleet.resolve.manifest_file import Read
+from shared.fleet.resolve.repository_layout import FLEET_FILE, Files
+from shared.fleet.resolve.resolver import resolve
+from shared.fleet.resolve.yaml_tree import MAX_BYTES, YamlError, parse
 
 _CHUNK = 1 << 20
 _MOST = 256 * MAX_BYTES

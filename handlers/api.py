@@ -15,7 +15,9 @@ import azure.functions as func
 
 from handlers.reply import json_reply
 from shared.fleet.manifests.base import shown
-from shared.pipeline import approval, deadletters, importing, replay, views
+from shared.pipeline.api import approval, replay, views
+from shared.pipeline.api.import_cluster import import_cluster as read_manifest
+from shared.pipeline.recovery.dead_letters import dismiss as dismiss_dead_letters
 from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
@@ -68,15 +70,15 @@ def blueprint(ports: Ports) -> func.Blueprint:
     def dead_letters(req: func.HttpRequest) -> func.HttpResponse:
         return json_reply(200, views.dead_letters_view(ports))
 
-    @bp.function_name("put_away")
+    @bp.function_name("dismiss")
     @bp.route("dead-letters/put-away", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def put_away(req: func.HttpRequest) -> func.HttpResponse:
+    def dismiss(req: func.HttpRequest) -> func.HttpResponse:
         named = _letters_in(req.get_body())
         if named is None:
             return json_reply(
                 400, {"error": 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'}
             )
-        return json_reply(200, {"putAway": deadletters.put_away(named, _actor(req), ports)})
+        return json_reply(200, {"putAway": dismiss_dead_letters(named, _actor(req), ports)})
 
     @bp.function_name("recorded")
     @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
@@ -86,7 +88,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("import")
     @bp.route("import", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def import_cluster(req: func.HttpRequest) -> func.HttpResponse:
-        answer = importing.import_cluster(req.params.get("resource") or "", ports)
+        answer = read_manifest(req.params.get("resource") or "", ports)
         return json_reply(answer.status, answer.body)
 
     @bp.function_name("plan")

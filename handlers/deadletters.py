@@ -8,7 +8,7 @@ from datetime import UTC
 import azure.functions as func
 
 from shared.logs import mask, maskable
-from shared.pipeline.deadletters import Buried, bury
+from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Ports
 
 
@@ -20,16 +20,16 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
     @bp.function_name("dead_jobs")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs/$deadletterqueue")
     def dead_jobs(message: func.ServiceBusMessage) -> None:
-        bury(_buried("jobs", message), ports)
+        handle_dead_letter(_buried("jobs", message), ports)
 
     @bp.function_name("dead_plans")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "plans/$deadletterqueue")
     def dead_plans(message: func.ServiceBusMessage) -> None:
-        bury(_buried("plans", message), ports)
+        handle_dead_letter(_buried("plans", message), ports)
 
-    def _buried(queue: str, message: func.ServiceBusMessage) -> Buried:
+    def _buried(queue: str, message: func.ServiceBusMessage) -> ReceivedDeadLetter:
         body, at = message.get_body(), message.enqueued_time_utc or ports.clock()
-        return Buried(
+        return ReceivedDeadLetter(
             queue,
             id=mask(f"{message.sequence_number or 0}:{message.message_id or ''}", hidden),
             at=at if at.tzinfo else at.replace(tzinfo=UTC),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import azure.functions as func
 
 from handlers.reply import json_reply
-from shared.pipeline import intake
-from shared.pipeline.webhook import read_delivery
+from shared.pipeline.intake import accept
+from shared.pipeline.intake.webhook import read_delivery
 from shared.ports import Ports
 
 
@@ -26,7 +26,7 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
             repository=ports.config.repository,
             branch=ports.config.branch,
         )
-        receipt = intake.accept(delivery, ports)
+        receipt = accept.accept(delivery, ports)
         return json_reply(receipt.status, receipt.body)
 
     return bp

@@ -8,7 +8,8 @@ from __future__ import annotations
 import azure.functions as func
 
 from shared.jobs.messages import JobMessage, PlanRequest
-from shared.pipeline import advance, planning
+from shared.pipeline.planner.planner import handle as handle_plan_request
+from shared.pipeline.worker.worker import handle as handle_job
 from shared.ports import Ports
 
 
@@ -19,11 +20,11 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("planner")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "plans", is_sessions_enabled=True)
     def planner(message: func.ServiceBusMessage) -> None:
-        planning.handle(PlanRequest.model_validate_json(message.get_body()), ports)
+        handle_plan_request(PlanRequest.model_validate_json(message.get_body()), ports)
 
     @bp.function_name("worker")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs", is_sessions_enabled=True)
     def worker(message: func.ServiceBusMessage) -> None:
-        advance.handle(JobMessage.model_validate_json(message.get_body()), ports)
+        handle_job(JobMessage.model_validate_json(message.get_body()), ports)
 
     return bp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import azure.functions as func
 
-from shared.pipeline import housekeeping, sweep
+from shared.pipeline.recovery import missed_work, retention
 from shared.ports import Ports
 
 
@@ -15,16 +15,16 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
-        sweep.plan_missed_head(ports)
+        missed_work.plan_missed_head(ports)
 
     @bp.function_name("resend_overdue")
     @bp.timer_trigger("timer", "%RESEND_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def resend_overdue(timer: func.TimerRequest) -> None:
-        sweep.resend_overdue(ports)
+        missed_work.resend_overdue(ports)
 
-    @bp.function_name("keep_house")
+    @bp.function_name("purge_expired")
     @bp.timer_trigger("timer", "%HOUSEKEEPING_SCHEDULE%", run_on_startup=False, use_monitor=False)
-    def keep_house(timer: func.TimerRequest) -> None:
-        housekeeping.keep_house(ports)
+    def purge_expired(timer: func.TimerRequest) -> None:
+        retention.purge_expired(ports)
 
     return bp

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.fleet.flux import GitCredentials
+from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import with_limits
 from shared.ports import FleetConfig
 
@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     """Set by Azure Functions."""
     public_url: str | None = None
 
-    claim_seconds: Annotated[float, Field(ge=5, le=280)] = 90
+    lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
@@ -80,7 +80,7 @@ class Settings(BaseSettings):
             repository=self.github_repository,
             branch=self.github_branch,
             public_url=(self.public_url or host).rstrip("/"),
-            claim_seconds=self.claim_seconds,
+            lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
             git_credentials=credentials,
             events_kept=self.events_kept,

@@ -67,7 +67,7 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
     [
         ("ROADSTEAD_FLEET", "Not A Name"),
         ("GITHUB_REPOSITORY", "no-owner"),
-        ("CLAIM_SECONDS", "soon"),
+        ("LEASE_SECONDS", "soon"),
         ("POLL_SECONDS", "0"),
         ("GITHUB_APP_INSTALLATION_ID", "x"),
     ],

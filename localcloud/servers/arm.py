@@ -23,7 +23,7 @@ from localcloud.servers.tls import Authority
 from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.azure_state import Accepted, Condition
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 _API_VERSION = re.compile(r"\d{4}-\d\d-\d\d(-preview)?")
 

@@ -17,7 +17,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.servers.http import json_response
 from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_errors import ArmError
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 _PATH = re.compile(r"/_local/clusters/(?P<name>[^/]+)/(?P<control>\w+)")
 _NEXT: Mapping[str, Callable[..., None]] = {

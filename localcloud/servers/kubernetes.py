@@ -24,7 +24,7 @@ from localcloud.world.flux import ReadSource
 from localcloud.world.kubernetes import KubernetesWorld
 from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.plane import Node
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 _logger = logging.getLogger(__name__)
 _THREADS = 4

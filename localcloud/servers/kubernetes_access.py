@@ -11,7 +11,7 @@ import yaml
 from werkzeug.wrappers import Request
 
 from localcloud.servers.tls import Authority
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 
 def common_name(cluster: ClusterId) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.row import Claim
+from shared.jobs.record import Lease
 
 
 class Violated(BaseException):
@@ -27,4 +27,4 @@ class Actor:
     cloud: MemoryCloud | None = None
     queue: str = ""
     lock: SessionLock | None = None
-    claim: Claim | None = None
+    lease: Lease | None = None

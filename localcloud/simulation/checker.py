@@ -12,23 +12,23 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from localcloud.simulation.actor import Violated
-from localcloud.simulation.faults import MOST_SKEW, SHORT_FREEZE
+from localcloud.simulation.faults import MAX_SKEW, SHORT_FREEZE
 from localcloud.simulation.heads import Heads
 from localcloud.simulation.reality import differences, serves
 from localcloud.simulation.wishes import like_a_strangers
 from localcloud.world.azure_engine import key_of
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import JobMessage
-from shared.jobs.row import ClusterRow, Phase, to_json
-from shared.ports import FleetRow, Message
+from shared.jobs.record import ClusterRecord, Phase, to_json
+from shared.ports import FleetRecord, Message
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
-FROZEN = timedelta(seconds=SHORT_FREEZE + MOST_SKEW)
+FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
 """How old what a worker knows may be when it writes: no service takes a fencing token."""
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
@@ -94,33 +94,33 @@ class Checker:
             return
         told = f"{cloud.ports.config.fleet} does {kind} to {name}"
         self._may_write(kind, key, cloud, told)
-        row = cloud.state.cluster(name)
-        if row is None:
+        record = cloud.state.cluster(name)
+        if record is None:
             raise Violated("tombstone", f"{told}, which it has forgotten")
-        claim, mine = row.job.claim, self.life.actor.claim
-        if claim is None or mine is None or claim.owner != mine.owner:
+        lease, mine = record.job.lease, self.life.actor.lease
+        if lease is None or mine is None or lease.owner != mine.owner:
             raise Violated("one worker", f"{told} without holding its claim")
-        if kind in ("delete", "delete-group") and not row.deleting:
+        if kind in ("delete", "delete-group") and not record.deleting:
             raise Violated("unasked delete", f"{told} without a tombstone")
-        if not kind.startswith("delete") and row.deleting and not self._under_way(cloud, name):
+        if not kind.startswith("delete") and record.deleting and not self._under_way(cloud, name):
             raise Violated("tombstone", f"{told} after its tombstone")
-        if self._rests(row) and not row.deleting and not self._under_way(cloud, name):
+        if self._rests(record) and not record.deleting and not self._under_way(cloud, name):
             raise Violated("suspended", f"{told}, which is suspended")
         if kind == "create":
-            self._created(cloud, row, key)
+            self._created(cloud, record, key)
         if kind == "delete-pool":
-            self._pool_may_go(row, key, parts[10])
+            self._pool_may_go(record, key, parts[10])
 
     def _under_way(self, cloud: MemoryCloud, name: str) -> bool:
         """Tell whether a write may have passed its fence before the newest spec was accepted."""
         accepted = self._accepted_at.get((cloud.ports.config.fleet, name), LONG_AGO)
         return self.life.clock() - accepted <= FROZEN
 
-    def _rests(self, row: ClusterRow) -> bool:
+    def _rests(self, record: ClusterRecord) -> bool:
         """Tell whether a row is suspended, by any clock."""
-        suspension = row.document["spec"].get("suspend")
+        suspension = record.document["spec"].get("suspend")
         ends = datetime.fromisoformat(suspension["until"]) if suspension else LONG_AGO
-        return ends > self.life.clock() + timedelta(seconds=MOST_SKEW)
+        return ends > self.life.clock() + timedelta(seconds=MAX_SKEW)
 
     def _may_write(self, kind: str, key: ClusterId, cloud: MemoryCloud, told: str) -> None:
         """Only what is our own is written to."""
@@ -142,8 +142,8 @@ class Checker:
 
     def _adopts(self, cloud: MemoryCloud, key: ClusterId, kind: str) -> bool:
         """Tell whether git lets this write take a stranger's cluster over."""
-        row = cloud.state.cluster(key.name)
-        wish = self.life.people(cloud).wish(row.commit).clusters.get(key.name) if row else None
+        record = cloud.state.cluster(key.name)
+        wish = self.life.people(cloud).wish(record.commit).clusters.get(key.name) if record else None
         if wish is None or kind != "update":
             return False
         return wish.adopt == "with-differences" or (wish.adopt == "when-equal" and like_a_strangers(wish))
@@ -168,23 +168,23 @@ class Checker:
             names = ", ".join(cluster.name for cluster in inside)
             raise Violated("unasked delete", f"the group {group[1]} is deleted with {names} in it")
 
-    def _created(self, cloud: MemoryCloud, row: ClusterRow, key: ClusterId) -> None:
+    def _created(self, cloud: MemoryCloud, record: ClusterRecord, key: ClusterId) -> None:
         fleet = cloud.ports.config.fleet
-        life = self._lives.setdefault((fleet, row.name, row.uid), _Life(0, self._vanished[key]))
+        life = self._lives.setdefault((fleet, record.name, record.uid), _Life(0, self._vanished[key]))
         life.creates += 1
         if life.creates > 1 + self._vanished[key] - life.vanished_before:
-            raise Violated("created twice", f"{fleet} created {row.name} {life.creates} times in one life")
+            raise Violated("created twice", f"{fleet} created {record.name} {life.creates} times in one life")
 
-    def _pool_may_go(self, row: ClusterRow, key: ClusterId, pool: str) -> None:
+    def _pool_may_go(self, record: ClusterRecord, key: ClusterId, pool: str) -> None:
         live = self.life.live(key)
         if live is None:
             return
         profiles = {p["name"]: p for p in live["properties"]["agentPoolProfiles"]}
         served = serves(profiles.get(pool, {"name": pool}))
-        wanted = {p["name"] for p in row.document["spec"]["nodePools"]}
+        wanted = {p["name"] for p in record.document["spec"]["nodePools"]}
         others = [p for name, p in profiles.items() if name != pool and serves(p) == served]
         if served in wanted and not others:
-            raise Violated("unasked delete", f"the pool {pool} of {row.name} goes, and {served} is wanted")
+            raise Violated("unasked delete", f"the pool {pool} of {record.name} goes, and {served} is wanted")
 
     # The queues
 
@@ -206,17 +206,17 @@ class Checker:
         if self.life.calm_seconds < CALM_SECONDS:
             return
         named = JobMessage.model_validate_json(message.body)
-        row = cloud.state.cluster(named.cluster)
-        if row is None or _named(named) != (row.uid, *_moment(row)):
+        record = cloud.state.cluster(named.cluster)
+        if record is None or _named(named) != (record.uid, *_moment(record)):
             raise Violated("doubled", f"{message.id} is sent, and its moment is over")
 
     # The state
 
-    def saved(self, cloud: MemoryCloud, before: ClusterRow | None, after: ClusterRow) -> None:
+    def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Look at a row that was written over another."""
         actor = self.life.actor
-        if after.job.claim is not None and (before is None or before.job.claim != after.job.claim):
-            actor.claim = after.job.claim
+        if after.job.lease is not None and (before is None or before.job.lease != after.job.lease):
+            actor.lease = after.job.lease
         self.life.tell("    row: %s", lambda: _told(before, after))
         if before is None or before.generation != after.generation:
             self._accepted_at[cloud.ports.config.fleet, after.name] = self.life.clock()
@@ -237,7 +237,7 @@ class Checker:
         if after.observed_generation > before.observed_generation:
             self._true(cloud, after)
 
-    def _forward(self, before: ClusterRow, after: ClusterRow) -> None:
+    def _forward(self, before: ClusterRecord, after: ClusterRecord) -> None:
         told = f"{after.name} from {_moment(before)} to {_moment(after)}"
         if before.deleting and not after.deleting:
             raise Violated("tombstone", f"the tombstone was taken away: {told}")
@@ -248,18 +248,18 @@ class Checker:
         if _moment(after) < _moment(before):
             raise Violated("lost row", f"the row went back: {told}")
 
-    def _asked_for(self, cloud: MemoryCloud, row: ClusterRow) -> None:
+    def _asked_for(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """A spec that was accepted is what its commit says."""
-        wish = self.life.people(cloud).wish(row.commit)
-        asked = wish.clusters.get(row.name)
+        wish = self.life.people(cloud).wish(record.commit)
+        asked = wish.clusters.get(record.name)
         if asked is None or asked.wrong or wish.wrong:
             raise Violated(
-                "unasked change", f"{row.name} was accepted, which {row.commit[:8]} does not ask for"
+                "unasked change", f"{record.name} was accepted, which {record.commit[:8]} does not ask for"
             )
-        if row.generation > 1:  # a row that an overtaken planner makes is removed by the next plan
-            self._not_overtaken(cloud, row.name, row.commit, wanted=True)
+        if record.generation > 1:  # a row that an overtaken planner makes is removed by the next plan
+            self._not_overtaken(cloud, record.name, record.commit, wanted=True)
 
-    def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRow, commit: str) -> None:
+    def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRecord, commit: str) -> None:
         """A tombstone needs a commit without the cluster, and no guard that holds it."""
         people, name, fleet = self.life.people(cloud), before.name, cloud.ports.config.fleet
         wish = people.wish(commit)
@@ -282,9 +282,9 @@ class Checker:
         if len(removed) > wish.budget:
             raise Violated("unasked delete", f"{commit[:8]} removes {sorted(removed)}, over its budget")
 
-    def _exists(self, row: ClusterRow, fleet: str) -> bool:
+    def _exists(self, record: ClusterRecord, fleet: str) -> bool:
         """Tell whether a row has a cluster; the budget is for those, not for rows that never had one."""
-        key = key_of(row.desired.id)
+        key = key_of(record.desired.id)
         return self.life.live(key) is not None and not self.life.is_others(key, fleet)
 
     def _not_overtaken(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
@@ -299,29 +299,31 @@ class Checker:
             later = f"{planned.commit[:8]} was planned, which says the contrary"
             raise Violated(rule, f"{name} is {what} for {commit[:8]}, after {later}")
 
-    def planned(self, cloud: MemoryCloud, row: FleetRow) -> None:
+    def planned(self, cloud: MemoryCloud, record: FleetRecord) -> None:
         """Look at what a planner notes; a plan that was carried out tells which head it was made of."""
-        self.life.tell("    fleet: planned %s, planning %s %s", row.commit[:8], row.planning[:8], row.problem)
-        self._heads[cloud.ports.config.fleet].saved(row, self.life.people(cloud).place)
+        self.life.tell(
+            "    fleet: planned %s, planning %s %s", record.commit[:8], record.planning[:8], record.problem
+        )
+        self._heads[cloud.ports.config.fleet].saved(record, self.life.people(cloud).place)
 
-    def _true(self, cloud: MemoryCloud, row: ClusterRow) -> None:
+    def _true(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """What was observed is really so, unless somebody else changed it since the job began."""
-        key = key_of(row.desired.id)
-        if self._disturbed.get(key, row.job.started) > row.job.started:
+        key = key_of(record.desired.id)
+        if self._disturbed.get(key, record.job.started) > record.job.started:
             return
-        wish = self.life.people(cloud).wish(row.commit).clusters.get(row.name)
+        wish = self.life.people(cloud).wish(record.commit).clusters.get(record.name)
         found = differences(self.life, cloud.ports.config.fleet, wish, key) if wish else ""
         if found:
-            raise Violated("ahead of the real", f"{row.name} is called Ready, and {found}")
+            raise Violated("ahead of the real", f"{record.name} is called Ready, and {found}")
 
-    def forgot(self, cloud: MemoryCloud, row: ClusterRow) -> None:
+    def forgot(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Look at a row that was removed."""
-        self.life.tell("    row: %s is forgotten", row.name)
-        key = key_of(row.desired.id)
-        if not row.deleting:
-            raise Violated("lost row", f"{row.name} was forgotten without a tombstone")
+        self.life.tell("    row: %s is forgotten", record.name)
+        key = key_of(record.desired.id)
+        if not record.deleting:
+            raise Violated("lost row", f"{record.name} was forgotten without a tombstone")
         if self._owners.get(key) == cloud.ports.config.fleet and self.life.live(key) is not None:
-            raise Violated("left behind", f"{row.name} was forgotten and is still there")
+            raise Violated("left behind", f"{record.name} was forgotten and is still there")
         if self._owners.get(key, cloud.ports.config.fleet) != cloud.ports.config.fleet:
             self._left.add((key.subscription, key.resource_group))  # to who has a cluster in it
 
@@ -333,13 +335,17 @@ class Checker:
         head = cloud.repository.head("main")
         if cloud.state.fleet().commit != head:
             raise Violated("lost work", f"{fleet}: the head {head[:8]} was never planned")
-        wish, rows = people.wish(head), {row.name: row for row in cloud.state.clusters()}
+        wish, records = people.wish(head), {record.name: record for record in cloud.state.clusters()}
         for name, wanted in wish.clusters.items():
-            row = rows.get(name)
-            if row is None or row.observed_generation != row.generation or row.phase is not Phase.READY:
-                told = f"{row.phase}: {row.job.reason}" if row else "there is no row"
+            record = records.get(name)
+            if (
+                record is None
+                or record.observed_generation != record.generation
+                or record.phase is not Phase.READY
+            ):
+                told = f"{record.phase}: {record.job.reason}" if record else "there is no row"
                 raise Violated("lost work", f"{fleet}: {name} was never brought to what git says: {told}")
-            found = differences(self.life, cloud.ports.config.fleet, wanted, key_of(row.desired.id))
+            found = differences(self.life, cloud.ports.config.fleet, wanted, key_of(record.desired.id))
             if found:
                 raise Violated("not as git", f"{fleet}: {name}: {found}")
         for key, owner in self._owners.items():
@@ -349,10 +355,10 @@ class Checker:
         for group in self.life.azure.groups():
             if self._groups.get(group) == fleet and group not in homes | self._left:
                 raise Violated("left behind", f"{fleet}: the group {group[1]} is still there, and empty")
-        for name, row in rows.items():
-            if name not in wish.clusters and not self.life.is_others(key_of(row.desired.id), fleet):
+        for name, record in records.items():
+            if name not in wish.clusters and not self.life.is_others(key_of(record.desired.id), fleet):
                 raise Violated(
-                    "lost work", f"{fleet}: {name} is not forgotten: {row.phase}: {row.job.reason}"
+                    "lost work", f"{fleet}: {name} is not forgotten: {record.phase}: {record.job.reason}"
                 )
         waiting = cloud.broker.counts("jobs")
         if waiting.active or waiting.scheduled:
@@ -360,9 +366,9 @@ class Checker:
         self._no_secret(cloud)
 
     def _no_secret(self, cloud: MemoryCloud) -> None:
-        kept = [to_json(row) for row in cloud.state.clusters()]
+        kept = [to_json(record) for record in cloud.state.clusters()]
         kept += [str(event) for name in "abcd" for event in cloud.state.events(name, 100)]
-        kept += [str(record) for record in cloud.state.plans_since(self.life.began)]
+        kept += [str(plan_record) for plan_record in cloud.state.plans_since(self.life.began)]
         if any(SECRET in text for text in kept):
             raise Violated("secret", "a secret was stored")
 
@@ -371,16 +377,16 @@ def _named(message: JobMessage) -> tuple[str, int, int]:
     return message.uid, message.generation, message.sequence
 
 
-def _moment(row: ClusterRow) -> tuple[int, int]:
-    return row.generation, row.job.sequence
+def _moment(record: ClusterRecord) -> tuple[int, int]:
+    return record.generation, record.job.sequence
 
 
-def _told(before: ClusterRow | None, after: ClusterRow) -> str:
-    job, claim = after.job, after.job.claim
-    kept = before is not None and before.job.claim == claim
+def _told(before: ClusterRecord | None, after: ClusterRecord) -> str:
+    job, lease = after.job, after.job.lease
+    kept = before is not None and before.job.lease == lease
     what = (
-        f"claimed by {claim.owner}"
-        if claim and not kept
+        f"claimed by {lease.owner}"
+        if lease and not kept
         else job.reason or ("done" if not job.active else "")
     )
     return (

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from localcloud.world.azure_engine import key_of
 from localcloud.world.cloud import Crash, MemoryCloud
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Throttled, Unavailable
-from shared.ports import Look, Message
+from shared.ports import BranchHead, Message
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
 SHORT_FREEZE = 10.0
-MOST_SKEW = 3.0
+MAX_SKEW = 3.0
 IN_TIME = 55.0
 FREEZES = (1.0, 5.0, 35.0, 70.0, 130.0, 400.0)
 OUTAGES = (3.0, 20.0, 60.0, 180.0)
@@ -39,8 +39,8 @@ DELAYS = (2.0, 30.0, 90.0, 700.0)
 EFFECTS: Mapping[str, frozenset[str]] = {
     port: frozenset(names.split())
     for port, names in {
-        "state": "save forget append save_fleet save_plan keep_blobs save_marks keep_dead_letter"
-        " note_leaving forget_leaving",
+        "state": "save forget append save_fleet save_plan save_blobs save_fingerprints save_dead_letter"
+        " add_group_delete_intent remove_group_delete_intent",
         "plans": "send",
         "jobs": "send",
         "repository": "set_status",
@@ -71,7 +71,7 @@ class Call:
         return self.name in EFFECTS[self.port]
 
     @property
-    def fenced(self) -> bool:
+    def with_lease_guard(self) -> bool:
         """Whether it is a write to Azure, which comes right after a look at the fence."""
         return self.effect and self.port in ("groups", "aks")
 
@@ -94,7 +94,7 @@ def _crash_after(call: Call) -> Any:
 
 
 def _freeze_before(call: Call) -> Any:
-    call.life.freeze(call.one_of(1.0, SHORT_FREEZE) if call.fenced else call.one_of(*FREEZES))
+    call.life.freeze(call.one_of(1.0, SHORT_FREEZE) if call.with_lease_guard else call.one_of(*FREEZES))
     return call.now()
 
 
@@ -144,7 +144,7 @@ def _late(call: Call) -> Any:
 
 
 def _old_head(call: Call) -> Any:
-    seen: Look = call.now()
+    seen: BranchHead = call.now()
     return replace(seen, commit=call.life.people(call.cloud).head_before)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shared.ports import FleetRow
+from shared.ports import FleetRecord
 
 
 @dataclass
@@ -14,16 +14,16 @@ class Heads:
 
     commit: str = ""
     place: int = -1
-    _row: FleetRow = field(default_factory=FleetRow)
+    _row: FleetRecord = field(default_factory=FleetRecord)
     _begun: dict[str, int] = field(default_factory=dict)
 
-    def saved(self, row: FleetRow, place_of: Callable[[str], int]) -> None:
+    def saved(self, record: FleetRecord, place_of: Callable[[str], int]) -> None:
         """Look at the row: a plan counts as of its beginning, and a push that needs none as of its look."""
-        before, self._row = self._row, row
-        if row.planning:
-            if row.planning != before.planning:
-                self._begun[row.planning] = place_of(row.planning)
-        elif row.commit:
-            if not before.planning and row.looked != before.looked:
-                self._begun[row.commit] = place_of(row.commit)
-            self.commit, self.place = row.commit, self._begun[row.commit]
+        before, self._row = self._row, record
+        if record.planning:
+            if record.planning != before.planning:
+                self._begun[record.planning] = place_of(record.planning)
+        elif record.commit:
+            if not before.planning and record.looked != before.looked:
+                self._begun[record.commit] = place_of(record.commit)
+            self.commit, self.place = record.commit, self._begun[record.commit]

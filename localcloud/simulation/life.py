@@ -13,7 +13,7 @@ from typing import Any
 from localcloud.simulation.actor import Actor
 from localcloud.simulation.checker import SECRET, Checker
 from localcloud.simulation.deeds import act
-from localcloud.simulation.faults import FAULTS, MOST_SKEW
+from localcloud.simulation.faults import FAULTS, MAX_SKEW
 from localcloud.simulation.people import NAMES, People
 from localcloud.simulation.reality import is_going
 from localcloud.simulation.trouble import Trouble
@@ -26,8 +26,8 @@ from localcloud.world.broker_values import Draft
 from localcloud.world.cloud import QUEUES, Crash, MemoryCloud
 from localcloud.world.kubernetes import KubernetesWorld
 from localcloud.world.kubernetes_controllers import Delays
-from shared.fleet.flux import GitCredentials
-from shared.fleet.ids import ClusterId
+from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.ports import FleetConfig, Json, Message, Ports
 
@@ -41,7 +41,7 @@ LIST_LAG = 10.0
 """Seconds until what is in a group is in ARM's lists."""
 CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 """Until a custom resource definition is established."""
-SKEWS = (0.0, -MOST_SKEW, MOST_SKEW)
+SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
 TIMINGS = Timings(
     create_cluster=50,
     update_cluster=15,

@@ -15,18 +15,18 @@ from localcloud.simulation.wishes import SUBSCRIPTION, SYSTEM, FleetWish, Wish, 
 from localcloud.world.azure_engine import key_of
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.jobs.row import Phase
-from shared.pipeline.approval import approve
-from shared.pipeline.intake import accept
-from shared.pipeline.replay import replay
-from shared.pipeline.webhook import Pushed
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import Phase
+from shared.pipeline.api.approval import approve
+from shared.pipeline.api.replay import replay
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
 HEAD_LAG = 25.0
-"""Seconds until GitHub shows a push everywhere; shared/pipeline/heads.py doubts a head for longer."""
+"""Seconds until GitHub shows a push everywhere; planner/branch_head.py reads a doubtful head for longer."""
 LATE = (40, 200)
 """Seconds by which a webhook is late: longer than that lag."""
 NAMES = ("a", "b", "c", "d")
@@ -130,7 +130,7 @@ class People:
     @property
     def content(self) -> bool:
         """Whether nothing is left that only people can do."""
-        waits = any(row.failed and not self._lost(row.name) for row in self.cloud.state.clusters())
+        waits = any(record.failed and not self._lost(record.name) for record in self.cloud.state.clusters())
         return not (waits or self._in_the_way() or self._held() or self._mended() != self.now)
 
     def _lost(self, name: str) -> bool:
@@ -141,14 +141,14 @@ class People:
 
     def _refused(self, name: str) -> bool:
         """Tell whether a node pool of ours is not taken over, because it differs."""
-        row = self.cloud.state.cluster(name)
-        failure = row.job.failure if row is not None and row.failed else None
+        record = self.cloud.state.cluster(name)
+        failure = record.job.failure if record is not None and record.failed else None
         ours = not self.life.is_others(cluster_id(name), self.fleet)
         return failure is not None and failure.kind == "NotOwned" and ours
 
     def _in_the_way(self) -> list[ClusterId]:
         """Return the clusters that people made by hand, and that git does not take over."""
-        stuck = {row.name for row in self.cloud.state.clusters() if row.failed and row.deleting}
+        stuck = {record.name for record in self.cloud.state.clusters() if record.failed and record.deleting}
         wishes = self.now.clusters.values()
         adopted = {cluster_id(wish.name) for wish in wishes if wish.adopt and wish.name not in stuck}
         return [key for key in self.squatted if key not in adopted and self.life.is_nobodys(key)]
@@ -170,14 +170,16 @@ class People:
 
     def _drifted(self, wish: Wish) -> bool:
         """Tell whether somebody changed a cluster behind our back, which only a commit lets be mended."""
-        row, checker = self.cloud.state.cluster(wish.name), self.life.checker
-        settled = row is not None and row.phase is Phase.READY and checker.disturbed(cluster_id(wish.name))
+        record, checker = self.cloud.state.cluster(wish.name), self.life.checker
+        settled = (
+            record is not None and record.phase is Phase.READY and checker.disturbed(cluster_id(wish.name))
+        )
         return settled and bool(differences(self.life, self.fleet, wish, cluster_id(wish.name)))
 
     def _held(self) -> frozenset[str]:
         commit = self.cloud.state.fleet().commit
-        record = self.cloud.state.plan(commit) if commit else None
-        return record.plan.held_deletes if record else frozenset()
+        plan_record = self.cloud.state.plan(commit) if commit else None
+        return plan_record.plan.held_deletes if plan_record else frozenset()
 
     def approve(self) -> None:
         """Approve what is held."""
@@ -189,10 +191,10 @@ class People:
 
     def replay(self) -> None:
         """Replay what failed."""
-        for row in self.cloud.state.clusters():
-            if row.failed:
-                self.life.tell("%s: replays %s: %s", self.fleet, row.name, row.job.reason)
-                self.life.work(self.cloud, partial(replay, row.name, "somebody"))
+        for record in self.cloud.state.clusters():
+            if record.failed:
+                self.life.tell("%s: replays %s: %s", self.fleet, record.name, record.job.reason)
+                self.life.work(self.cloud, partial(replay, record.name, "somebody"))
 
     def squat(self, cluster: ClusterId) -> None:
         """Make a cluster by hand, of a name that the fleet may want."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from localcloud.simulation.wishes import Wish
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from localcloud.simulation.checker import Checker
 from localcloud.world.cloud import MemoryCloud
 from localcloud.world.state import MemoryState
-from shared.jobs.row import ClusterRow
-from shared.ports import FleetRow, Message
+from shared.jobs.record import ClusterRecord
+from shared.ports import FleetRecord, Message
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
@@ -22,33 +22,33 @@ class WatchedState(MemoryState):
         self.cloud: MemoryCloud | None = None
         self.checker: Checker | None = None
 
-    def save(self, row: ClusterRow) -> ClusterRow:
+    def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the row."""
-        before = self.cluster(row.name)
-        saved = super().save(row)
+        before = self.cluster(record.name)
+        saved = super().save(record)
         if self.checker is not None and self.cloud is not None:
             self.checker.saved(self.cloud, before, saved)
         return saved
 
-    def forget(self, row: ClusterRow) -> None:
+    def forget(self, record: ClusterRecord) -> None:
         """Remove the row."""
-        there = self.cluster(row.name) is not None
-        super().forget(row)
+        there = self.cluster(record.name) is not None
+        super().forget(record)
         if there and self.checker is not None and self.cloud is not None:
-            self.checker.forgot(self.cloud, row)
+            self.checker.forgot(self.cloud, record)
 
-    def save_fleet(self, row: FleetRow) -> FleetRow:
+    def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's row."""
-        saved = super().save_fleet(row)
+        saved = super().save_fleet(record)
         if self.checker is not None and self.cloud is not None:
             self.checker.planned(self.cloud, saved)
         return saved
 
     def touch(self, name: str) -> None:
         """Give a row another version, as a write of the same does."""
-        row = self.cluster(name)
-        if row is not None:
-            super().save(row)
+        record = self.cluster(name)
+        if record is not None:
+            super().save(record)
 
 
 class Accepted(list[dict[str, str]]):

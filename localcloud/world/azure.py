@@ -19,7 +19,7 @@ from localcloud.world.azure_engine import group_key, key_of, mark
 from localcloud.world.azure_errors import ArmError, group_being_deleted, no_resource
 from localcloud.world.azure_state import Accepted, Condition, Group
 from localcloud.world.azure_upkeep import AzureUpkeep
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 Json = Mapping[str, Any]
 

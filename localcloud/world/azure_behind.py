@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcloud.world.azure_engine import AzureEngine, Json, key_of
 from localcloud.world.azure_state import Doom
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 
 class AzureBehind(AzureEngine):

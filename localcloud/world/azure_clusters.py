@@ -15,7 +15,7 @@ from localcloud.world.azure_catalog import DEFAULT_VERSION, REGIONS, cluster_ver
 from localcloud.world.azure_errors import ArmError, immutable, invalid, missing
 from localcloud.world.azure_pools import same
 from localcloud.world.azure_profiles import at, check_profiles, shown_profiles
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 Json = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ from localcloud.world.azure_errors import ArmError, group_being_deleted, no_grou
 from localcloud.world.azure_nodes import nodes_of
 from localcloud.world.azure_state import Accepted, Cluster, Doom, Group, Operation, Schedule, Timings
 from localcloud.world.plane import ControlPlane
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 Json = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from localcloud.world.azure_errors import ArmError, invalid, missing
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 Json = Mapping[str, Any]
 

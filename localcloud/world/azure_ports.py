@@ -9,7 +9,7 @@ from http import HTTPStatus
 from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.azure_state import Condition
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import from_http
 from shared.ports import GroupWrite, Json
 

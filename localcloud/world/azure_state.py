@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from localcloud.world.azure_errors import busy, precondition_failed
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 Json = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ from localcloud.world.azure_engine import mark
 from localcloud.world.azure_errors import ArmError, no_resource
 from localcloud.world.azure_maintenance import maintenance_document
 from localcloud.world.azure_state import Accepted
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 Json = Mapping[str, Any]
 

@@ -23,10 +23,12 @@ from localcloud.world.kubernetes_controllers import Delays
 from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.repository_pull_port import WorldPullRequests
 from localcloud.world.state import MemoryState
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
-from shared.pipeline import advance, deadletters, planning, sweep
+from shared.pipeline.planner import planner
+from shared.pipeline.recovery import dead_letters, missed_work
+from shared.pipeline.worker import worker
 from shared.ports import Clock, FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
 
 LOCK_SECONDS = 30.0
@@ -69,10 +71,10 @@ class MemoryCloud:
             beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         )
         self.state = state or MemoryState()
-        self.buried: list[deadletters.Buried] = []
+        self.buried: list[dead_letters.ReceivedDeadLetter] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
-            config=config or FleetConfig("example", "example/fleet", claim_seconds=20, poll_seconds=5),
+            config=config or FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5),
             state=self.state,
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),
@@ -141,7 +143,7 @@ class MemoryCloud:
 
     def run_timers(self, ports: Ports) -> None:
         """Run what the timers run."""
-        for timer in (sweep.plan_missed_head, sweep.resend_overdue):
+        for timer in (missed_work.plan_missed_head, missed_work.resend_overdue):
             try:
                 timer(ports)
             except (Crash, ReconcileError):
@@ -156,9 +158,9 @@ class MemoryCloud:
         body = delivery.message.draft.body
         try:
             if queue == "plans":
-                planning.handle(PlanRequest.model_validate_json(body), ports)
+                planner.handle(PlanRequest.model_validate_json(body), ports)
             else:
-                advance.handle(JobMessage.model_validate_json(body), ports)
+                worker.handle(JobMessage.model_validate_json(body), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -178,7 +180,7 @@ class MemoryCloud:
         if delivery is None:
             return False
         draft = delivery.message.draft
-        buried = deadletters.Buried(
+        buried = dead_letters.ReceivedDeadLetter(
             queue,
             id=f"{delivery.message.sequence}:{draft.id}",
             at=delivery.message.enqueued_at,
@@ -189,7 +191,7 @@ class MemoryCloud:
         )
         self.buried.append(buried)
         try:
-            deadletters.bury(buried, ports)
+            dead_letters.handle_dead_letter(buried, ports)
             self.broker.complete(grave, delivery.lock_token)
         except (Crash, ReconcileError, MessageLockLost):
             return True

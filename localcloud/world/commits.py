@@ -10,9 +10,9 @@ from localcloud.world.clock import system_clock
 from localcloud.world.flux_sources import Source
 from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
-from shared.fleet.blobs import blob_id
+from shared.fleet.resolve.blob_ids import blob_id
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
-from shared.ports import Clock, CommitStatus, Look, TreeEntry
+from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
@@ -98,11 +98,11 @@ class Commits:
             raise Dependency(f"no branch {branch}")
         return self._heads[branch]
 
-    def look(self, branch: str) -> Look:
+    def look(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        return Look(self.head(branch), self._clock().replace(microsecond=0))
+        return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
 
-    def descends(self, commit: str, earlier: str) -> bool:
+    def is_descendant(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it."""
         return earlier in self._line(commit)
 

@@ -17,7 +17,7 @@ from localcloud.world.kubernetes_controllers import Delays
 from localcloud.world.kubernetes_nodes import mirror_nodes
 from localcloud.world.kubernetes_port import WorldKubernetes
 from localcloud.world.plane import Node
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
 from shared.ports import KubernetesApi
 

@@ -9,7 +9,7 @@ from localcloud.world.kubernetes_errors import ApiError
 from localcloud.world.kubernetes_kinds import NODE
 from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
-from shared.fleet.ids import ObjectRef
+from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http
 from shared.ports import Json
 

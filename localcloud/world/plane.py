@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 
 
 @dataclass(frozen=True)

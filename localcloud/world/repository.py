@@ -24,7 +24,7 @@ from localcloud.world.repository_history import merge_base
 from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
-from shared.ports import Clock, CommitStatus, Look, TreeEntry
+from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
 _SHA = re.compile(r"^[0-9a-f]{40}$")
 _PLAIN_MODES = ("100644", "100755")
@@ -72,11 +72,11 @@ class GitRepository:
             raise Dependency(f"no branch {branch}")
         return found.sha
 
-    def look(self, branch: str) -> Look:
+    def look(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        return Look(self.head(branch), self._clock().replace(microsecond=0))
+        return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
 
-    def descends(self, commit: str, earlier: str) -> bool:
+    def is_descendant(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it."""
         return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from shared.jobs.buckets import Bucket
 from shared.jobs.errors import Stale
 from shared.jobs.events import Event
-from shared.jobs.row import ClusterRow, from_json, to_json, with_etag
-from shared.ports import DeadLetter, FleetRow, PlanRecord
+from shared.jobs.rate_limits import Bucket
+from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
+from shared.ports import DeadLetter, FleetRecord, PlanRecord
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -25,10 +25,10 @@ class MemoryState:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
-        self._clusters: dict[str, ClusterRow] = {}
+        self._clusters: dict[str, ClusterRecord] = {}
         self._leaving: set[tuple[str, str]] = set()
         self._events: dict[tuple[str, str, int, str], Event] = {}
-        self._fleet = FleetRow()
+        self._fleet = FleetRecord()
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
@@ -36,55 +36,55 @@ class MemoryState:
         self._buckets: dict[str, Bucket] = {}
         self._letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
-    def cluster(self, name: str) -> ClusterRow | None:
+    def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's row, or None."""
         with self._lock:
             return self._clusters.get(name)
 
-    def clusters(self) -> Sequence[ClusterRow]:
+    def clusters(self) -> Sequence[ClusterRecord]:
         """Return the rows of the whole fleet, by name."""
         with self._lock:
-            return [row for _, row in sorted(self._clusters.items())]
+            return [record for _, record in sorted(self._clusters.items())]
 
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` rows, by name, of those after a name."""
-        return [row for row in self.clusters() if row.name > after][:limit]
+        return [record for record in self.clusters() if record.name > after][:limit]
 
-    def active_clusters(self) -> Sequence[ClusterRow]:
+    def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the rows whose job is active."""
-        return [row for row in self.clusters() if row.job.active]
+        return [record for record in self.clusters() if record.job.active]
 
-    def save(self, row: ClusterRow) -> ClusterRow:
+    def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the row over its version, or as a new one; raise Stale."""
         with self._lock:
-            self._check(row)
+            self._check(record)
             etag = f"v{next(self._versions)}"
-            self._clusters[row.name] = from_json(to_json(row), etag)
-        return with_etag(row, etag)
+            self._clusters[record.name] = from_json(to_json(record), etag)
+        return with_etag(record, etag)
 
-    def forget(self, row: ClusterRow) -> None:
+    def forget(self, record: ClusterRecord) -> None:
         """Remove the row if it is still this version; raise Stale."""
         with self._lock:
-            if row.name in self._clusters:
-                self._check(row)
-                del self._clusters[row.name]
+            if record.name in self._clusters:
+                self._check(record)
+                del self._clusters[record.name]
 
-    def _check(self, row: ClusterRow) -> None:
-        kept = self._clusters.get(row.name)
-        if (kept.etag if kept else "") != row.etag:
+    def _check(self, record: ClusterRecord) -> None:
+        kept = self._clusters.get(record.name)
+        if (kept.etag if kept else "") != record.etag:
             raise Stale("the row was changed by somebody else")
 
-    def note_leaving(self, group: str, cluster: str) -> None:
+    def add_group_delete_intent(self, group: str, cluster: str) -> None:
         """Note that a cluster is about to delete a resource group."""
         with self._lock:
             self._leaving.add((group, cluster))
 
-    def leaving(self, group: str) -> Sequence[str]:
+    def group_delete_intents(self, group: str) -> Sequence[str]:
         """Return the clusters that were noted for a resource group."""
         with self._lock:
             return sorted(cluster for noted, cluster in self._leaving if noted == group)
 
-    def forget_leaving(self, group: str, cluster: str) -> None:
+    def remove_group_delete_intent(self, group: str, cluster: str) -> None:
         """Take a note away; one that is gone is success."""
         with self._lock:
             self._leaving.discard((group, cluster))
@@ -114,17 +114,17 @@ class MemoryState:
         with self._lock:
             return _remove(self._events, lambda _, e: e.cluster not in living and e.at < at)
 
-    def fleet(self) -> FleetRow:
+    def fleet(self) -> FleetRecord:
         """Return what was planned last."""
         with self._lock:
             return self._fleet
 
-    def save_fleet(self, row: FleetRow) -> FleetRow:
+    def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's row over its version, and return it as saved; raise Stale."""
         with self._lock:
-            if row.etag != self._fleet.etag:
+            if record.etag != self._fleet.etag:
                 raise Stale("the row was changed by somebody else")
-            self._fleet = replace(row, etag=f"v{next(self._versions)}")
+            self._fleet = replace(record, etag=f"v{next(self._versions)}")
             return self._fleet
 
     def plan(self, commit: str) -> PlanRecord | None:
@@ -132,29 +132,29 @@ class MemoryState:
         with self._lock:
             return self._plans.get(commit)
 
-    def save_plan(self, record: PlanRecord) -> None:
+    def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over what is kept for its commit."""
         with self._lock:
-            self._plans[record.plan.commit] = record
+            self._plans[plan_record.plan.commit] = plan_record
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
         """Return the plans made since a time, newest first."""
         with self._lock:
-            found = [record for record in self._plans.values() if record.at >= at]
-        return sorted(found, key=lambda record: record.at, reverse=True)
+            found = [plan_record for plan_record in self._plans.values() if plan_record.at >= at]
+        return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
 
     def open_plans(self) -> Sequence[PlanRecord]:
         """Return the plans whose commit status may still change, newest first."""
         with self._lock:
-            found = [record for record in self._plans.values() if record.open]
-        return sorted(found, key=lambda record: record.at, reverse=True)
+            found = [plan_record for plan_record in self._plans.values() if plan_record.open]
+        return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """Return those of these blobs that are kept, by their ids."""
         with self._lock:
             return {sha: self._blobs[sha] for sha in ids if sha in self._blobs}
 
-    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+    def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
         """Keep blobs."""
         with self._lock:
             self._blobs |= blobs
@@ -164,7 +164,7 @@ class MemoryState:
         with self._lock:
             return dict(self._marks)
 
-    def save_marks(self, marks: Mapping[str, str]) -> None:
+    def save_fingerprints(self, marks: Mapping[str, str]) -> None:
         """Write the clusters' marks over those that are kept."""
         with self._lock:
             self._marks = dict(marks)
@@ -203,12 +203,12 @@ class MemoryState:
                 raise Stale("the bucket was changed by somebody else")
             self._buckets[key] = replace(bucket, etag=f"v{next(self._versions)}")
 
-    def keep_dead_letter(self, letter: DeadLetter) -> None:
+    def save_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         with self._lock:
             self._letters[(letter.at, letter.queue, letter.id)] = letter
 
-    def forget_dead_letter(self, letter: DeadLetter) -> None:
+    def delete_dead_letter(self, letter: DeadLetter) -> None:
         """Remove a dead letter; one that is gone is success."""
         with self._lock:
             self._letters.pop((letter.at, letter.queue, letter.id), None)

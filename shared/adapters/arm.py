@@ -32,9 +32,9 @@ from azure.mgmt.containerservice import ContainerServiceClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 from azure.mgmt.resource.resources import ResourceManagementClient
 
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Dependency, ReconcileError, Unauthenticated, Unavailable, from_http
-from shared.jobs.retryafter import retry_after
+from shared.jobs.retry_after import retry_after
 from shared.ports import GroupWrite, Json
 
 PUBLIC_CLOUD = "https://management.azure.com"

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from shared.fleet.ids import ClusterId
 from shared.fleet.manifests import ClusterSpec, Environment, Guards, SystemSpec
-from shared.fleet.nodes import Node
-from shared.fleet.problems import Problem
-from shared.fleet.sources import source_of
+from shared.fleet.resolve.problems import Problem
+from shared.fleet.resolve.sources import source_of
+from shared.fleet.resolve.yaml_tree import Node
+from shared.fleet.resource_ids import ClusterId
 
 
 class Taken(NamedTuple):

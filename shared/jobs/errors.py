@@ -9,7 +9,7 @@
     │   │   └── Stale            our own row changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   ├── Dependency           something this step needs is not there yet
-    │   ├── NotShown             Azure does not show what may be there; look once more
+    │   ├── NotYetVisible             Azure does not show what may be there; look once more
     │   ├── Interrupted          Azure gave up what it had begun, for a reason that passes; write it again
     │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
     │   ├── Unexpected           an error that nobody foresaw; a few tries
@@ -82,7 +82,7 @@ class Dependency(Retryable):
     """Something that this step needs is not there yet."""
 
 
-class NotShown(Retryable):
+class NotYetVisible(Retryable):
     """Azure does not show what may be there; one more look, a while later, is believed."""
 
 

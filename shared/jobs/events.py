@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.jobs.outcomes import Back, Done, Fail, Outcome, Restart, Retry, Wait
-from shared.jobs.row import ClusterRow, Phase
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
+from shared.jobs.record import ClusterRecord, Phase
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,15 @@ class Event:
     request_ids: tuple[str, ...] = ()
 
 
-def accepted_event(row: ClusterRow) -> Event:
+def accepted_event(record: ClusterRecord) -> Event:
     """Return the event of a spec, or a removal, that was just accepted."""
-    what = "removal" if row.deleting else f"generation {row.generation}"
-    return _event(row, "Accepted", f"{what} of commit {row.commit[:8]}", warning=False)
+    what = "removal" if record.deleting else f"generation {record.generation}"
+    return _event(record, "Accepted", f"{what} of commit {record.commit[:8]}", warning=False)
 
 
-def postponed_event(before: ClusterRow, after: ClusterRow, request_ids: Sequence[str]) -> Iterator[Event]:
+def postponed_event(
+    before: ClusterRecord, after: ClusterRecord, request_ids: Sequence[str]
+) -> Iterator[Event]:
     """Yield the event of a step that waits for its turn; not again while it waits."""
     if request_ids or not before.job.reserved:
         job = before.job
@@ -44,21 +46,21 @@ def postponed_event(before: ClusterRow, after: ClusterRow, request_ids: Sequence
         yield _event(after, "Queued", after.job.reason, step=step, started=started, request_ids=request_ids)
 
 
-def overtaken_event(row: ClusterRow, why: str, request_ids: Sequence[str], now: datetime) -> Event:
+def superseded_event(record: ClusterRecord, why: str, request_ids: Sequence[str], now: datetime) -> Event:
     """Return the event of a step that was overtaken after it had written something."""
-    job, then = row.job, replace(row, updated=now)
+    job, then = record.job, replace(record, updated=now)
     return _event(
         then, "Overtaken", why, step=job.step.value, started=job.step_since, request_ids=request_ids
     )
 
 
-def replayed_event(row: ClusterRow, by: str) -> Event:
+def replayed_event(record: ClusterRecord, by: str) -> Event:
     """Return the event of a job that somebody let begin anew."""
-    return _event(row, "Replayed", f"replayed by {by}", step=row.job.step.value)
+    return _event(record, "Replayed", f"replayed by {by}", step=record.job.step.value)
 
 
 def events_between(
-    before: ClusterRow, after: ClusterRow, outcome: Outcome, *, request_ids: Sequence[str] = ()
+    before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, request_ids: Sequence[str] = ()
 ) -> Iterator[Event]:
     """Yield what is worth telling: each step's end, each write, each change; not the same wait again.
 
@@ -77,7 +79,7 @@ def events_between(
 
 
 def _told(
-    before: ClusterRow, after: ClusterRow, outcome: Outcome, *, wrote: bool
+    before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, wrote: bool
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield reason, message and whether it is a warning."""
     waited = (after.updated - before.job.step_since).total_seconds()
@@ -90,7 +92,7 @@ def _told(
             if words != before.job.reason or after.phase != before.phase or wrote:
                 stalled = after.phase is Phase.STALLED
                 yield after.phase.value if stalled or outcome.suspended else "Waiting", words, stalled
-        case Back(reason=words):
+        case GoToStep(reason=words):
             yield "StepDone", words, False
         case Restart(reason=words):
             yield "Restarted", words, True
@@ -103,7 +105,7 @@ def _told(
                 yield "Retrying", f"{after.job.reason} ({attempt})", True
 
 
-def _is_news(before: ClusterRow, after: ClusterRow) -> bool:
+def _is_news(before: ClusterRecord, after: ClusterRecord) -> bool:
     """Tell whether a retry is another one than before; the same is told whenever its attempts double."""
     attempts, then, now = after.job.attempts, before.job.failure, after.job.failure
     same = then is not None and now is not None and (then.kind, then.message) == (now.kind, now.message)
@@ -118,7 +120,7 @@ def _refused(outcome: Outcome) -> Sequence[str]:
 
 
 def _event(
-    row: ClusterRow,
+    record: ClusterRecord,
     reason: str,
     message: str,
     *,
@@ -128,11 +130,11 @@ def _event(
     request_ids: Sequence[str] = (),
 ) -> Event:
     return Event(
-        cluster=row.name,
-        uid=row.uid,
-        generation=row.generation,
-        sequence=row.job.sequence,
-        at=row.updated,
+        cluster=record.name,
+        uid=record.uid,
+        generation=record.generation,
+        sequence=record.job.sequence,
+        at=record.updated,
         warning=warning,
         reason=reason,
         message=message[:1000],

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from shared.jobs.row import ClusterRow
+from shared.jobs.record import ClusterRecord
 
 
 class _Wire(BaseModel):
@@ -52,7 +52,7 @@ class Approval(_Wire):
     at: datetime
 
 
-class Doubt(_Wire):
+class HeadConfirmation(_Wire):
     """A head that may be an old answer: how often in a row it was seen, and what was planned then."""
 
     head: str
@@ -74,24 +74,24 @@ class PlanRequest(_Versioned):
     again: bool = False
     approval: Approval | None = None
     attempt: int = 0
-    doubt: Doubt | None = None
+    confirmation: HeadConfirmation | None = None
     at: datetime | None = None
     pull: int = 0
     head: str = ""
 
 
-def job_message(row: ClusterRow, at: datetime | None = None) -> JobMessage:
+def job_message(record: ClusterRecord, at: datetime | None = None) -> JobMessage:
     """Return the message that the row waits for: its continuation."""
     return JobMessage(
-        cluster=row.name, uid=row.uid, generation=row.generation, sequence=row.job.sequence, at=at
+        cluster=record.name, uid=record.uid, generation=record.generation, sequence=record.job.sequence, at=at
     )
 
 
-def continuation_id(row: ClusterRow, copy: str = "") -> str:
+def continuation_id(record: ClusterRecord, copy: str = "") -> str:
     """Return the message id of the row's continuation; the same moment gives the same id.
 
     ``copy`` names a deliberate second copy, which duplicate detection must let through once. At most
     63 + 1 + 8 characters, two numbers and a short word: below Service Bus' 128.
     """
-    moment = f"{row.name}:{row.uid}:{row.generation}:{row.job.sequence}"
+    moment = f"{record.name}:{record.uid}:{record.generation}:{record.job.sequence}"
     return f"{moment}@{copy}" if copy else moment

@@ -59,11 +59,11 @@ class Restart:
 
 
 @dataclass(frozen=True)
-class Back:
+class GoToStep:
     """The step is done, and an earlier one has more to do; ``reason`` says what."""
 
     step: Step
     reason: str
 
 
-Outcome = Done | Wait | Retry | Fail | Restart | Back
+Outcome = Done | Wait | Retry | Fail | Restart | GoToStep

@@ -10,7 +10,7 @@ from shared.jobs.errors import (
     Conflict,
     Dependency,
     Interrupted,
-    NotShown,
+    NotYetVisible,
     ReconcileError,
     Retryable,
     Stale,
@@ -43,7 +43,7 @@ DEFAULTS: Policies = {
     Throttled: RetryPolicy(5, 120, None),
     Conflict: RetryPolicy(10, 60, None),
     Stale: RetryPolicy(10, 60, None),
-    NotShown: RetryPolicy(20, 20, None),
+    NotYetVisible: RetryPolicy(20, 20, None),
     Unavailable: RetryPolicy(5, 300, 15),
     Dependency: RetryPolicy(5, 120, 30),
     Interrupted: RetryPolicy(60, 900, 5),
@@ -82,7 +82,7 @@ def with_limits(text: str) -> Policies:
 
     Raise ValueError in words when the text is not of that form.
     """
-    classes = {kind.__name__: kind for kind in DEFAULTS if kind is not NotShown}
+    classes = {kind.__name__: kind for kind in DEFAULTS if kind is not NotYetVisible}
     changed = dict(DEFAULTS)
     for word in text.replace(",", " ").split():
         match = _LIMIT.fullmatch(word)

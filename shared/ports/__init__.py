@@ -11,45 +11,38 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.fleet.flux import GitCredentials
+from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import DEFAULTS, Policies
-from shared.ports.clusters import (
-    GroupWrite,
-    Json,
-    Kubernetes,
-    KubernetesApi,
-    ManagedClusters,
-    ResourceGroups,
-)
-from shared.ports.messages import Message, Queue
+from shared.ports.clouds import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, ResourceGroups
+from shared.ports.queue import Message, Queue
 from shared.ports.repository import (
     Annotation,
+    BranchHead,
     Check,
     Comment,
     CommitStatus,
-    Look,
     Pull,
     PullRequests,
     Repository,
     TreeEntry,
 )
-from shared.ports.state import DeadLetter, FleetRow, PlanRecord, State
-from shared.purse import Purse
+from shared.ports.state import DeadLetter, FleetRecord, PlanRecord, State
+from shared.ports.token_cache import TokenCache
 
 __all__ = [
     "Annotation",
+    "BranchHead",
     "Check",
     "Clock",
     "Comment",
     "CommitStatus",
     "DeadLetter",
     "FleetConfig",
-    "FleetRow",
+    "FleetRecord",
     "GroupWrite",
     "Json",
     "Kubernetes",
     "KubernetesApi",
-    "Look",
     "ManagedClusters",
     "Message",
     "PlanRecord",
@@ -71,7 +64,7 @@ Clock = Callable[[], datetime]
 class FleetConfig:
     """Which fleet this app serves.
 
-    ``claim_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
+    ``lease_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
     ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are tried again,
     ``events_kept`` about how many events are kept of a cluster, ``previous_repository`` what the repository
     was called before a rename.
@@ -81,7 +74,7 @@ class FleetConfig:
     repository: str
     branch: str = "main"
     public_url: str = ""
-    claim_seconds: float = 90
+    lease_seconds: float = 90
     poll_seconds: float = 20
     events_kept: int = 500
     previous_repository: str = ""
@@ -109,4 +102,4 @@ class Ports:
     clock: Clock
     random: Callable[[], float]
     unique: Callable[[], str]
-    purse: Purse = field(default_factory=Purse)
+    token_cache: TokenCache = field(default_factory=TokenCache)

@@ -32,7 +32,7 @@ class CommitStatus:
 
 
 @dataclass(frozen=True)
-class Look:
+class BranchHead:
     """The commit that a branch pointed to, and when that was said: whole seconds by the host's own clock."""
 
     commit: str
@@ -42,11 +42,11 @@ class Look:
 class Repository(Protocol):
     """The fleet repository at its host."""
 
-    def look(self, branch: str) -> Look:
+    def look(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         ...
 
-    def descends(self, commit: str, earlier: str) -> bool:
+    def is_descendant(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it; False also where either is not known.
 
         Unlike where a branch is, that never changes: once both are known, no answer is old.

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from shared.fleet.plan import Plan
-from shared.jobs.buckets import Bucket
+from shared.fleet.planning.plan import Plan
 from shared.jobs.events import Event
 from shared.jobs.messages import Approval
-from shared.jobs.row import ClusterRow
+from shared.jobs.rate_limits import Bucket
+from shared.jobs.record import ClusterRecord
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PlanRecord:
 
 
 @dataclass(frozen=True)
-class FleetRow:
+class FleetRecord:
     """What was planned last, and why the newest commit could not be ("" when it could).
 
     ``waiting`` is why a new head is not planned yet, "" when none waits. ``planning`` is the commit whose
@@ -70,42 +70,42 @@ class DeadLetter:
 class Clusters(Protocol):
     """The rows of the clusters."""
 
-    def cluster(self, name: str) -> ClusterRow | None:
+    def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's row, or None."""
         ...
 
-    def clusters(self) -> Sequence[ClusterRow]:
+    def clusters(self) -> Sequence[ClusterRecord]:
         """Return the rows of the whole fleet, by name."""
         ...
 
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` rows, by name, of those after a name ("": from the first)."""
         ...
 
-    def active_clusters(self) -> Sequence[ClusterRow]:
+    def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the rows whose job is active: as many as there is work, not as there are clusters."""
         ...
 
-    def save(self, row: ClusterRow) -> ClusterRow:
+    def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the row over the version in ``row.etag`` ("": only if there is none); raise Stale.
 
         Returns the row with its new etag.
         """
         ...
 
-    def forget(self, row: ClusterRow) -> None:
+    def forget(self, record: ClusterRecord) -> None:
         """Remove the row if it is still this version; raise Stale. One that is gone is success."""
         ...
 
-    def note_leaving(self, group: str, cluster: str) -> None:
+    def add_group_delete_intent(self, group: str, cluster: str) -> None:
         """Note that a life of a cluster is about to delete a resource group; twice is once."""
         ...
 
-    def leaving(self, group: str) -> Sequence[str]:
+    def group_delete_intents(self, group: str) -> Sequence[str]:
         """Return what was noted for a resource group."""
         ...
 
-    def forget_leaving(self, group: str, cluster: str) -> None:
+    def remove_group_delete_intent(self, group: str, cluster: str) -> None:
         """Take a note away; one that is gone is success."""
         ...
 
@@ -133,11 +133,11 @@ class Events(Protocol):
 class Plans(Protocol):
     """What was planned, and what was last said about it."""
 
-    def fleet(self) -> FleetRow:
+    def fleet(self) -> FleetRecord:
         """Return what was planned last."""
         ...
 
-    def save_fleet(self, row: FleetRow) -> FleetRow:
+    def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's row over the version that was read, and return it as saved; raise Stale."""
         ...
 
@@ -145,7 +145,7 @@ class Plans(Protocol):
         """Return the plan of a commit, or None."""
         ...
 
-    def save_plan(self, record: PlanRecord) -> None:
+    def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over what is kept for its commit. Only the planner writes, and it is one."""
         ...
 
@@ -169,7 +169,7 @@ class Manifests(Protocol):
         """Return those of these blobs that are kept, by their ids; one read each, so ask for few."""
         ...
 
-    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+    def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
         """Keep blobs of at most 60,000 bytes by their ids; twice is once."""
         ...
 
@@ -178,10 +178,10 @@ class Manifests(Protocol):
         ...
 
     def marks(self) -> Mapping[str, str]:
-        """Return what ``save_marks`` wrote last: by cluster, the mark of what its document was made from."""
+        """Return what ``save_fingerprints`` wrote last, by cluster."""
         ...
 
-    def save_marks(self, marks: Mapping[str, str]) -> None:
+    def save_fingerprints(self, marks: Mapping[str, str]) -> None:
         """Write the marks of the whole fleet over those that are kept; losing them costs only time."""
         ...
 
@@ -213,7 +213,7 @@ class Letters(Protocol):
         """Forget deliveries that were remembered before a time; return how many."""
         ...
 
-    def keep_dead_letter(self, letter: DeadLetter) -> None:
+    def save_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         ...
 
@@ -225,7 +225,7 @@ class Letters(Protocol):
         """Return how many dead letters are kept."""
         ...
 
-    def forget_dead_letter(self, letter: DeadLetter) -> None:
+    def delete_dead_letter(self, letter: DeadLetter) -> None:
         """Remove a dead letter; one that is gone is success."""
         ...
 

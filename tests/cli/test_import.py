@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from cli.importing import text_of
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.fleet.nodes import parse
-from shared.jobs.row import Phase
+from shared.fleet.resolve.yaml_tree import parse
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
 from tests.pipeline.test_main_job import accepted, phases, push

@@ -128,7 +128,7 @@ def test_no_failed_cluster_of_a_class_is_told(url: str) -> None:
 
 def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> None:
     assert "no dead letters" in roadstead("dead-letters", ROADSTEAD_URL=url).stdout
-    cloud.state.keep_dead_letter(
+    cloud.state.save_dead_letter(
         DeadLetter("jobs", "7:m", cloud.clock(), "TooOften", "ten times", "{odd\n", 5)
     )
     shown = roadstead("dead-letters", ROADSTEAD_URL=url).stdout
@@ -139,7 +139,7 @@ def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> Non
 
 def test_dead_letters_that_were_seen_are_put_away_and_no_others(cloud: MemoryCloud, url: str) -> None:
     for name in ("7:m", "8:m/?#", "9:m"):
-        cloud.state.keep_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{odd", 4))
+        cloud.state.save_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{odd", 4))
     refused = roadstead("dead-letters", "--put-away", ROADSTEAD_URL=url)
     assert (refused.returncode, cloud.state.count_dead_letters()) == (1, 3)
     typo = roadstead("dead-letters", "8:m/?#", "7:typo", "--put-away", "--yes", ROADSTEAD_URL=url)
@@ -160,12 +160,12 @@ def test_a_body_without_dead_letters_is_refused_in_words(url: str) -> None:
 
 def test_other_peoples_words_move_no_cursor(cloud: MemoryCloud, url: str) -> None:
     escape = "\x1b]0;title\x07"
-    cloud.state.keep_dead_letter(
+    cloud.state.save_dead_letter(
         DeadLetter("jobs", f"7:{escape}", cloud.clock(), f"Too{escape}", f"ten{escape}", f"odd{escape}", 5)
     )
-    row = cloud.state.cluster("one")
-    assert row is not None
-    cloud.state.save(replace(row, job=replace(row.job, reason=f"no{escape}")))
+    record = cloud.state.cluster("one")
+    assert record is not None
+    cloud.state.save(replace(record, job=replace(record.job, reason=f"no{escape}")))
     for command in (["dead-letters"], ["status"], ["status", "one"], ["why", "one"]):
         shown = roadstead(*command, ROADSTEAD_URL=url).stdout
         assert "]0;title" in shown

@@ -16,9 +16,9 @@ from cli.recorded import Against
 from cli.worktree import open_worktree
 from localcloud.servers.http import HttpServer, json_response
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.plan import make_plan
-from shared.pipeline import views
-from shared.pipeline.approval import approve
+from shared.fleet.planning.plan import make_plan
+from shared.pipeline.api import views
+from shared.pipeline.api.approval import approve
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
 from tests.fleet.test_plan import NOW
@@ -104,7 +104,7 @@ def test_what_is_held_together_is_told_once_and_what_was_planned_with_its_releas
     assert f"{commit[:8]} holds the delete of one, two: roadstead approve {commit[:8]} releases it" in words
     assert words.count("the commit removes 2 clusters") == 1
     approve(commit, ["one", "two"], "ada", cloud.ports)
-    cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
+    cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     told = roadstead("plan", "--url", url, cwd=tmp_path).stdout
     assert f"ada approved the delete of one, two at {commit[:8]}, for that commit" in " ".join(told.split())
     view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
@@ -180,8 +180,8 @@ def test_another_fleet_is_never_compared_with(tmp_path: Path, url: str) -> None:
 def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: MemoryCloud) -> None:
     tags = "  tags:\n    note: " + "long words " * 20 + "\n"
     files = changed(one=fleetfiles.cluster("one", extra=tags), two=b"x")
-    rows = {row.name: row for row in cloud.state.clusters()}
-    made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), rows, now=NOW)
+    records = {record.name: record for record in cloud.state.clusters()}
+    made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), records, now=NOW)
     out = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
     out.print(planview.table(made, made.items, Against("a fleet")))
     assert max(map(len, out.export_text().splitlines())) <= 60

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cli import reference
 from cli.schemas import generated
-from shared.fleet.effects import ROWS, Effect, row_of
+from shared.fleet.aks.change_effects import ROWS, Effect, row_of
 from shared.fleet.manifests import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
@@ -50,11 +50,11 @@ def test_every_link_of_the_index_leads_to_a_heading() -> None:
 
 def test_what_a_change_does_is_told_as_the_table_of_effects_has_it() -> None:
     told = {cells[0].strip("| `"): cells[3] for cells in ROWS_TOLD if len(cells) == 5}
-    for row in ROWS:
-        if row.effect is Effect.AZURE:
-            assert f"`{row.pattern}`" in TEXT
-        elif told.get(row.pattern):
-            assert told[row.pattern].startswith(row.effect.value), row.pattern
+    for record in ROWS:
+        if record.effect is Effect.AZURE:
+            assert f"`{record.pattern}`" in TEXT
+        elif told.get(record.pattern):
+            assert told[record.pattern].startswith(record.effect.value), record.pattern
     assert row_of("nodePools[].vmSize") is not None
     assert told["nodePools[].vmSize"] == "node pool rotation"
     assert told["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool rotation"

@@ -14,8 +14,8 @@ from cli import render
 from localcloud.servers.http import HttpServer
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated
-from shared.pipeline import views
-from shared.ports import Look
+from shared.pipeline.api import views
+from shared.ports import BranchHead
 from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.cli.conftest import served
@@ -30,7 +30,7 @@ def cloud() -> MemoryCloud:
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
     push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))
-    made.run(until=lambda: any(row.job.step == "verify" for row in made.state.clusters()))
+    made.run(until=lambda: any(record.job.step == "verify" for record in made.state.clusters()))
     return made
 
 
@@ -108,7 +108,7 @@ def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> N
         why = roadstead("why", "one", ROADSTEAD_URL=url).stdout
         one = roadstead("status", "one", ROADSTEAD_URL=url).stdout
         new = roadstead("why", "two", ROADSTEAD_URL=url).stderr
-    told = f"{forced} may be a forced push or an old answer of GitHub: planned at"
+    told = f"{forced} may be a forced push or a stale answer: planned at"
     assert told in " ".join(shown.split())
     assert told in " ".join(why.split())
     assert told in " ".join(one.split())
@@ -120,7 +120,7 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
 
-    def refused(branch: str) -> Look:
+    def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
     around(cloud, "repository", look=refused)
@@ -174,8 +174,8 @@ def test_every_view_fits_its_terminal(cloud: MemoryCloud, width: int) -> None:
     now = cloud.clock() + timedelta(hours=3)
     console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
     console.print(render.fleet(views.fleet_view(cloud.ports), now))
-    for row in cloud.state.clusters():
-        console.print(render.cluster(views.cluster_detail(row.name, cloud.ports) or {}, now))
+    for record in cloud.state.clusters():
+        console.print(render.cluster(views.cluster_detail(record.name, cloud.ports) or {}, now))
     text = console.export_text()
     assert max(len(line) for line in text.splitlines()) <= width
     for name in ("one", "three", "with-quite-a-long-name", "Failed", "Provisioning", "3h"):

@@ -13,7 +13,7 @@ from rich.console import Console
 from cli.annotations import MOST_RESULTS, commands, sarif
 from cli.validate import show
 from cli.worktree import open_worktree
-from shared.fleet.problems import Problem
+from shared.fleet.resolve.problems import Problem
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
 

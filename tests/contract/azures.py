@@ -11,7 +11,7 @@ from azure.core.credentials import AccessToken
 from localcloud.world.azure import AzureWorld
 from localcloud.world.clock import ManualClock
 from localcloud.world.plane import NullPlane
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.ports import ManagedClusters, ResourceGroups
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"

@@ -8,7 +8,7 @@ from typing import Any
 
 from localcloud.world.kubernetes import KubernetesWorld
 from localcloud.world.kubernetes_kinds import BUILT_IN
-from shared.fleet.ids import ClusterId, ObjectRef
+from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.ports import Json, Kubernetes, KubernetesApi
 
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")

@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.world.kubernetes_kinds import NAMESPACE
 from localcloud.world.kubernetes_requests import At, Write
-from shared.fleet.ids import ObjectRef
+from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
 from shared.ports import Json
 from tests.contract.clusters import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map

@@ -16,7 +16,7 @@ from localcloud.servers.kubernetes import KubernetesPlane
 from localcloud.servers.tls import Authority
 from localcloud.world.clock import ManualClock
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, Throttled, Unauthenticated, Unavailable
 from tests.contract.clusters import CLUSTER, SETTINGS, Setting, config_map
 

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.world.kubernetes_kinds import BUILT_IN, NODE, POD
 from localcloud.world.kubernetes_requests import At
-from shared.fleet.ids import ObjectRef
+from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked
 from tests import workloads
 from tests.contract.clusters import Setting

@@ -58,12 +58,12 @@ def test_head_follows_the_branch(case: Case) -> None:
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:
     first, second, third = (case.git.commit({"a.yaml": text}) for text in (b"1", b"2", b"3"))
     parted = case.git.commit({"a.yaml": b"4"}, branch="other")
-    assert all(case.port.descends(third, earlier) for earlier in (first, second, third))
-    assert not any(case.port.descends(first, later) for later in (second, third))
-    assert not case.port.descends(third, parted)
-    assert not case.port.descends(parted, third)
-    assert not case.port.descends(third, UNKNOWN)
-    assert not case.port.descends(UNKNOWN, first)
+    assert all(case.port.is_descendant(third, earlier) for earlier in (first, second, third))
+    assert not any(case.port.is_descendant(first, later) for later in (second, third))
+    assert not case.port.is_descendant(third, parted)
+    assert not case.port.is_descendant(parted, third)
+    assert not case.port.is_descendant(third, UNKNOWN)
+    assert not case.port.is_descendant(UNKNOWN, first)
 
 
 def test_a_branch_that_is_not_there_is_named_in_the_error(case: Case) -> None:

@@ -19,16 +19,16 @@ from localcloud.claims import PortClaims
 from localcloud.tools import azurite_command
 from localcloud.world.state import MemoryState
 from shared.adapters.tables import TablesState, table_service
-from shared.fleet.plan import Action, Change, Item, Plan
-from shared.jobs.buckets import Bucket
+from shared.fleet.planning.plan import Action, Change, Item, Plan
+from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.events import Event
 from shared.jobs.outcomes import Wait
-from shared.jobs.row import ClusterRow, accept_new
-from shared.jobs.settle import settle
-from shared.ports import DeadLetter, FleetRow, PlanRecord, State
+from shared.jobs.rate_limits import Bucket
+from shared.jobs.record import ClusterRecord, accept_new
+from shared.ports import DeadLetter, FleetRecord, PlanRecord, State
 from tests.fleet.test_plan import desired
-from tests.jobs.rows import NOW, later, row
+from tests.jobs.rows import NOW, later, record
 
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
@@ -81,7 +81,7 @@ def state(request: pytest.FixtureRequest) -> Iterator[State]:
         yield TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
 
 
-def fresh(name: str = "one") -> ClusterRow:
+def fresh(name: str = "one") -> ClusterRecord:
     return accept_new(desired(name), uid="0badcafe", commit="c" * 40, now=NOW)
 
 
@@ -92,12 +92,12 @@ def test_what_was_never_saved_is_not_there(state: State) -> None:
     assert list(state.events("one", 5)) == []
     assert state.plan("c" * 40) is None
     assert list(state.open_plans()) == []
-    assert state.fleet() == FleetRow()
+    assert state.fleet() == FleetRecord()
     assert not state.delivery_seen("d")
 
 
 def test_a_saved_row_comes_back_as_it_was(state: State) -> None:
-    waiting = settle(fresh(), Wait(20, "Azure is creating ünicode"), now=NOW, jitter=0)
+    waiting = apply_outcome(fresh(), Wait(20, "Azure is creating ünicode"), now=NOW, jitter=0)
     saved = state.save(waiting)
     found = state.cluster("one")
     assert found == saved == waiting
@@ -178,14 +178,14 @@ def test_events_come_newest_first_and_bounded(state: State) -> None:
 
 
 def test_clusters_are_noted_for_the_group_that_they_delete(state: State) -> None:
-    assert state.leaving("s|rg-one") == []
+    assert state.group_delete_intents("s|rg-one") == []
     for cluster in ("two", "one", "one"):
-        state.note_leaving("s|rg-one", cluster)
-    state.note_leaving("s|rg-ones", "three")
-    assert state.leaving("s|rg-one") == ["one", "two"]
-    state.forget_leaving("s|rg-one", "one")
-    state.forget_leaving("s|rg-one", "never noted")
-    assert state.leaving("s|rg-one") == ["two"]
+        state.add_group_delete_intent("s|rg-one", cluster)
+    state.add_group_delete_intent("s|rg-ones", "three")
+    assert state.group_delete_intents("s|rg-one") == ["one", "two"]
+    state.remove_group_delete_intent("s|rg-one", "one")
+    state.remove_group_delete_intent("s|rg-one", "never noted")
+    assert state.group_delete_intents("s|rg-one") == ["two"]
     assert state.clusters() == []
 
 
@@ -216,19 +216,19 @@ def test_only_open_plans_are_listed_newest_first(state: State) -> None:
     for number, commit in enumerate(("a" * 40, "b" * 40, "d" * 40)):
         state.save_plan(replace(plan(commit), at=NOW + timedelta(minutes=number)))
     state.save_plan(replace(plan("b" * 40), open=False))
-    assert [record.plan.commit[0] for record in state.open_plans()] == ["d", "a"]
+    assert [plan_record.plan.commit[0] for plan_record in state.open_plans()] == ["d", "a"]
 
 
 def test_the_fleets_row_is_written_by_compare_and_swap(state: State) -> None:
-    state.save_fleet(FleetRow("a" * 40, NOW))
+    state.save_fleet(FleetRecord("a" * 40, NOW))
     read = state.fleet()
-    assert read == FleetRow("a" * 40, NOW)
+    assert read == FleetRecord("a" * 40, NOW)
     state.save_fleet(replace(read, commit="b" * 40, problem="words"))
     with pytest.raises(Stale):
         state.save_fleet(read)
     with pytest.raises(Stale):
-        state.save_fleet(FleetRow("d" * 40, NOW))
-    assert state.fleet() == FleetRow("b" * 40, NOW, "words")
+        state.save_fleet(FleetRecord("d" * 40, NOW))
+    assert state.fleet() == FleetRecord("b" * 40, NOW, "words")
 
 
 def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) -> None:
@@ -244,18 +244,18 @@ def test_dead_letters_come_newest_first_and_once(state: State) -> None:
 
     assert list(state.dead_letters(5)) == []
     for number in (1, 3, 2, 3):
-        state.keep_dead_letter(letter(number))
+        state.save_dead_letter(letter(number))
     assert list(state.dead_letters(2)) == [letter(3), letter(2)]
     assert state.count_dead_letters() == 3
 
 
 def test_a_dead_letter_is_put_away_and_one_that_is_gone_is_success(state: State) -> None:
     first, second = (DeadLetter("jobs", f"{n}:odd/?#\\id", later(n), "", "", "words", 5) for n in (1, 2))
-    state.keep_dead_letter(first)
-    state.forget_dead_letter(second)
-    state.keep_dead_letter(second)
+    state.save_dead_letter(first)
+    state.delete_dead_letter(second)
+    state.save_dead_letter(second)
     for _ in range(2):
-        state.forget_dead_letter(second)
+        state.delete_dead_letter(second)
     assert list(state.dead_letters(5)) == [first]
 
 
@@ -285,7 +285,7 @@ def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
 
 
 def test_kept_blobs_are_pruned_but_for_those_that_are_wanted(state: State) -> None:
-    state.keep_blobs({sha * 40: sha.encode() for sha in "abc"})
+    state.save_blobs({sha * 40: sha.encode() for sha in "abc"})
     assert state.prune_blobs({"b" * 40, "d" * 40}) == 2
     assert state.blobs([sha * 40 for sha in "abc"]) == {"b" * 40: b"b"}
 
@@ -293,7 +293,7 @@ def test_kept_blobs_are_pruned_but_for_those_that_are_wanted(state: State) -> No
 def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
     for number in (1, 5):
         state.remember_delivery(f"d{number}", later(number))
-        state.keep_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "words", 5))
+        state.save_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "words", 5))
     assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
     assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
     assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
@@ -325,7 +325,7 @@ def test_blobs_are_kept_byte_for_byte(state: State) -> None:
     blobs = {"a" * 40: b"", "b" * 40: bytes(range(256)), "c" * 40: b"x" * 60_000}
     assert dict(state.blobs(blobs)) == {}
     for _ in range(2):
-        state.keep_blobs(blobs)
+        state.save_blobs(blobs)
     assert dict(state.blobs([*blobs, "d" * 40])) == blobs
     assert dict(state.blobs(["b" * 40])) == {"b" * 40: bytes(range(256))}
     assert dict(state.blobs([])) == {}
@@ -334,24 +334,24 @@ def test_blobs_are_kept_byte_for_byte(state: State) -> None:
 def test_many_and_large_blobs_are_kept_at_once(state: State) -> None:
     blobs = {f"{number:040x}": b"%d" % number for number in range(250)}
     blobs |= {f"{number:040x}": b"x" * 60_000 for number in range(1000, 1080)}
-    state.keep_blobs(blobs)
+    state.save_blobs(blobs)
     assert dict(state.blobs(blobs)) == blobs
 
 
 def test_the_marks_of_a_large_fleet_come_back_as_they_were(state: State) -> None:
     assert dict(state.marks()) == {}
     marks = {f"cluster-{number:05d}": f"{number * 7919:016x}" for number in range(10_000)}
-    state.save_marks(marks)
+    state.save_fingerprints(marks)
     assert dict(state.marks()) == marks
-    state.save_marks({"one": "0"})
+    state.save_fingerprints({"one": "0"})
     assert dict(state.marks()) == {"one": "0"}
-    assert state.fleet() == FleetRow()
+    assert state.fleet() == FleetRecord()
 
 
 CALLS: list[Callable[[State], object]] = [
     lambda state: state.cluster("one"),
     lambda state: state.clusters(),
-    lambda state: state.save(row()),
+    lambda state: state.save(record()),
     lambda state: state.append([event(1)]),
     lambda state: state.save_plan(plan()),
 ]

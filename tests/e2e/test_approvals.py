@@ -6,7 +6,7 @@ import pytest
 
 from cli.client import Refused
 from localcloud.options import Options
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.e2e.author import Author

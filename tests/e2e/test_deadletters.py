@@ -30,7 +30,7 @@ def bury(operator: Operator, body: str) -> None:
         receiver.dead_letter_message(message, reason="TooOften", error_description="ten times")
 
 
-def row(operator: Operator) -> Any:
+def record(operator: Operator) -> Any:
     (found,) = (entity for entity in table_entities(operator.cloud) if entity["table"] == CLUSTERS)
     return json.loads(found["body0"])
 
@@ -39,9 +39,9 @@ def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
     operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "12"}))
     commit = operator.push(fleetfiles.fleet("one"))
     operator.wait(lambda: operator.phases() == {"one": "Provisioning"}, "the cluster is planned")
-    operator.wait(lambda: row(operator)["job"]["step"] == "cluster", "the cluster is being made")
-    operator.wait(lambda: row(operator)["job"]["reason"] != "", "the step waits")
-    present = row(operator)
+    operator.wait(lambda: record(operator)["job"]["step"] == "cluster", "the cluster is being made")
+    operator.wait(lambda: record(operator)["job"]["reason"] != "", "the step waits")
+    present = record(operator)
     moment = JobMessage(
         cluster="one",
         uid=present["uid"],

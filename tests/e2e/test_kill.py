@@ -10,7 +10,7 @@ from tests import fleetfiles
 from tests.e2e.conftest import Start
 
 NAMES = [f"cluster-{number}" for number in range(10)]
-QUICK = {"CLAIM_SECONDS": "5", "POLL_SECONDS": "0.5"}
+QUICK = {"LEASE_SECONDS": "5", "POLL_SECONDS": "0.5"}
 
 
 def test_ten_kills_during_a_provision_of_ten_clusters_cost_no_cluster_and_double_none(start: Start) -> None:

@@ -15,7 +15,7 @@ from localcloud.options import Options
 from localcloud.world.clock import system_clock
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.ports import KubernetesApi, Message
 from tests import fleetfiles
 from tests.cli.command import roadstead

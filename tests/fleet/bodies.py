@@ -9,11 +9,11 @@ from localcloud.world.azure import AzureWorld
 from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
 from localcloud.world.clock import ManualClock
 from localcloud.world.plane import NullPlane
-from shared.fleet.azure import cluster_write, group_body
-from shared.fleet.azurepools import new_pool_write, pool_write
+from shared.fleet.aks.cluster_body import cluster_write, group_body
+from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
+from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import ClusterSpec, NodePool
-from shared.fleet.ownership import Owner
 
 Json = Mapping[str, Any]
 OWNER = Owner("example", "Example/fleet", "one")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shared.fleet.manifests.cluster import ClusterProperties, ClusterSpec
-from shared.fleet.manifests.pools import NodePool
+from shared.fleet.manifests.node_pool import NodePool
 
 _GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SAMPLES: tuple[Any, ...] = (

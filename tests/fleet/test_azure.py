@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.azure import cluster_write, difference, newer_than_asked
-from shared.fleet.azurepools import pool_difference
-from shared.fleet.versions import must_rise, runs_newer
-from shared.fleet.writes import ImmutableChange, settled
+from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_asked
+from shared.fleet.aks.node_pool_body import pool_difference
+from shared.fleet.aks.versions import must_rise, runs_newer
+from shared.fleet.aks.writes import ImmutableChange, settled
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.fleet.azure import cluster_write
-from shared.fleet.writes import ImmutableChange
+from shared.fleet.aks.cluster_body import cluster_write
+from shared.fleet.aks.writes import ImmutableChange
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool
 
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"

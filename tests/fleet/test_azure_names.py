@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from shared.fleet.manifests.cluster import ClusterProperties
 from shared.fleet.manifests.maintenance import MaintenanceConfiguration
-from shared.fleet.manifests.pools import PoolProperties
+from shared.fleet.manifests.node_pool import PoolProperties
 
 THROUGH_AZURE_PROPERTIES = {
     "ManagedClusterProperties.agentPoolProfiles": "nodePools",

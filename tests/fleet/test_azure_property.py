@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from shared.fleet.overlay import overlay
+from shared.fleet.aks.comparison import overlay
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired
 from tests.fleet.specs import SPECS
 

@@ -7,8 +7,8 @@ import hashlib
 import pytest
 
 from shared.fleet.desired import Desired, DesiredFleet
-from shared.fleet.layout import Files
-from shared.fleet.loader import resolve
+from shared.fleet.resolve.repository_layout import Files
+from shared.fleet.resolve.resolver import resolve
 from tests import fleetfiles
 
 

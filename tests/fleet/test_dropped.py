@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.dropped import dropped
+from shared.fleet.aks.removed_keys import dropped
 
 TAINTS = ("a=1:NoSchedule", "a=2:NoSchedule", "b=1:NoExecute")
 POOLS = st.fixed_dictionaries(

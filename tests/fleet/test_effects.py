@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 from localcloud.world import azure_clusters, azure_pools
-from shared.fleet.effects import ROWS, Effect, effect_of, owned_by_azure, planned_effect
+from shared.fleet.aks.change_effects import ROWS, Effect, effect_of, owned_by_azure, planned_effect
 from shared.fleet.manifests.cluster import ClusterSpec
-from shared.fleet.manifests.pools import NodePool
+from shared.fleet.manifests.node_pool import NodePool
 from shared.fleet.manifests.untyped import models_in
 
 NOT_TYPED = {"fqdnSubdomain", "enableRBAC", "nodePools[].type", "nodePools[].virtualMachinesProfile"}

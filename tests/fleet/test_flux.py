@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.fleet.desired import Desired
-from shared.fleet.flux import (
+from shared.fleet.kubernetes.flux_objects import (
     ComponentsError,
     GitCredentials,
     comes_first,

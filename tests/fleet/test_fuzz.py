@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired
-from shared.fleet.layout import Files, manifest_paths
-from shared.fleet.loader import resolve
+from shared.fleet.resolve.repository_layout import Files, manifest_paths
+from shared.fleet.resolve.resolver import resolve
 from tests.fleet.test_catalogue import GOOD
 
 PATHS = sorted(GOOD)

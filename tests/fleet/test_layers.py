@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.manifests import DeleteBudget
-from shared.fleet.nodes import Mark, Node, merge, settled, texts, without_nulls
-from shared.fleet.placeholders import Filler
+from shared.fleet.resolve.placeholders import Filler
+from shared.fleet.resolve.yaml_tree import Mark, Node, merge, settled, texts, without_nulls
 from tests import fleetfiles
 from tests.fleet.test_catalogue import GOOD
 from tests.fleet.test_desired import resolved

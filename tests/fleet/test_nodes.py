@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.fleet.nodes import MAX_BYTES, Mark, Node, YamlError, merge, parse, without_nulls
+from shared.fleet.resolve.yaml_tree import MAX_BYTES, Mark, Node, YamlError, merge, parse, without_nulls
 
 HERE = Mark("f", 1, 1)
 relaxed = settings(suppress_health_check=[HealthCheck.too_slow])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.overlay import alike
-from shared.fleet.plan import Action, Change, differences, make_plan
+from shared.fleet.aks.comparison import alike
+from shared.fleet.planning.plan import Action, Change, differences, make_plan
 from tests.fleet.test_plan import NOW, desired, fleet, record, with_field
 
 JSON: st.SearchStrategy[Any] = st.recursive(

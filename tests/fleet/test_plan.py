@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired, DesiredFleet, digest_of
 from shared.fleet.manifests import ClusterSpec, Guards
-from shared.fleet.plan import Action, Change, Plan, differences, make_plan
-from shared.fleet.problems import Problem
+from shared.fleet.planning.plan import Action, Change, Plan, differences, make_plan
+from shared.fleet.resolve.problems import Problem
 
 COMMIT = "a" * 40
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -26,7 +26,7 @@ class Row:
     document: Mapping[str, Any]
     generation: int = 1
     deleting: bool = False
-    given_up: bool = False
+    retryable_failure: bool = False
     uid: str = "0badcafe"
 
     @property
@@ -134,17 +134,19 @@ def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
 
 def test_what_is_wanted_again_waits_for_its_deletion_and_a_failed_deletion_is_tried_again() -> None:
     row = Row(desired("a").document(), deleting=True)
-    for given_up, action in ((False, Action.HELD), (True, Action.RETRY)):
-        plan = make_plan(COMMIT, fleet(desired("a")), {"a": replace(row, given_up=given_up)}, now=NOW)
+    for retryable_failure, action in ((False, Action.HELD), (True, Action.RETRY)):
+        plan = make_plan(
+            COMMIT, fleet(desired("a")), {"a": replace(row, retryable_failure=retryable_failure)}, now=NOW
+        )
         assert actions(plan) == {"a": action}
         assert plan.items[0].awaits_deletion
-    gone = make_plan(COMMIT, fleet(), {"a": replace(row, given_up=True)}, now=NOW)
+    gone = make_plan(COMMIT, fleet(), {"a": replace(row, retryable_failure=True)}, now=NOW)
     assert actions(gone) == {"a": Action.RETRY}
     assert not gone.items[0].awaits_deletion
 
 
 def test_a_job_that_gave_up_over_something_passing_is_tried_again_without_a_new_generation() -> None:
-    failed = replace(record(desired("a"))["a"], given_up=True)
+    failed = replace(record(desired("a"))["a"], retryable_failure=True)
     plan = make_plan(COMMIT, fleet(desired("a")), {"a": failed}, now=NOW)
     assert (plan.items[0].action, plan.items[0].generation) == (Action.RETRY, 1)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shared.fleet.azurepools import (
+from shared.fleet.aks.node_pool_body import (
     fixed_leaves,
     marks_write,
     new_pool_write,
@@ -17,10 +17,7 @@ from shared.fleet.azurepools import (
     pool_write,
     resting_write,
 )
-from shared.fleet.desired import Desired
-from shared.fleet.manifests import ClusterSpec, NodePool
-from shared.fleet.ownership import POOL_TAG, Owner
-from shared.fleet.rotation import (
+from shared.fleet.aks.node_pool_replacement import (
     WINDOWS_NAME,
     Create,
     Keep,
@@ -30,6 +27,9 @@ from shared.fleet.rotation import (
     serving,
     stage_of,
 )
+from shared.fleet.aks.ownership import POOL_TAG, Owner
+from shared.fleet.desired import Desired
+from shared.fleet.manifests import ClusterSpec, NodePool
 
 Json = Mapping[str, Any]
 

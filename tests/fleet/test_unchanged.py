@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.fleet.blobs import blob_id
 from shared.fleet.desired import Desired, DesiredFleet, Stored, normalised
-from shared.fleet.layout import Files
-from shared.fleet.loader import resolve
-from shared.fleet.plan import make_plan
-from shared.fleet.unchanged import Known, mark_of
+from shared.fleet.planning.plan import make_plan
+from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.fingerprints import Known, fingerprint_of
+from shared.fleet.resolve.repository_layout import Files
+from shared.fleet.resolve.resolver import resolve
 from tests.fleet.test_plan import Row
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"
@@ -77,7 +77,7 @@ def resolved(files: Mapping[str, str], known: Mapping[str, Known], read: list[st
 def recorded(found: DesiredFleet) -> dict[str, Known]:
     """Return what would be recorded once a fleet was planned."""
     return {
-        name: Known(one.document(), one.digest, mark_of(found.inputs(one), one.digest))
+        name: Known(one.document(), one.digest, fingerprint_of(found.inputs(one), one.digest))
         for name, one in found.clusters.items()
     }
 

@@ -55,7 +55,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
-    assert triggers["keep_house"]["schedule"] == "%HOUSEKEEPING_SCHEDULE%"
+    assert triggers["purge_expired"]["schedule"] == "%HOUSEKEEPING_SCHEDULE%"
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
 
 
@@ -109,7 +109,7 @@ def test_a_signed_push_is_answered_with_a_receipt() -> None:
 def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
     cloud = MemoryCloud()
     commit = push(cloud, fleetfiles.fleet("one", "two"))
-    cloud.run(until=lambda: any(row.job.reason for row in cloud.state.clusters()))
+    cloud.run(until=lambda: any(record.job.reason for record in cloud.state.clusters()))
     status, body = call(cloud.ports, "clusters")
     assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
     waiting = next(cluster for cluster in body["clusters"] if cluster["waitingFor"])

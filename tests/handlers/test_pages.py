@@ -9,7 +9,7 @@ import azure.functions as func
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.pipeline.approval import approve
+from shared.pipeline.api.approval import approve
 from tests import fleetfiles
 from tests.handlers.test_functions import functions
 from tests.pipeline.test_main_job import push
@@ -76,7 +76,7 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
     commit = push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
     approve(commit, ["five", "four", "three"], "ada", cloud.ports)
-    cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
+    cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     _, recorded = call(cloud, "recorded")
     given = {found["name"] for found in recorded["clusters"] if found["approved"]}
     assert given

@@ -21,10 +21,10 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     status, body = call(ports, "recorded")
     assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
     first = body["clusters"][0]
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert Desired.from_document(first["document"]).digest == row.digest == first["digest"]
-    facts = {"name": "one", "generation": 1, "uid": row.uid, "deleting": False, "givenUp": False}
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert Desired.from_document(first["document"]).digest == record.digest == first["digest"]
+    facts = {"name": "one", "generation": 1, "uid": record.uid, "deleting": False, "givenUp": False}
     assert {key: first[key] for key in facts} == facts
     assert [cluster["name"] for cluster in body["clusters"]] == ["one", "two"]
 
@@ -34,5 +34,5 @@ def test_a_cluster_on_its_way_out_is_recorded_as_that() -> None:
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     push(cloud, fleetfiles.fleet())
-    cloud.run(until=lambda: any(row.deleting for row in cloud.state.clusters()))
+    cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     assert call(cloud.ports, "recorded")[1]["clusters"][0]["deleting"] is True

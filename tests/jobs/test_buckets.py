@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.buckets import (
+from shared.jobs.rate_limits import (
     AKS_OTHER,
     ARM_DELETE,
     ARM_READ,
@@ -20,7 +20,7 @@ from shared.jobs.buckets import (
     reserve,
     take,
 )
-from shared.purse import Purse
+from shared.ports.token_cache import TokenCache
 from tests.jobs.rows import NOW, later
 
 SKEW = SLACK - 1
@@ -54,22 +54,22 @@ def test_no_window_has_more_calls_than_the_burst_and_the_rate_allow_with_clocks_
         true_time += timedelta(seconds=pause)
         for _ in range(count):
             now = true_time + timedelta(seconds=asker)
-            bucket, turn = reserve(bucket, limit, now=now)
-            calls.append(max(true_time, turn - timedelta(seconds=user)))
+            bucket, reservation = reserve(bucket, limit, now=now)
+            calls.append(max(true_time, reservation - timedelta(seconds=user)))
     assert busiest(calls, limit) <= 1e-3
 
 
 @given(limit=LIMITS, counts=st.lists(st.integers(1, 200), min_size=1, max_size=5))
 def test_turns_to_come_are_distinct_and_in_order(limit: Limit, counts: list[int]) -> None:
-    bucket, turns = Bucket(NOW), list[datetime]()
+    bucket, reservations = Bucket(NOW), list[datetime]()
     for number, count in enumerate(counts):
         now = later(number)
         for _ in range(count):
-            bucket, turn = reserve(bucket, limit, now=now)
-            assert turn >= now
-            if turn > now:
-                turns.append(turn)
-    assert sorted(set(turns)) == turns
+            bucket, reservation = reserve(bucket, limit, now=now)
+            assert reservation >= now
+            if reservation > now:
+                reservations.append(reservation)
+    assert sorted(set(reservations)) == reservations
 
 
 @given(limit=LIMITS, asks=st.lists(st.tuples(st.floats(0, 20), st.integers(1, 300)), max_size=20))
@@ -79,10 +79,10 @@ def test_no_token_that_there_is_has_to_be_waited_for(limit: Limit, asks: list[tu
         now += timedelta(seconds=pause)
         tokens = min(limit.usable, tokens + pause * limit.per_second)
         for _ in range(count):
-            bucket, turn = reserve(bucket, limit, now=now)
+            bucket, reservation = reserve(bucket, limit, now=now)
             tokens -= 1
             waits = max(0.0, -tokens / limit.per_second)
-            assert (turn - now).total_seconds() == pytest.approx(waits, abs=1e-3)
+            assert (reservation - now).total_seconds() == pytest.approx(waits, abs=1e-3)
 
 
 @given(limit=LIMITS, most=st.integers(1, 500))
@@ -105,18 +105,18 @@ def test_a_refusal_empties_the_bucket_until_its_time(limit: Limit, taken: int, s
 
 @given(limit=LIMITS, seconds=st.floats(3600, 1e300))
 def test_a_refusal_for_longer_than_an_hour_is_one_for_an_hour(limit: Limit, seconds: float) -> None:
-    _, turn = reserve(correct(Bucket(NOW), limit, now=NOW, seconds=seconds), limit, now=NOW)
-    assert turn - NOW <= timedelta(hours=1)
+    _, reservation = reserve(correct(Bucket(NOW), limit, now=NOW, seconds=seconds), limit, now=NOW)
+    assert reservation - NOW <= timedelta(hours=1)
 
 
 @given(limit=LIMITS, ahead=st.floats(4.1, 80_000))
 def test_a_bucket_that_a_wrong_clock_wrote_is_an_empty_one(limit: Limit, ahead: float) -> None:
     wrong = later(ahead * 3600)
     bucket, _ = reserve(Bucket(wrong), limit, now=wrong)
-    bucket, turn = reserve(bucket, limit, now=NOW)
-    assert turn == NOW
+    bucket, reservation = reserve(bucket, limit, now=NOW)
+    assert reservation == NOW
     _, second = reserve(bucket, limit, now=NOW)
-    assert second - turn >= limit.interval - timedelta(milliseconds=1)
+    assert second - reservation >= limit.interval - timedelta(milliseconds=1)
     assert reserve(correct(Bucket(wrong), limit, now=NOW, seconds=10), limit, now=NOW)[1] <= later(10)
 
 
@@ -127,12 +127,12 @@ def test_the_limits_are_the_documented_ones_less_what_may_come_early() -> None:
 
 
 def test_tokens_in_the_purse_are_few_and_lapse() -> None:
-    purse = Purse()
-    assert not purse.take("k", NOW)
-    purse.put("k", 2, later(5))
-    assert [purse.take("k", later(1)) for _ in range(3)] == [True, True, False]
-    purse.put("k", 2, later(5))
-    assert not purse.take("k", later(5))
-    purse.put("k", 2, later(5))
-    purse.drop("k")
-    assert not purse.take("k", NOW)
+    token_cache = TokenCache()
+    assert not token_cache.take("k", NOW)
+    token_cache.put("k", 2, later(5))
+    assert [token_cache.take("k", later(1)) for _ in range(3)] == [True, True, False]
+    token_cache.put("k", 2, later(5))
+    assert not token_cache.take("k", later(5))
+    token_cache.put("k", 2, later(5))
+    token_cache.drop("k")
+    assert not token_cache.take("k", NOW)

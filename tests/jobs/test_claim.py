@@ -6,113 +6,113 @@ from dataclasses import replace
 
 import pytest
 
-from shared.jobs.claim import Decision, NotYet, Resend, Run, Superseded, claim, overdue
-from shared.jobs.errors import NotShown
+from shared.jobs.apply_outcome import apply_outcome, postpone
+from shared.jobs.errors import NotYetVisible
+from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, overdue
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Retry, Wait
-from shared.jobs.row import Claim, ClusterRow, accept_change, accept_delete
-from shared.jobs.settle import postpone, settle
+from shared.jobs.record import ClusterRecord, Lease, accept_change, accept_delete
 from tests.fleet.test_plan import desired
-from tests.jobs.rows import NOW, later, row
+from tests.jobs.rows import NOW, later, record
 
 
-def decide(current: ClusterRow | None, message: JobMessage) -> Decision:
-    return claim(current, message, now=NOW, owner="me", seconds=60)
+def decide(current: ClusterRecord | None, message: JobMessage) -> Decision:
+    return acquire_lease(current, message, now=NOW, owner="me", seconds=60)
 
 
 def test_the_message_that_the_row_waits_for_runs_and_claims_the_row() -> None:
-    decision = decide(row(), job_message(row()))
+    decision = decide(record(), job_message(record()))
     assert isinstance(decision, Run)
-    assert decision.row.job.claim == Claim("me", later(60))
-    assert decision.row.etag == "v1"
+    assert decision.record.job.lease == Lease("me", later(60))
+    assert decision.record.etag == "v1"
 
 
 def test_a_late_message_makes_the_row_send_its_own_continuation() -> None:
-    assert isinstance(decide(row(sequence=5), job_message(row(sequence=3))), Resend)
+    assert isinstance(decide(record(sequence=5), job_message(record(sequence=3))), Resend)
 
 
 def test_a_message_of_an_older_generation_is_superseded_by_the_rows_own() -> None:
-    newer = accept_change(row(), desired("one", count=2), commit="d" * 40, now=NOW)
-    assert isinstance(decide(newer, job_message(row())), Resend)
+    newer = accept_change(record(), desired("one", count=2), commit="d" * 40, now=NOW)
+    assert isinstance(decide(newer, job_message(record())), Resend)
 
 
 def test_a_message_of_an_earlier_cluster_of_the_same_name_does_nothing() -> None:
-    assert isinstance(decide(replace(row(), uid="other"), job_message(row())), Superseded)
+    assert isinstance(decide(replace(record(), uid="other"), job_message(record())), Superseded)
 
 
 def test_a_message_to_a_forgotten_cluster_does_nothing() -> None:
-    assert isinstance(decide(None, job_message(row())), Superseded)
+    assert isinstance(decide(None, job_message(record())), Superseded)
 
 
 def test_a_message_to_a_job_that_has_ended_does_nothing() -> None:
-    assert isinstance(decide(row(active=False), job_message(row())), Superseded)
+    assert isinstance(decide(record(active=False), job_message(record())), Superseded)
 
 
 def test_a_message_that_comes_early_waits_for_its_time() -> None:
-    assert isinstance(decide(row(next_at=later(30)), job_message(row())), NotYet)
+    assert isinstance(decide(record(next_at=later(30)), job_message(record())), NotYet)
 
 
 def test_a_claimed_row_is_left_to_its_claimant_until_the_claim_ends() -> None:
-    held = row(claim=Claim("other", later(20)))
+    held = record(lease=Lease("other", later(20)))
     assert isinstance(decide(held, job_message(held)), NotYet)
-    ended = row(claim=Claim("other", NOW))
+    ended = record(lease=Lease("other", NOW))
     assert isinstance(decide(ended, job_message(ended)), Run)
 
 
 def test_a_tombstone_outlives_every_message_of_the_life_before() -> None:
-    dead = accept_delete(row(sequence=7), commit="d" * 40, now=NOW)
+    dead = accept_delete(record(sequence=7), commit="d" * 40, now=NOW)
     for sequence in range(10):
-        decision = decide(dead, job_message(row(sequence=sequence)))
+        decision = decide(dead, job_message(record(sequence=sequence)))
         assert isinstance(decision, Resend)
 
 
 @pytest.mark.parametrize(
     ("current", "times"),
     [
-        (row(next_at=later(-59)), 0),
-        (row(next_at=later(-61)), 1),
-        (row(next_at=later(-119)), 1),
-        (row(next_at=later(-121)), 2),
-        (row(next_at=later(-60 * 60)), 6),
-        (row(next_at=later(-61), claim=Claim("other", later(-1))), 0),
-        (row(next_at=later(-61), active=False), 0),
+        (record(next_at=later(-59)), 0),
+        (record(next_at=later(-61)), 1),
+        (record(next_at=later(-119)), 1),
+        (record(next_at=later(-121)), 2),
+        (record(next_at=later(-60 * 60)), 6),
+        (record(next_at=later(-61), lease=Lease("other", later(-1))), 0),
+        (record(next_at=later(-61), active=False), 0),
     ],
 )
 def test_a_continuation_is_overdue_after_its_grace_and_again_as_its_lateness_doubles(
-    current: ClusterRow, times: int
+    current: ClusterRecord, times: int
 ) -> None:
     assert overdue(current, now=NOW, grace=60) == times
 
 
 def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> None:
-    assert continuation_id(row()) == continuation_id(row()) == "one:0badcafe:1:1"
-    assert continuation_id(row(), "overdue2") == "one:0badcafe:1:1@overdue2"
-    longest = replace(row(sequence=10**9), name="x" * 63, generation=10**9)
+    assert continuation_id(record()) == continuation_id(record()) == "one:0badcafe:1:1"
+    assert continuation_id(record(), "overdue2") == "one:0badcafe:1:1@overdue2"
+    longest = replace(record(sequence=10**9), name="x" * 63, generation=10**9)
     assert len(continuation_id(longest, str(int(NOW.timestamp())))) <= 128
 
 
 def test_claims_that_run_out_are_counted_until_there_is_an_outcome() -> None:
-    current = row()
+    current = record()
     for lost in range(3):
         decision = decide(current, job_message(current))
         assert isinstance(decision, Run)
-        assert decision.row.job.lost == lost
-        current = replace(decision.row, job=replace(decision.row.job, claim=Claim("me", NOW)))
-    assert settle(current, Wait(5, "Azure"), now=NOW, jitter=0).job.lost == 0
+        assert decision.record.job.lost == lost
+        current = replace(decision.record, job=replace(decision.record.job, lease=Lease("me", NOW)))
+    assert apply_outcome(current, Wait(5, "Azure"), now=NOW, jitter=0).job.lost == 0
 
 
 def test_a_look_that_found_nothing_ends_no_count_and_a_death_after_it_asks_for_another() -> None:
-    died = row(lost=1, tries={"Unavailable": 2})
-    looked = settle(died, Retry(NotShown("not shown", retry_after=20)), now=NOW, jitter=0)
+    died = record(lost=1, tries={"Unavailable": 2})
+    looked = apply_outcome(died, Retry(NotYetVisible("not shown", retry_after=20)), now=NOW, jitter=0)
     assert (looked.job.looked, looked.job.lost, looked.job.tries["Unavailable"]) == (True, 1, 2)
-    decision = claim(looked, job_message(looked), now=later(20), owner="me", seconds=90)
+    decision = acquire_lease(looked, job_message(looked), now=later(20), owner="me", seconds=90)
     assert isinstance(decision, Run)
-    assert (decision.row.job.looked, decision.row.job.lost) == (True, 1)
-    again = claim(decision.row, job_message(looked), now=later(200), owner="you", seconds=90)
+    assert (decision.record.job.looked, decision.record.job.lost) == (True, 1)
+    again = acquire_lease(decision.record, job_message(looked), now=later(200), owner="you", seconds=90)
     assert isinstance(again, Run)
-    assert (again.row.job.looked, again.row.job.lost) == (False, 2)
+    assert (again.record.job.looked, again.record.job.lost) == (False, 2)
 
 
 def test_a_turn_that_is_waited_for_forgets_neither_a_death_nor_a_look() -> None:
-    waiting = postpone(row(lost=2, looked=True), until=later(60), reason="a turn", reserved={}, now=NOW)
+    waiting = postpone(record(lost=2, looked=True), until=later(60), reason="a turn", reserved={}, now=NOW)
     assert (waiting.job.lost, waiting.job.looked) == (2, True)

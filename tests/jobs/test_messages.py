@@ -7,10 +7,10 @@ import json
 import pytest
 
 from shared.jobs.messages import JobMessage, PlanRequest, job_message
-from tests.jobs.rows import row
+from tests.jobs.rows import record
 
 
-@pytest.mark.parametrize("message", [job_message(row()), PlanRequest(reason="push")])
+@pytest.mark.parametrize("message", [job_message(record()), PlanRequest(reason="push")])
 @pytest.mark.parametrize("version", [None, 0, 2, "1"])
 def test_a_message_without_a_version_that_is_known_is_refused(
     message: JobMessage | PlanRequest, version: object

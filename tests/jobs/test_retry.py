@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
 from shared.jobs.outcomes import Retry
 from shared.jobs.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
-from shared.jobs.settle import settle
-from tests.jobs.rows import NOW, row
+from tests.jobs.rows import NOW, record
 
 
 def test_no_limits_are_the_defaults() -> None:
@@ -32,10 +32,10 @@ def test_a_derived_class_has_the_policy_of_the_one_it_is_derived_from() -> None:
 
 
 def test_a_job_gives_up_after_the_limit_that_was_set() -> None:
-    tried = row(attempts=1, tries={"Unexpected": 1})
-    assert settle(tried, Retry(Unexpected("x")), now=NOW, jitter=0).job.active
+    tried = record(attempts=1, tries={"Unexpected": 1})
+    assert apply_outcome(tried, Retry(Unexpected("x")), now=NOW, jitter=0).job.active
     limits = with_limits("Unexpected=2")
-    assert settle(tried, Retry(Unexpected("x")), now=NOW, jitter=0, retries=limits).failed
+    assert apply_outcome(tried, Retry(Unexpected("x")), now=NOW, jitter=0, retries=limits).failed
 
 
 def test_what_errors_md_calls_tried_again_can_be_limited() -> None:

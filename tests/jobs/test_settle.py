@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.jobs import errors
+from shared.jobs.apply_outcome import apply_outcome, release
 from shared.jobs.errors import (
     Conflict,
     Interrupted,
@@ -21,31 +22,30 @@ from shared.jobs.errors import (
     from_operation,
 )
 from shared.jobs.events import events_between
-from shared.jobs.outcomes import Back, Done, Fail, Outcome, Retry, Wait
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
+from shared.jobs.record import Lease, Phase, accept_change, from_json, to_json
 from shared.jobs.retry import wait_before_retry
-from shared.jobs.row import Claim, Phase, accept_change, from_json, to_json
-from shared.jobs.settle import release, settle
 from tests.fleet.test_plan import desired
-from tests.jobs.rows import NOW, later, row
+from tests.jobs.rows import NOW, later, record
 
 
 def test_done_goes_on_to_the_next_step_at_once() -> None:
-    after = settle(row(reason="waited", attempts=3), Done("made it"), now=later(5), jitter=0)
+    after = apply_outcome(record(reason="waited", attempts=3), Done("made it"), now=later(5), jitter=0)
     assert (after.job.step, after.job.sequence, after.job.next_at) == (Step.CLUSTER, 2, later(5))
-    assert (after.job.reason, after.job.attempts, after.job.claim) == ("", 0, None)
+    assert (after.job.reason, after.job.attempts, after.job.lease) == ("", 0, None)
     condition = after.condition("ResourceGroupReady")
     assert condition is not None
     assert (condition.status, condition.message) == (True, "made it")
 
 
 def test_the_last_done_is_ready_and_observed() -> None:
-    after = settle(row(step=Step.VERIFY), Done(), now=NOW, jitter=0)
+    after = apply_outcome(record(step=Step.VERIFY), Done(), now=NOW, jitter=0)
     assert (after.phase, after.observed_generation, after.job.active) == (Phase.READY, 1, False)
 
 
 def test_waiting_keeps_the_step_and_says_why_and_until_when() -> None:
-    after = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=NOW, jitter=0)
+    after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=NOW, jitter=0)
     assert (after.job.step, after.job.reason, after.job.next_at) == (
         Step.CLUSTER,
         "Azure is creating",
@@ -55,15 +55,15 @@ def test_waiting_keeps_the_step_and_says_why_and_until_when() -> None:
 
 def test_a_wait_over_the_deadline_is_stalled_but_looked_after() -> None:
     late = later(deadline(Step.CLUSTER) + 1)
-    after = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=late, jitter=0)
+    after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=late, jitter=0)
     assert (after.phase, after.job.active) == (Phase.STALLED, True)
     assert (after.job.next_at - late).total_seconds() == 300
-    assert settle(after, Done(), now=late, jitter=0).phase is Phase.PROVISIONING
+    assert apply_outcome(after, Done(), now=late, jitter=0).phase is Phase.PROVISIONING
 
 
 def test_a_retry_waits_longer_each_time_and_keeps_when_it_began() -> None:
-    first = settle(row(), Retry(Unavailable("down")), now=NOW, jitter=1)
-    second = settle(first, Retry(Unavailable("down")), now=later(10), jitter=1)
+    first = apply_outcome(record(), Retry(Unavailable("down")), now=NOW, jitter=1)
+    second = apply_outcome(first, Retry(Unavailable("down")), now=later(10), jitter=1)
     assert (first.job.next_at, second.job.next_at) == (later(5), later(20))
     assert second.job.attempts == 2
     assert second.job.failure is not None
@@ -71,32 +71,32 @@ def test_a_retry_waits_longer_each_time_and_keeps_when_it_began() -> None:
 
 
 def test_retry_after_wins_over_the_backoff() -> None:
-    after = settle(row(), Retry(Throttled("slow down", retry_after=77)), now=NOW, jitter=0.3)
+    after = apply_outcome(record(), Retry(Throttled("slow down", retry_after=77)), now=NOW, jitter=0.3)
     assert after.job.next_at == later(77)
 
 
 def test_used_up_retries_fail_with_class_and_attempts() -> None:
-    current = row()
+    current = record()
     for _ in range(15):
-        current = settle(current, Retry(Unavailable("down", request_id="r1")), now=NOW, jitter=0)
+        current = apply_outcome(current, Retry(Unavailable("down", request_id="r1")), now=NOW, jitter=0)
     assert (current.phase, current.job.active, current.job.attempts) == (Phase.FAILED, False, 15)
     assert current.job.failure is not None
     assert (current.job.failure.kind, current.job.failure.request_id) == ("Unavailable", "r1")
 
 
 def test_conflicts_use_up_no_tries_of_the_error_that_follows_them() -> None:
-    current = row()
+    current = record()
     for _ in range(16):
-        current = settle(current, Retry(Conflict("busy")), now=NOW, jitter=1)
-    after = settle(current, Retry(Unavailable("one 503")), now=NOW, jitter=1)
+        current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=1)
+    after = apply_outcome(current, Retry(Unavailable("one 503")), now=NOW, jitter=1)
     assert (after.job.active, after.job.attempts, after.job.next_at) == (True, 1, later(5))
 
 
 def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries() -> None:
-    current = row()
+    current = record()
     for number in range(1, 100):
         error = Conflict("busy") if number % 3 == 0 else (Unavailable("x"), Unexpected("y"))[number % 2]
-        current = settle(current, Retry(error), now=NOW, jitter=0)
+        current = apply_outcome(current, Retry(error), now=NOW, jitter=0)
         if current.failed:
             break
     assert current.job.tries == {"Unavailable": 6, "Unexpected": 6, "Conflict": 5}
@@ -104,27 +104,27 @@ def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries()
 
 
 def test_a_failure_that_is_not_tried_again_does_not_take_over_the_tries_of_another() -> None:
-    tried = settle(row(), Retry(Conflict("busy")), now=NOW, jitter=0)
-    tried = settle(tried, Retry(Conflict("busy")), now=NOW, jitter=0)
-    assert settle(tried, Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0).job.attempts == 1
+    tried = apply_outcome(record(), Retry(Conflict("busy")), now=NOW, jitter=0)
+    tried = apply_outcome(tried, Retry(Conflict("busy")), now=NOW, jitter=0)
+    assert apply_outcome(tried, Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0).job.attempts == 1
 
 
 def test_an_interrupted_operation_is_written_again_but_not_for_ever() -> None:
-    current, writes = row(step=Step.CLUSTER), 0
+    current, writes = record(step=Step.CLUSTER), 0
     while current.job.active:
         assert current.job.wrote == ""
-        current = settle(current, Wait(20, "Azure is creating", "w", "r-1"), now=NOW, jitter=0)
+        current = apply_outcome(current, Wait(20, "Azure is creating", "w", "r-1"), now=NOW, jitter=0)
         writes += 1
-        current = settle(current, Wait(20, "Azure is creating"), now=NOW, jitter=0)
+        current = apply_outcome(current, Wait(20, "Azure is creating"), now=NOW, jitter=0)
         assert (current.job.wrote, current.job.request_id) == ("w", "r-1")
-        current = settle(current, Retry(Interrupted("an error inside")), now=NOW, jitter=0)
-    assert (writes, current.job.attempts, current.given_up) == (5, 5, True)
+        current = apply_outcome(current, Retry(Interrupted("an error inside")), now=NOW, jitter=0)
+    assert (writes, current.job.attempts, current.retryable_failure) == (5, 5, True)
 
 
 def test_a_write_without_an_id_does_not_keep_that_of_the_one_before() -> None:
-    first = settle(row(), Wait(5, "x", "a", "r-1"), now=NOW, jitter=0)
-    assert settle(first, Wait(5, "x", "a"), now=NOW, jitter=0).job.request_id == "r-1"
-    assert settle(first, Wait(5, "x", "b"), now=NOW, jitter=0).job.request_id == ""
+    first = apply_outcome(record(), Wait(5, "x", "a", "r-1"), now=NOW, jitter=0)
+    assert apply_outcome(first, Wait(5, "x", "a"), now=NOW, jitter=0).job.request_id == "r-1"
+    assert apply_outcome(first, Wait(5, "x", "b"), now=NOW, jitter=0).job.request_id == ""
 
 
 def test_a_conflict_defers_for_ever_and_never_fails() -> None:
@@ -132,7 +132,7 @@ def test_a_conflict_defers_for_ever_and_never_fails() -> None:
 
 
 def test_a_terminal_error_fails_at_once() -> None:
-    after = settle(row(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0)
+    after = apply_outcome(record(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0)
     assert (after.phase, after.job.active, after.job.reason) == (
         Phase.FAILED,
         False,
@@ -144,11 +144,11 @@ def test_a_terminal_error_fails_at_once() -> None:
 
 
 def test_a_claim_is_released_only_by_its_owner() -> None:
-    newer = accept_change(row(claim=Claim("me", later(60))), desired("one"), commit="d", now=NOW)
-    assert newer.job.claim == Claim("me", later(60))
+    newer = accept_change(record(lease=Lease("me", later(60))), desired("one"), commit="d", now=NOW)
+    assert newer.job.lease == Lease("me", later(60))
     released = release(newer, "me")
     assert released is not None
-    assert (released.job.claim, released.job.lost) == (None, 1)
+    assert (released.job.lease, released.job.lost) == (None, 1)
     assert release(newer, "other") is None
 
 
@@ -161,11 +161,11 @@ OUTCOMES: st.SearchStrategy[Outcome] = st.one_of(
 
 @given(st.lists(OUTCOMES, max_size=30), st.floats(0, 1))
 def test_any_outcomes_keep_the_row_sound(outcomes: list[Outcome], jitter: float) -> None:
-    current = row()
+    current = record()
     for number, outcome in enumerate(outcomes):
         if not current.job.active:
             break
-        after = settle(current, outcome, now=later(number), jitter=jitter)
+        after = apply_outcome(current, outcome, now=later(number), jitter=jitter)
         assert after.job.sequence == current.job.sequence + 1
         assert after.job.step in STEPS[Recipe.PROVISION]
         assert after.observed_generation <= after.generation
@@ -176,9 +176,9 @@ def test_any_outcomes_keep_the_row_sound(outcomes: list[Outcome], jitter: float)
 
 
 def test_the_same_wait_seen_again_is_not_told_again() -> None:
-    first = settle(row(), Wait(5, "busy"), now=NOW, jitter=0)
-    second = settle(first, Wait(5, "busy"), now=later(5), jitter=0)
-    assert [e.message for e in events_between(row(), first, Wait(5, "busy"))] == ["busy"]
+    first = apply_outcome(record(), Wait(5, "busy"), now=NOW, jitter=0)
+    second = apply_outcome(first, Wait(5, "busy"), now=later(5), jitter=0)
+    assert [e.message for e in events_between(record(), first, Wait(5, "busy"))] == ["busy"]
     assert list(events_between(first, second, Wait(5, "busy"))) == []
 
 
@@ -241,19 +241,19 @@ def test_every_end_of_an_operation_has_its_class(state: str, code: str, kind: ty
 
 
 def test_the_same_retry_is_told_again_only_when_its_attempts_double() -> None:
-    current, told = row(), list[int]()
+    current, told = record(), list[int]()
     for number in range(1, 2001):
         outcome = Retry(Conflict("busy"))
-        after = settle(current, outcome, now=NOW, jitter=0)
+        after = apply_outcome(current, outcome, now=NOW, jitter=0)
         told += [number for _ in events_between(current, after, outcome)]
         current = after
     assert told == [2**n for n in range(11)]
 
 
 def test_a_retry_with_another_message_class_or_phase_is_told() -> None:
-    current = row()
+    current = record()
     for _ in range(5):
-        current = settle(current, Retry(Conflict("busy")), now=NOW, jitter=0)
+        current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=0)
     late = later(deadline(current.job.step) + 1)
     for error, now in (
         (Conflict("busy with another"), NOW),
@@ -261,44 +261,45 @@ def test_a_retry_with_another_message_class_or_phase_is_told() -> None:
         (Conflict("busy"), late),
     ):
         outcome = Retry(error)
-        after = settle(current, outcome, now=now, jitter=0)
+        after = apply_outcome(current, outcome, now=now, jitter=0)
         assert [event.reason for event in events_between(current, after, outcome)] == ["Retrying"]
 
 
 def test_an_etag_is_not_part_of_what_a_row_is() -> None:
-    assert replace(row(), etag="v2") == row()
+    assert replace(record(), etag="v2") == record()
 
 
 def test_a_wait_for_a_part_keeps_since_when_that_part_is_waited_for() -> None:
-    first = settle(row(), Wait(5, "draining apps", part="drain apps"), now=later(10), jitter=0)
-    second = settle(first, Wait(5, "draining apps", part="drain apps"), now=later(20), jitter=0)
+    first = apply_outcome(record(), Wait(5, "draining apps", part="drain apps"), now=later(10), jitter=0)
+    second = apply_outcome(first, Wait(5, "draining apps", part="drain apps"), now=later(20), jitter=0)
     assert second.job.part_since == later(10)
-    other = settle(second, Wait(5, "draining more", part="drain more"), now=later(30), jitter=0)
+    other = apply_outcome(second, Wait(5, "draining more", part="drain more"), now=later(30), jitter=0)
     assert other.job.part_since == later(30)
-    assert settle(other, Wait(5, "elsewhere"), now=later(40), jitter=0).job.part_since is None
+    assert apply_outcome(other, Wait(5, "elsewhere"), now=later(40), jitter=0).job.part_since is None
 
 
 def test_a_suspended_wait_is_never_called_stalled_and_its_deadline_begins_when_it_ends() -> None:
     asked = Wait(900, "until May", open_ended=True, suspended=True)
-    suspended = settle(row(), asked, now=later(90_000), jitter=0)
+    suspended = apply_outcome(record(), asked, now=later(90_000), jitter=0)
     assert suspended.phase is Phase.SUSPENDED
-    assert settle(suspended, Wait(5, "Azure"), now=later(90_005), jitter=0).phase is Phase.PROVISIONING
+    assert apply_outcome(suspended, Wait(5, "Azure"), now=later(90_005), jitter=0).phase is Phase.PROVISIONING
 
 
 def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
-    at_pools = row()
+    at_pools = record()
     at_pools = replace(at_pools, job=replace(at_pools.job, step=Step.NODE_POOLS, wrote="x", attempts=2))
-    after = settle(at_pools, Back(Step.CLUSTER, "on to 1.34"), now=later(5), jitter=0)
+    after = apply_outcome(at_pools, GoToStep(Step.CLUSTER, "on to 1.34"), now=later(5), jitter=0)
     assert (after.job.step, after.job.wrote, after.job.attempts) == (Step.CLUSTER, "", 0)
     assert after.job.next_at == after.job.step_since == later(5)
 
 
 def test_a_new_write_puts_the_deadline_off_and_the_same_one_again_does_not() -> None:
     late = deadline(Step.NODE_POOLS) + 1
-    first = settle(row(step=Step.NODE_POOLS), Wait(5, "Azure", "apps:1"), now=later(late), jitter=0)
+    first = apply_outcome(record(step=Step.NODE_POOLS), Wait(5, "Azure", "apps:1"), now=later(late), jitter=0)
     assert first.phase is Phase.PROVISIONING
-    again = settle(first, Wait(5, "Azure", "apps:1"), now=later(2 * late), jitter=0)
+    again = apply_outcome(first, Wait(5, "Azure", "apps:1"), now=later(2 * late), jitter=0)
     assert again.phase is Phase.STALLED
     assert (
-        settle(again, Wait(5, "Azure", "apps:2"), now=later(2 * late), jitter=0).phase is Phase.PROVISIONING
+        apply_outcome(again, Wait(5, "Azure", "apps:2"), now=later(2 * late), jitter=0).phase
+        is Phase.PROVISIONING
     )

@@ -7,19 +7,19 @@ from datetime import timedelta
 
 import pytest
 
-from shared.jobs.advice import ADVICE, classes
+from shared.jobs.apply_outcome import apply_outcome
+from shared.jobs.diagnosis import Why, why
 from shared.jobs.errors import QuotaExceeded, Unavailable
 from shared.jobs.outcomes import Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
-from shared.jobs.row import Claim, ClusterRow, Phase
-from shared.jobs.settle import settle
-from shared.jobs.why import Why, why
-from tests.jobs.rows import NOW, later, row
+from shared.jobs.record import ClusterRecord, Lease, Phase
+from shared.jobs.remedies import ADVICE, classes
+from tests.jobs.rows import NOW, later, record
 
 ALL = len(STEPS[Recipe.PROVISION])
 
 
-def told(found: ClusterRow, seconds: float = 0) -> Why:
+def told(found: ClusterRecord, seconds: float = 0) -> Why:
     return why(found, now=later(seconds))
 
 
@@ -29,18 +29,20 @@ def test_every_class_of_errors_has_advice_and_none_that_is_gone() -> None:
 
 
 def test_a_new_job_is_about_to_run() -> None:
-    found = told(row())
+    found = told(record())
     assert found.doing == f"is about to run the step resource-group (1 of {ALL} of provision)"
     assert found.next_at == NOW
 
 
 def test_a_claim_means_that_a_worker_runs_the_step_now() -> None:
-    found = told(row(claim=Claim("w", later(30))))
+    found = told(record(lease=Lease("w", later(30))))
     assert (found.doing[:13], found.next_at) == ("runs the step", later(30))
 
 
 def test_a_wait_tells_its_reason_and_the_next_look() -> None:
-    waiting = settle(row(step=Step.CLUSTER), Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0)
+    waiting = apply_outcome(
+        record(step=Step.CLUSTER), Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0
+    )
     found = told(waiting)
     assert (
         found.doing == f"waits in the step cluster (2 of {ALL} of provision): Azure is creating the cluster"
@@ -51,7 +53,7 @@ def test_a_wait_tells_its_reason_and_the_next_look() -> None:
 
 def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
     error = Unavailable("no answer", code="ServiceUnavailable", request_id="r-1")
-    found = told(settle(row(attempts=2, tries={"Unavailable": 2}), Retry(error), now=NOW, jitter=0))
+    found = told(apply_outcome(record(attempts=2, tries={"Unavailable": 2}), Retry(error), now=NOW, jitter=0))
     assert "again after Unavailable: no answer" in found.doing
     assert found.next == "attempt 4 of 15"
     assert found.failure is not None
@@ -60,13 +62,13 @@ def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
 
 
 def test_what_is_overdue_is_left_to_the_timer() -> None:
-    late = told(row(), seconds=300)
+    late = told(record(), seconds=300)
     assert late.next == "its message is late; the timer sends it again in a few minutes"
     assert late.next_at is None
 
 
 def test_a_failed_job_tells_what_mends_it() -> None:
-    found = told(settle(row(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0), seconds=60)
+    found = told(apply_outcome(record(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0), seconds=60)
     assert found.doing.endswith("QuotaExceeded: no vCPUs")
     assert (found.since, found.next_at) == (NOW, None)
     assert "a commit that changes the cluster, or a replay" in found.next
@@ -74,8 +76,8 @@ def test_a_failed_job_tells_what_mends_it() -> None:
 
 
 def test_what_may_have_passed_is_tried_by_any_commit() -> None:
-    tried = row(attempts=14, tries={"Unavailable": 14})
-    failed = settle(tried, Retry(Unavailable("gone")), now=NOW, jitter=0)
+    tried = record(attempts=14, tries={"Unavailable": 14})
+    failed = apply_outcome(tried, Retry(Unavailable("gone")), now=NOW, jitter=0)
     assert "the next commit, whatever it changes" in told(failed).next
     assert told(failed).person == "See the service's health page. `roadstead replay one` begins it anew."
 
@@ -88,12 +90,12 @@ def test_what_may_have_passed_is_tried_by_any_commit() -> None:
     ],
 )
 def test_a_stalled_job_tells_its_deadline_and_where_to_look(step: Step, look: str) -> None:
-    long_ago = row(step=step, step_since=NOW - timedelta(hours=2))
-    found = told(settle(long_ago, Wait(20, "it takes long"), now=NOW, jitter=0))
+    long_ago = record(step=step, step_since=NOW - timedelta(hours=2))
+    found = told(apply_outcome(long_ago, Wait(20, "it takes long"), now=NOW, jitter=0))
     assert found.person.startswith(look)
     assert f"more than its {deadline(step) / 60:g} minutes" in found.person
 
 
 def test_a_ready_cluster_does_nothing() -> None:
-    ready = replace(row(active=False), phase=Phase.READY, observed_generation=1)
+    ready = replace(record(active=False), phase=Phase.READY, observed_generation=1)
     assert told(ready).doing == "nothing: generation 1 was verified Ready"

@@ -27,7 +27,7 @@ from localcloud.world.azure_state import Timings
 from localcloud.world.clock import ManualClock, system_clock
 from localcloud.world.plane import NullPlane
 from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"

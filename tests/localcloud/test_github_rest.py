@@ -50,7 +50,7 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.requests.clear()
     commit = adapter.look("main").commit
-    assert adapter.descends(commit, commit)
+    assert adapter.is_descendant(commit, commit)
     (entry,) = adapter.tree(commit)
     threads = [threading.Thread(target=adapter.blob, args=(entry.sha,)) for _ in range(4)]
     adapter.blob(entry.sha)

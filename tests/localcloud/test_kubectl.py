@@ -25,7 +25,7 @@ from localcloud.servers.kubernetes_access import common_name
 from localcloud.servers.tls import Authority
 from localcloud.world.flux import Source
 from localcloud.world.plane import Node
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from tests.localcloud.drivers import Driver, KubectlDriver, PythonDriver, Refused
 from tests.localcloud.waiting import until
 from tests.workloads import budget, pod

@@ -140,14 +140,14 @@ def test_the_commands_of_the_guide_work_as_they_stand_also_a_second_time(tmp_pat
 
 def test_every_port_of_the_example_settings_is_moved(tmp_path: Path) -> None:
     ports = {name: 20000 + number for number, name in enumerate(USUAL_PORTS)}
-    options = Options(plan_schedule="0 0 * * * *", extra={"CLAIM_SECONDS": "9"})
+    options = Options(plan_schedule="0 0 * * * *", extra={"LEASE_SECONDS": "9"})
     text = json.dumps(compose_settings(tmp_path, ports, options))
     for name, usual in USUAL_PORTS.items():
         assert f"127.0.0.1:{ports[name]}" in text
         assert f"127.0.0.1:{usual}" not in text
     values = json.loads(text)
     assert values["REQUESTS_CA_BUNDLE"] == str(tmp_path / "ca.pem")
-    assert (values["PLAN_SCHEDULE"], values["CLAIM_SECONDS"]) == ("0 0 * * * *", "9")
+    assert (values["PLAN_SCHEDULE"], values["LEASE_SECONDS"]) == ("0 0 * * * *", "9")
 
 
 def test_nothing_in_the_shell_wins_over_the_clouds_settings() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.messages import PlanRequest
-from shared.pipeline import planning
-from shared.ports import Look, Ports
+from shared.pipeline.planner import planner
+from shared.ports import BranchHead, Ports
 
 
 class Around:
@@ -49,7 +49,7 @@ def shows_first(cloud: MemoryCloud, *commits: str) -> None:
     """Let GitHub show these commits as the head in its next answers, as it may after a push."""
     old, look = iter(commits), cloud.repository.look
 
-    def late(branch: str) -> Look:
+    def late(branch: str) -> BranchHead:
         seen = look(branch)
         return replace(seen, commit=next(old, seen.commit))
 
@@ -63,4 +63,4 @@ def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:
 
 def plan_at_once(cloud: MemoryCloud, commit: str) -> None:
     """Plan a push that is surely newer than the last plan."""
-    planning.handle(PlanRequest(commit=commit, at=cloud.clock() + timedelta(minutes=1)), cloud.ports)
+    planner.handle(PlanRequest(commit=commit, at=cloud.clock() + timedelta(minutes=1)), cloud.ports)

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.jobs.row import ClusterRow, Phase
-from shared.pipeline import views
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.api import views
 from shared.ports import Json, KubernetesApi
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases, push
@@ -56,7 +56,7 @@ def ready(extra: str = "") -> MemoryCloud:
     return cloud
 
 
-def row(cloud: MemoryCloud) -> ClusterRow:
+def record(cloud: MemoryCloud) -> ClusterRecord:
     """Return the cluster's row."""
     found = cloud.state.cluster("one")
     assert found is not None

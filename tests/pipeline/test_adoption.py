@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.row import Phase
+from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.pipeline.onecluster import (
     ONE,
@@ -19,7 +19,7 @@ from tests.pipeline.onecluster import (
     pool,
     pools,
     ready,
-    row,
+    record,
     said,
 )
 from tests.pipeline.test_main_job import accepted, phases, push
@@ -62,7 +62,7 @@ def test_a_cluster_that_is_nobodys_is_not_touched_without_the_annotation() -> No
     push(cloud, files())
     cloud.run()
     assert (phases(cloud), accepted(cloud)) == ({"one": Phase.FAILED}, before)
-    assert "the annotation roadstead.dev/adopt takes a cluster over" in row(cloud).job.reason
+    assert "the annotation roadstead.dev/adopt takes a cluster over" in record(cloud).job.reason
 
 
 def test_an_equal_cluster_is_taken_over_by_writing_our_tags_alone() -> None:
@@ -84,9 +84,9 @@ def test_a_cluster_that_differs_is_observed_until_the_difference_is_accepted() -
     push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: when-equal}"))
     cloud.run(seconds=900)
     assert accepted(cloud) == before
-    assert "it differs from the manifest in tags.team" in row(cloud).job.reason
+    assert "it differs from the manifest in tags.team" in record(cloud).job.reason
     cloud.run(seconds=2 * 3600)
-    assert row(cloud).phase is Phase.PROVISIONING
+    assert record(cloud).phase is Phase.PROVISIONING
     assert said(cloud).startswith("Change the manifest to what is there, or set its annotation")
     push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: with-differences}"))
     cloud.run()
@@ -129,7 +129,7 @@ def test_nothing_is_created_where_something_was_to_be_adopted(group: bool) -> No
     push(cloud, files(annotations="{roadstead.dev/adopt: when-equal}"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
-    assert "there is no cluster one to adopt in the resource group rg-one" in row(cloud).job.reason
+    assert "there is no cluster one to adopt in the resource group rg-one" in record(cloud).job.reason
 
 
 def test_an_adopted_pool_is_ours_before_it_is_replaced() -> None:
@@ -158,7 +158,7 @@ def test_windows_and_another_flux_source_are_differences_of_a_cluster_to_adopt()
     push(cloud, files(WINDOW, annotations="{roadstead.dev/adopt: when-equal}"))
     cloud.run(seconds=900)
     assert accepted(cloud) == before
-    told = row(cloud).job.reason
+    told = record(cloud).job.reason
     assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in told
     assert "Flux GitRepository flux-system: spec.url" in told
     assert "roadstead-fleet" not in cluster(cloud)["tags"]
@@ -208,8 +208,8 @@ def test_a_strangers_pool_of_that_name_is_neither_replaced_nor_written_over() ->
     push(cloud, files(pool()))
     cloud.run()
     assert (phases(cloud), accepted(cloud)) == ({"one": Phase.FAILED}, before)
-    assert "the node pool apps is not touched" in row(cloud).job.reason
-    assert "it differs from the manifest in vmSize, count" in row(cloud).job.reason
+    assert "the node pool apps is not touched" in record(cloud).job.reason
+    assert "it differs from the manifest in vmSize, count" in record(cloud).job.reason
 
 
 def test_a_strangers_pool_that_is_equal_gets_our_tags_and_nothing_else() -> None:

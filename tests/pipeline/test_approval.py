@@ -8,10 +8,10 @@ import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated
-from shared.jobs.row import Phase
-from shared.pipeline.approval import approve
-from shared.pipeline.intake import accept
-from shared.ports import Look
+from shared.jobs.record import Phase
+from shared.pipeline.api.approval import approve
+from shared.pipeline.intake.accept import accept
+from shared.ports import BranchHead
 from tests import fleetfiles
 from tests.pipeline.around import around
 from tests.pipeline.test_main_job import phases, push, pushed, status
@@ -38,10 +38,10 @@ def test_the_exact_set_at_the_planned_commit_is_released_and_said() -> None:
     cloud.run()
     assert phases(cloud) == {}
     assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 delete)")
-    record = cloud.state.plan(commit)
-    assert record is not None
-    assert record.approval is not None
-    assert (record.approval.by, record.approval.clusters) == ("ada", ("one", "three", "two"))
+    plan_record = cloud.state.plan(commit)
+    assert plan_record is not None
+    assert plan_record.approval is not None
+    assert (plan_record.approval.by, plan_record.approval.clusters) == ("ada", ("one", "three", "two"))
 
 
 @pytest.mark.parametrize("clusters", [[], ["one"], [*ALL, "four"], ["One", "two", "three"]])
@@ -128,7 +128,7 @@ def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is(
     state, words = status(cloud, commit)
     assert state == "failure"
     assert words.startswith("one: spec.dnsPrefix cannot change from first to second")
-    assert {row.name: row.generation for row in cloud.state.clusters()} == {"one": 1, "two": 2}
+    assert {record.name: record.generation for record in cloud.state.clusters()} == {"one": 1, "two": 2}
 
 
 def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
@@ -151,7 +151,7 @@ def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
 def test_an_approval_that_is_given_up_with_an_unreadable_repository_is_asked_for_again() -> None:
     cloud, commit = held_by_protection()
 
-    def refused(branch: str) -> Look:
+    def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
     around(cloud, "repository", look=refused)

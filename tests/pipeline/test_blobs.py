@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.blobs import blob_id
+from shared.fleet.resolve.blob_ids import blob_id
 from shared.jobs.errors import Unavailable
-from shared.pipeline.blobs import read_blobs
+from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports, TreeEntry
 from tests.pipeline.around import Around
 
@@ -91,7 +91,7 @@ def test_what_an_archive_has_in_another_form_is_read_by_itself() -> None:
 def test_a_kept_blob_with_another_content_is_not_believed() -> None:
     cloud = MemoryCloud()
     commit, ids = committed(cloud, {"a.yaml": b"1"})
-    cloud.state.keep_blobs({ids["a.yaml"]: b"2"})
+    cloud.state.save_blobs({ids["a.yaml"]: b"2"})
     assert read_blobs(commit, ids, cloud.ports) == {ids["a.yaml"]: b"1"}
     assert cloud.state.blobs([ids["a.yaml"]]) == {ids["a.yaml"]: b"1"}
 

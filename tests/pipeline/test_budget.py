@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.buckets import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
 from shared.jobs.errors import Stale, Throttled, Unavailable
-from shared.jobs.row import ClusterRow, Phase
-from shared.pipeline.budget import Budget, Turn
+from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
+from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from tests import fleetfiles
 from tests.pipeline.around import around
@@ -22,14 +22,14 @@ from tests.pipeline.test_main_job import phases, push
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
 
-def cloud_with_row() -> tuple[MemoryCloud, ClusterRow]:
+def cloud_with_row() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
     while not cloud.state.clusters():
         assert cloud.step()
-    row = cloud.state.cluster("one")
-    assert row is not None
-    return cloud, row
+    record = cloud.state.cluster("one")
+    assert record is not None
+    return cloud, record
 
 
 def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
@@ -43,86 +43,88 @@ def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
 def test_a_step_without_a_token_comes_back_for_its_turn_and_that_is_no_attempt() -> None:
     cloud, _ = cloud_with_row()
     emptied(cloud, ARM_WRITE, 30)
-    while not any(row.job.reserved for row in cloud.state.clusters()):
+    while not any(record.job.reserved for record in cloud.state.clusters()):
         assert cloud.step()
-    (row,) = cloud.state.clusters()
-    assert row.job.attempts == 0
-    assert row.job.failure is None
-    assert row.job.reason.startswith(
+    (record,) = cloud.state.clusters()
+    assert record.job.attempts == 0
+    assert record.job.failure is None
+    assert record.job.reason.startswith(
         f"waits for Azure's write limit of subscription {SUBSCRIPTION}, a turn at "
     )
-    assert 25 < (row.job.next_at - cloud.clock()).total_seconds() <= 30
+    assert 25 < (record.job.next_at - cloud.clock()).total_seconds() <= 30
     assert cloud.state.events("one", 1)[0].reason == "Queued"
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_turn_is_used_once_and_only_in_its_time() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
     now = cloud.clock()
     key = f"{SUBSCRIPTION}|{ARM_WRITE.name}"
 
-    def spend(turn: datetime) -> Budget:
-        budget = Budget(replace(row, job=replace(row.job, reserved={key: (turn,)})), cloud.ports)
+    def spend(reservation: datetime) -> RateLimiter:
+        budget = RateLimiter(
+            replace(record, job=replace(record.job, reserved={key: (reservation,)})), cloud.ports
+        )
         budget.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
         return budget
 
     assert spend(now).reserved == {}
     assert cloud.state.bucket(key) is None  # the turn was taken before
-    with pytest.raises(Turn):
+    with pytest.raises(RateLimited):
         spend(now + timedelta(seconds=5))
     spend(now - timedelta(minutes=5))
     assert cloud.state.bucket(key) is not None  # it had lapsed, so a new token was taken
 
 
 def test_a_call_that_needs_two_tokens_keeps_the_one_it_has() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
     emptied(cloud, ARM_READ, 20)
-    budget = Budget(row, cloud.ports)
-    with pytest.raises(Turn):
+    budget = RateLimiter(record, cloud.ports)
+    with pytest.raises(RateLimited):
         budget.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
     assert set(budget.reserved) == {f"{SUBSCRIPTION}|aks-other", f"{SUBSCRIPTION}|arm-read"}
     before = cloud.state.bucket(f"{SUBSCRIPTION}|aks-other")
     cloud.clock.advance(21)
-    again = Budget(replace(row, job=replace(row.job, reserved=budget.reserved)), cloud.ports)
+    again = RateLimiter(replace(record, job=replace(record.job, reserved=budget.reserved)), cloud.ports)
     again.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
     assert cloud.state.bucket(f"{SUBSCRIPTION}|aks-other") == before
 
 
 def test_many_that_wait_get_turns_one_after_the_other() -> None:
-    cloud, row = cloud_with_row()
-    turns = []
+    cloud, record = cloud_with_row()
+    reservations = []
     for _ in range(200):
         try:
-            Budget(row, cloud.ports).call(SUBSCRIPTION, [AKS_OTHER], lambda: None)
-        except Turn as turn:
-            turns.append(turn.at)
-    assert len(turns) == 200 - AKS_OTHER.usable - 1  # a turn within the next second is used at once
-    assert {b - a for a, b in itertools.pairwise(turns)} == {timedelta(seconds=1)}
+            RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [AKS_OTHER], lambda: None)
+        except RateLimited as reservation:
+            reservations.append(reservation.at)
+    assert len(reservations) == 200 - AKS_OTHER.usable - 1  # a turn within the next second is used at once
+    assert {b - a for a, b in itertools.pairwise(reservations)} == {timedelta(seconds=1)}
 
 
 def test_a_step_with_several_calls_on_an_empty_bucket_ends() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
     emptied(cloud, AKS_OTHER, 20)
     rounds = 0
     while True:
-        budget = Budget(row, cloud.ports)
+        budget = RateLimiter(record, cloud.ports)
         try:
             for _ in range(3):
                 budget.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
-        except Turn as turn:
+        except RateLimited as reservation:
             rounds += 1
-            cloud.clock.advance((turn.at - cloud.clock()).total_seconds())
-            row = replace(row, job=replace(row.job, reserved=budget.reserved))
+            cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
+            record = replace(record, job=replace(record.job, reserved=budget.reserved))
         else:
             break
     assert rounds <= 3
 
 
 def test_reads_are_taken_from_the_state_in_batches() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
     for _ in range(10):
-        Budget(row, cloud.ports).call(SUBSCRIPTION, [ARM_READ], lambda: None)
+        RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_READ], lambda: None)
     bucket = cloud.state.bucket(f"{SUBSCRIPTION}|arm-read")
     assert bucket is not None
     expected = Bucket(cloud.clock())
@@ -146,25 +148,25 @@ def test_reads_are_taken_from_the_state_in_batches() -> None:
 def test_a_refusal_empties_the_bucket_that_it_is_of(
     code: str, limits: list[object], empty: list[str]
 ) -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
 
     def refuse() -> None:
         raise Throttled("slow down", code=code, retry_after=40)
 
     with pytest.raises(Throttled):
-        Budget(row, cloud.ports).call(SUBSCRIPTION, limits, refuse)  # type: ignore[arg-type]
-    turns = {}
+        RateLimiter(record, cloud.ports).call(SUBSCRIPTION, limits, refuse)  # type: ignore[arg-type]
+    reservations = {}
     for limit in (ARM_READ, ARM_WRITE, AKS_OTHER):
         try:
-            Budget(row, cloud.ports).call(SUBSCRIPTION, [limit], lambda: None)
-        except Turn as turn:
-            turns[limit.name] = (turn.at - cloud.clock()).total_seconds()
-    assert list(turns) == empty
-    assert all(seconds >= 39.9 for seconds in turns.values())
+            RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [limit], lambda: None)
+        except RateLimited as reservation:
+            reservations[limit.name] = (reservation.at - cloud.clock()).total_seconds()
+    assert list(reservations) == empty
+    assert all(seconds >= 39.9 for seconds in reservations.values())
 
 
 def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
 
     save, away = cloud.ports.state.save_bucket, list[str]()
 
@@ -179,7 +181,7 @@ def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> Non
 
     around(cloud, "state", save_bucket=save_bucket)
     with pytest.raises(Throttled) as refused:
-        Budget(row, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], refuse)
+        RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], refuse)
     assert refused.value.retry_after == 300
 
 
@@ -204,15 +206,15 @@ def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_for_ever
 
 
 def test_a_worker_whose_clock_is_hours_ahead_stops_nobody() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
     ahead = replace(cloud.ports, clock=lambda: cloud.clock() + timedelta(hours=10))
-    Budget(row, ahead).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+    RateLimiter(record, ahead).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
     cloud.run(3600)
     assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:
-    cloud, row = cloud_with_row()
+    cloud, record = cloud_with_row()
 
     class Crowded:
         def __getattr__(self, name: str) -> object:
@@ -221,9 +223,9 @@ def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:
             return getattr(cloud.state, name)
 
     crowded: Ports = replace(cloud.ports, state=Crowded())  # type: ignore[arg-type]
-    with pytest.raises(Turn) as turn:
-        Budget(row, crowded).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    assert 2 <= (turn.value.at - cloud.clock()).total_seconds() <= 4
+    with pytest.raises(RateLimited) as reservation:
+        RateLimiter(record, crowded).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+    assert 2 <= (reservation.value.at - cloud.clock()).total_seconds() <= 4
 
 
 def test_events_have_azures_ids_of_the_writes() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcloud.world.cloud import Counter, MemoryCloud, tripwired
-from shared.jobs.row import Phase
+from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push, status
 

@@ -11,41 +11,42 @@ import pytest
 
 from localcloud.world.broker_values import Draft
 from localcloud.world.cloud import QUEUES, MemoryCloud
+from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import Approval, PlanRequest, job_message
 from shared.jobs.outcomes import Retry
-from shared.jobs.row import Claim, ClusterRow, Phase
-from shared.jobs.settle import settle
-from shared.pipeline import sweep, views
-from shared.pipeline.deadletters import MOST_BYTES, Buried, bury
-from shared.pipeline.replay import replay
+from shared.jobs.record import ClusterRecord, Lease, Phase
+from shared.pipeline.api import views
+from shared.pipeline.api.replay import replay
+from shared.pipeline.recovery import missed_work
+from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Message, Ports, Queue
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push
 
 
-def buried(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> Buried:
-    made = Buried(
+def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> ReceivedDeadLetter:
+    made = ReceivedDeadLetter(
         queue, "7:m", cloud.clock(), body.encode(), body, "MaxDeliveryCountExceeded", "after 10 attempts"
     )
     return replace(made, **changes)
 
 
-def working() -> tuple[MemoryCloud, ClusterRow]:
+def working() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
-    cloud.run(until=lambda: any(row.job.step == "cluster" for row in cloud.state.clusters()))
-    row = cloud.state.cluster("one")
-    assert row is not None
-    return cloud, row
+    cloud.run(until=lambda: any(record.job.step == "cluster" for record in cloud.state.clusters()))
+    record = cloud.state.cluster("one")
+    assert record is not None
+    return cloud, record
 
 
 def test_a_jobs_dead_letter_fails_the_job_with_what_was_known_last() -> None:
-    cloud, row = working()
+    cloud, record = working()
     error = Unavailable("Azure did not answer", code="ServiceUnavailable", request_id="r-1")
-    row = cloud.state.save(settle(row, Retry(error), now=cloud.clock(), jitter=0))
+    record = cloud.state.save(apply_outcome(record, Retry(error), now=cloud.clock(), jitter=0))
     cloud.clock.advance(60)
-    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), cloud.ports)
+    handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
     failed = cloud.state.cluster("one")
     assert failed is not None
     assert failed.failed
@@ -56,16 +57,16 @@ def test_a_jobs_dead_letter_fails_the_job_with_what_was_known_last() -> None:
         "MaxDeliveryCountExceeded: after 10 attempts; last known, after 1 attempts: Unavail"
         in failure.message
     )
-    assert row.job.failure is not None
-    assert failure.since == row.job.failure.since
+    assert record.job.failure is not None
+    assert failure.since == record.job.failure.since
     assert cloud.state.events("one", 1)[0].reason == "Failed"
-    assert failed.given_up
+    assert failed.retryable_failure
     assert cloud.state.count_dead_letters() == 0
 
 
 def test_a_dead_letters_job_is_replayed_to_its_end() -> None:
-    cloud, row = working()
-    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), cloud.ports)
+    cloud, record = working()
+    handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     assert replay("one", "", cloud.ports).status == 202
@@ -77,27 +78,29 @@ def test_a_dead_letters_job_is_replayed_to_its_end() -> None:
     "other", [{"sequence": 1}, {"generation": 9}, {"uid": "another"}, {"cluster": "nobody"}]
 )
 def test_a_dead_letter_of_another_moment_does_nothing(other: Mapping[str, Any]) -> None:
-    cloud, row = working()
-    bury(buried(cloud, "jobs", job_message(row).model_copy(update=other).model_dump_json()), cloud.ports)
-    assert cloud.state.cluster("one") == row
+    cloud, record = working()
+    handle_dead_letter(
+        received(cloud, "jobs", job_message(record).model_copy(update=other).model_dump_json()), cloud.ports
+    )
+    assert cloud.state.cluster("one") == record
     assert cloud.state.count_dead_letters() == 0
 
 
 def test_a_step_that_runs_now_is_let_end() -> None:
-    cloud, row = working()
-    claim = Claim("somebody", cloud.clock().replace(year=2027))
-    row = cloud.state.save(replace(row, job=replace(row.job, claim=claim)))
-    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), cloud.ports)
-    assert cloud.state.cluster("one") == row
+    cloud, record = working()
+    lease = Lease("somebody", cloud.clock().replace(year=2027))
+    record = cloud.state.save(replace(record, job=replace(record.job, lease=lease)))
+    handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
+    assert cloud.state.cluster("one") == record
 
 
 def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -> None:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
-    bury(buried(cloud, "plans", PlanRequest(reason="push").model_dump_json()), cloud.ports)
+    handle_dead_letter(received(cloud, "plans", PlanRequest(reason="push").model_dump_json()), cloud.ports)
     assert cloud.state.fleet().problem.startswith("a plan request could not be handled: MaxDelivery")
-    assert sweep.plan_missed_head(cloud.ports)
+    assert missed_work.plan_missed_head(cloud.ports)
     cloud.run(until=lambda: not cloud.state.fleet().problem)
     assert cloud.state.fleet().problem == ""
 
@@ -107,7 +110,7 @@ def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_ag
     approval = Approval(commit="c" * 40, clusters=("one",), by="somebody", at=cloud.clock())
     requests = (PlanRequest(again=True, approval=approval), PlanRequest(kind="pull", pull=3))
     for number, request in enumerate(requests):
-        bury(buried(cloud, "plans", request.model_dump_json(), id=str(number)), cloud.ports)
+        handle_dead_letter(received(cloud, "plans", request.model_dump_json(), id=str(number)), cloud.ports)
     assert [letter.body for letter in cloud.state.dead_letters(5)] == [
         request.model_dump_json() for request in reversed(requests)
     ]
@@ -119,18 +122,20 @@ def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_ag
 def test_what_cannot_be_read_is_kept_and_counted_once(queue: str, body: str) -> None:
     cloud = MemoryCloud()
     for _ in range(2):
-        bury(buried(cloud, queue, body), cloud.ports)
+        handle_dead_letter(received(cloud, queue, body), cloud.ports)
     (letter,) = cloud.state.dead_letters(5)
     assert (letter.queue, letter.reason) == (queue, "MaxDeliveryCountExceeded")
-    assert letter.body == body[:MOST_BYTES]
+    assert letter.body == body[:MAX_BYTES]
     assert letter.size == len(body.encode())
     assert views.fleet_view(cloud.ports)["deadLetters"] == 1
 
 
 def test_an_error_that_nobody_foresaw_keeps_the_message_and_does_not_bring_it_back() -> None:
-    cloud, row = working()
+    cloud, record = working()
     nothing: Any = None
-    bury(buried(cloud, "jobs", job_message(row).model_dump_json()), replace(cloud.ports, clock=nothing))
+    handle_dead_letter(
+        received(cloud, "jobs", job_message(record).model_dump_json()), replace(cloud.ports, clock=nothing)
+    )
     assert cloud.state.count_dead_letters() == 1
 
 
@@ -142,7 +147,7 @@ def test_a_state_that_does_not_answer_leaves_the_message_in_its_queue() -> None:
     away: Any = Away()
     cloud = MemoryCloud()
     with pytest.raises(Unavailable):
-        bury(buried(cloud, "jobs", "words"), replace(cloud.ports, state=away))
+        handle_dead_letter(received(cloud, "jobs", "words"), replace(cloud.ports, state=away))
 
 
 class Recorder:

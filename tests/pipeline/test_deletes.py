@@ -8,15 +8,15 @@ import pytest
 
 from localcloud.world.azure_state import Timings
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step
-from shared.jobs.row import Phase
-from shared.pipeline.replay import replay
+from shared.jobs.record import Phase
+from shared.pipeline.api.replay import replay
 from shared.ports import FleetConfig, GroupWrite, Json
 from tests import fleetfiles
 from tests.pipeline.around import around, overtake
-from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, row
+from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, record
 from tests.pipeline.test_main_job import accepted, phases, push
 
 
@@ -40,8 +40,8 @@ def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
     around(cloud, "aks", get=after)
     push(cloud, fleetfiles.fleet())
     cloud.run(seconds=3600)
-    assert row(cloud).phase is Phase.FAILED
-    assert "the deletion of the cluster one: the subnet is in use" in row(cloud).job.reason
+    assert record(cloud).phase is Phase.FAILED
+    assert "the deletion of the cluster one: the subnet is in use" in record(cloud).job.reason
 
 
 def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_after_it() -> None:
@@ -52,7 +52,7 @@ def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_afte
     cloud.run(seconds=60)
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert "put the tags back, or delete it by hand, then replay" in row(cloud).job.reason
+    assert "put the tags back, or delete it by hand, then replay" in record(cloud).job.reason
     live = cluster(cloud)
     cloud.ports.aks.put(ONE, {**live, "tags": marks}, etag=live["eTag"])
     cloud.clock.advance(60)
@@ -68,11 +68,11 @@ def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_wit
     cloud.run(seconds=60)
     push(cloud, files("  tags: {team: shop}\n"))
     cloud.run()
-    assert row(cloud).job.reason.startswith("NotOwned: ")
+    assert record(cloud).job.reason.startswith("NotOwned: ")
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert row(cloud).phase is Phase.FAILED
-    assert "put the tags back, or delete it by hand, then replay" in row(cloud).job.reason
+    assert record(cloud).phase is Phase.FAILED
+    assert "put the tags back, or delete it by hand, then replay" in record(cloud).job.reason
 
 
 def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_asked_to_delete_it() -> None:
@@ -95,7 +95,7 @@ def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_as
 
     around(cloud, "aks", get=once_silent)
     push(cloud, files())
-    cloud.run(until=lambda: phases(cloud) != {} and row(cloud).job.attempts == 2)
+    cloud.run(until=lambda: phases(cloud) != {} and record(cloud).job.attempts == 2)
     silent.clear()
     push(cloud, fleetfiles.fleet())
     cloud.run()
@@ -175,11 +175,11 @@ def test_the_tags_of_a_group_count_in_any_case() -> None:
 def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours() -> None:
     cloud = ready()
     before = accepted(cloud)
-    config = FleetConfig(cloud.ports.config.fleet, "example/other", claim_seconds=20, poll_seconds=5)
+    config = FleetConfig(cloud.ports.config.fleet, "example/other", lease_seconds=20, poll_seconds=5)
     other = MemoryCloud(config=config, beside=cloud, throttle=False)
     push(other, files("  tags: {x: y}\n"))
     other.run(seconds=600)
-    assert "GITHUB_REPOSITORY_PREVIOUS" in row(other).job.reason
+    assert "GITHUB_REPOSITORY_PREVIOUS" in record(other).job.reason
     push(other, fleetfiles.fleet())
     other.run(seconds=900)
     assert phases(other) == {}
@@ -195,6 +195,6 @@ def test_a_cluster_without_our_tags_that_is_being_deleted_is_waited_for() -> Non
     cloud.ports.aks.delete(ONE, etag=None)
     push(cloud, fleetfiles.fleet())
     cloud.run(seconds=100)
-    assert row(cloud).job.reason == "Azure is deleting a cluster one that is not this fleet's"
+    assert record(cloud).job.reason == "Azure is deleting a cluster one that is not this fleet's"
     cloud.run()
     assert phases(cloud) == {}

@@ -10,9 +10,9 @@ from localcloud.world.cloud import MemoryCloud
 from localcloud.world.kubernetes_kinds import NODE
 from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
-from shared.jobs.row import Phase
+from shared.jobs.record import Phase
 from tests.pipeline.around import Around, around
-from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, row, said
+from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
 from tests.pipeline.test_main_job import phases, push
 from tests.workloads import budget, pod
 
@@ -29,8 +29,8 @@ def test_an_old_pool_is_emptied_with_respect_for_disruption_budgets() -> None:
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(seconds=300)
     assert "apps" in pools(cloud)
-    assert "blocked: shop/web: " in row(cloud).job.reason
-    assert row(cloud).phase is Phase.UPDATING
+    assert "blocked: shop/web: " in record(cloud).job.reason
+    assert record(cloud).phase is Phase.UPDATING
     assert "its PodDisruptionBudget allow one less; after 30 minutes" in said(cloud)
     api(cloud).apply(budget(namespace="shop", minAvailable=0))
     cloud.run()
@@ -42,9 +42,9 @@ def test_a_drain_that_stays_blocked_gives_up_and_removes_nothing() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
-    cloud.run(until=lambda: row(cloud).phase is Phase.FAILED)
+    cloud.run(until=lambda: record(cloud).phase is Phase.FAILED)
     assert set(pools(cloud)) == {"system", "apps", "appsb"}
-    assert "could not be drained in 5 minutes: shop/web" in row(cloud).job.reason
+    assert "could not be drained in 5 minutes: shop/web" in record(cloud).job.reason
 
 
 def test_a_drain_with_a_long_time_limit_is_not_called_stalled_before_it_gives_up() -> None:
@@ -52,16 +52,16 @@ def test_a_drain_with_a_long_time_limit_is_not_called_stalled_before_it_gives_up
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 180}")))
     cloud.run(seconds=2 * 3600)
-    assert row(cloud).phase is Phase.UPDATING
-    cloud.run(until=lambda: row(cloud).phase is Phase.FAILED)
-    assert "could not be drained in 180 minutes" in row(cloud).job.reason
+    assert record(cloud).phase is Phase.UPDATING
+    cloud.run(until=lambda: record(cloud).phase is Phase.FAILED)
+    assert "could not be drained in 180 minutes" in record(cloud).job.reason
 
 
 def test_a_commit_that_changes_the_new_pool_reaches_it_while_the_drain_is_blocked() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5")))
-    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
     push(cloud, files(pool("Standard_D8s_v5", nodeLabels="{tier: web}")))
     cloud.run(seconds=300)
     assert pools(cloud)["appsb"]["nodeLabels"] == {"tier": "web"}
@@ -100,7 +100,7 @@ def test_nodes_that_a_person_closed_stay_closed_and_ours_are_opened_again() -> N
     broken = min(nodes(cloud, "apps"))
     closed_by_a_person(cloud, broken)
     push(cloud, files(pool("Standard_D8s_v5")))
-    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
     assert all(nodes(cloud, "apps").values())
     push(cloud, files(pool()))
     cloud.run()
@@ -112,7 +112,7 @@ def test_nodes_that_we_closed_are_opened_when_a_person_took_the_new_pool_away() 
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5")))
-    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
     cloud.ports.aks.delete_pool(ONE, "appsb", etag=None)
     push(cloud, files(pool()))
     cloud.run()
@@ -132,7 +132,7 @@ def test_blocked_pods_do_not_keep_the_others() -> None:
     cloud.run(seconds=900)
     left = {found["metadata"]["name"] for found in api(cloud).list("v1", "Pod", namespace="default")}
     assert not any(name.startswith("z") for name in left)
-    assert row(cloud).phase is Phase.UPDATING
+    assert record(cloud).phase is Phase.UPDATING
 
 
 def test_a_long_drain_that_comes_on_is_neither_stalled_nor_given_up() -> None:
@@ -142,11 +142,11 @@ def test_a_long_drain_that_comes_on_is_neither_stalled_nor_given_up() -> None:
         api(cloud).apply(pod(f"a{number}", min(nodes(cloud, "apps")), labels={"app": "held"}))
     api(cloud).apply(budget("held", minAvailable=count))
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
-    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
     for left in reversed(range(1, count)):  # 80 minutes, a pod every four
         api(cloud).apply(budget("held", minAvailable=left))
         cloud.run(seconds=240)
-        assert row(cloud).phase is Phase.UPDATING
+        assert record(cloud).phase is Phase.UPDATING
     api(cloud).apply(budget("held", minAvailable=0))
     cloud.run()
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
@@ -156,12 +156,12 @@ def test_pods_that_come_to_closed_nodes_do_not_lengthen_a_drain() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
-    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
     for number in range(8):
         cloud.run(seconds=60)
         api(cloud).apply(pod(f"tolerant{number}", min(nodes(cloud, "apps"))))
-    assert row(cloud).phase is Phase.FAILED
-    assert "shop/web" in row(cloud).job.reason
+    assert record(cloud).phase is Phase.FAILED
+    assert "shop/web" in record(cloud).job.reason
 
 
 def test_a_pool_that_git_no_longer_has_is_emptied_with_respect_for_budgets_before_it_goes() -> None:
@@ -170,7 +170,7 @@ def test_a_pool_that_git_no_longer_has_is_emptied_with_respect_for_budgets_befor
     push(cloud, files())
     cloud.run(seconds=600)
     assert "apps" in pools(cloud)
-    assert "draining the node pool apps: 1 pod to move; blocked: shop/web" in row(cloud).job.reason
+    assert "draining the node pool apps: 1 pod to move; blocked: shop/web" in record(cloud).job.reason
     push(cloud, files(pool()))
     cloud.run()
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
@@ -181,7 +181,7 @@ def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
     cloud = ready(pool())
     api(cloud).apply(pod("lost", min(nodes(cloud, "apps")), finalizers=["example.com/never"]))
     push(cloud, files(pool("Standard_D8s_v5")))
-    cloud.run(until=lambda: "1 of them ending" in row(cloud).job.reason)
+    cloud.run(until=lambda: "1 of them ending" in record(cloud).job.reason)
     assert "apps" in pools(cloud)
     cloud.run(seconds=900)
     assert set(pools(cloud)) == {"system", "appsb"}
@@ -194,7 +194,7 @@ def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
     cloud.kubernetes.reconcile()
     blocked_pod(cloud)
     push(cloud, files(scaled.replace("SIZE", "Standard_D8s_v5")))
-    cloud.run(until=lambda: "blocked: " in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
     assert (pools(cloud)["apps"]["enableAutoScaling"], pools(cloud)["apps"]["count"]) == (False, 3)
     assert (pools(cloud)["appsb"]["enableAutoScaling"], pools(cloud)["appsb"]["count"]) == (True, 3)
     push(cloud, files(scaled.replace("SIZE", "Standard_D4s_v5")))
@@ -208,8 +208,8 @@ def test_a_drain_that_is_blocked_keeps_no_other_pool_from_its_change() -> None:
     cloud = ready(pool() + more.format(1))
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5") + more.format(1)))
-    cloud.run(until=lambda: "blocked" in row(cloud).job.reason)
+    cloud.run(until=lambda: "blocked" in record(cloud).job.reason)
     push(cloud, files(pool("Standard_D8s_v5") + more.format(3)))
     cloud.run(seconds=300)
     assert pools(cloud)["more"]["count"] == 3
-    assert "blocked" in row(cloud).job.reason
+    assert "blocked" in record(cloud).job.reason

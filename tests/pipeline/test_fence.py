@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
-from shared.jobs.row import Claim, ClusterRow, accept_delete
-from shared.pipeline.fence import LostClaim, fenced
+from shared.jobs.record import ClusterRecord, Lease, accept_delete
+from shared.pipeline.worker.lease_guard import LeaseLost, with_lease_guard
 from shared.ports import KubernetesApi, ManagedClusters, Ports, ResourceGroups
-from tests.jobs.rows import row
+from tests.jobs.rows import record
 from tests.pipeline.around import around
 
 READS = {"get", "resources", "kubeconfig", "upgrade_profile", "versions", "maintenance", "check", "list"}
@@ -59,12 +59,12 @@ def port_of(ports: Ports, name: str) -> object:
     return found
 
 
-def claimed(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Noted]:
+def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Noted]:
     """Return ports fenced for a row whose claim lasts so many seconds, and the port behind the fence."""
     cloud, port = cloud or MemoryCloud(), Noted()
-    claim = Claim("worker", cloud.clock() + timedelta(seconds=seconds))
-    mine = cloud.state.save(replace(row(claim=claim), etag=""))
-    return fenced(mine, replace(cloud.ports, **behind(port))), port
+    lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
+    mine = cloud.state.save(replace(record(lease=lease), etag=""))
+    return with_lease_guard(mine, replace(cloud.ports, **behind(port))), port
 
 
 def remove(cloud: MemoryCloud) -> None:
@@ -91,28 +91,28 @@ METHODS = [
 
 @pytest.mark.parametrize(("port", "name"), METHODS)
 def test_a_worker_whose_claim_has_nearly_ended_may_look_and_not_write(port: str, name: str) -> None:
-    ports, noted = claimed(1)
+    ports, noted = leased(1)
     if name in READS:
         call(port_of(ports, port), name)
         assert noted.calls == [name]
         return
-    with pytest.raises(LostClaim):
+    with pytest.raises(LeaseLost):
         call(port_of(ports, port), name)
     assert noted.calls == []
 
 
 @pytest.mark.parametrize(("port", "name"), METHODS)
 def test_a_worker_that_holds_its_claim_may_do_everything(port: str, name: str) -> None:
-    ports, noted = claimed(20)
+    ports, noted = leased(20)
     call(port_of(ports, port), name)
     assert noted.calls == [name]
 
 
 def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
     cloud = MemoryCloud()
-    ports, port = claimed(20, cloud)
+    ports, port = leased(20, cloud)
     remove(cloud)
-    with pytest.raises(LostClaim, match="newer commit"):
+    with pytest.raises(LeaseLost, match="newer commit"):
         ports.groups.put("subscription", "rg", {})
     assert port.calls == []
 
@@ -121,14 +121,14 @@ def test_nothing_is_written_after_a_look_at_the_row_that_took_long() -> None:
     cloud = MemoryCloud()
     look = cloud.ports.state.cluster
 
-    def slow(name: str) -> ClusterRow | None:
+    def slow(name: str) -> ClusterRecord | None:
         seen = look(name)
         cloud.clock.advance(5)
         remove(cloud)
         return seen
 
     around(cloud, "state", cluster=slow)
-    ports, port = claimed(90, cloud)
+    ports, port = leased(90, cloud)
     with pytest.raises(Unavailable, match="the look at the row is 5 s old"):
         ports.groups.put("subscription", "rg", {})
     assert port.calls == []
@@ -136,7 +136,7 @@ def test_nothing_is_written_after_a_look_at_the_row_that_took_long() -> None:
 
 def test_no_group_is_deleted_long_after_the_look_into_it() -> None:
     cloud = MemoryCloud()
-    ports, port = claimed(90, cloud)
+    ports, port = leased(90, cloud)
     ports.groups.resources("subscription", "rg")
     cloud.clock.advance(5)
     with pytest.raises(Unavailable, match="what is in rg is 5 s old"):

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.jobs.claim import MOST_LOST
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
+from shared.jobs.lease import MAX_ABANDONED_LEASES
 from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import DEFAULTS
-from shared.jobs.row import ClusterRow, Phase
-from shared.pipeline.steps.looks import LAG_SECONDS, leaver_of
+from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, group_delete_intent
 from shared.ports import GroupWrite, Json
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen
@@ -176,7 +176,7 @@ def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_s
     assert group["tags"] == theirs["tags"]
 
 
-def ended_by(error: BaseException) -> tuple[ClusterRow, Sequence[datetime]]:
+def ended_by(error: BaseException) -> tuple[ClusterRecord, Sequence[datetime]]:
     """Return the row of a cluster whose every write of a group ends so, and when it was written."""
     cloud = MemoryCloud()
     tries = []
@@ -188,25 +188,25 @@ def ended_by(error: BaseException) -> tuple[ClusterRow, Sequence[datetime]]:
     around(cloud, "groups", put=put)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
-    (row,) = cloud.state.clusters()
-    return row, tries
+    (record,) = cloud.state.clusters()
+    return record, tries
 
 
 @pytest.mark.parametrize("error", [Unauthorized("no role here"), Unavailable("no answer")])
 def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(error: Retryable) -> None:
-    row, tries = ended_by(error)
+    record, tries = ended_by(error)
     limit = DEFAULTS[type(error)].attempts
-    assert row.phase is Phase.FAILED
-    assert row.job.reason == f"{error.kind}: {error}"
-    assert (len(tries), row.job.attempts) == (limit, limit)
+    assert record.phase is Phase.FAILED
+    assert record.job.reason == f"{error.kind}: {error}"
+    assert (len(tries), record.job.attempts) == (limit, limit)
     assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(tries))
 
 
 def test_a_worker_that_dies_with_each_group_that_it_makes_fails_the_job() -> None:
-    row, tries = ended_by(Crash())
-    assert row.phase is Phase.FAILED
-    assert f"the worker died {MOST_LOST} times in resource-group" in row.job.reason
-    assert len(tries) == MOST_LOST
+    record, tries = ended_by(Crash())
+    assert record.phase is Phase.FAILED
+    assert f"the worker died {MAX_ABANDONED_LEASES} times in resource-group" in record.job.reason
+    assert len(tries) == MAX_ABANDONED_LEASES
 
 
 def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
@@ -228,9 +228,9 @@ def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away()
     cloud.run()
     clusters = cloud.state.clusters
 
-    def late() -> Sequence[ClusterRow]:
+    def late() -> Sequence[ClusterRecord]:
         seen = clusters()
-        if any(row.job.step is Step.DELETE_RESOURCE_GROUP for row in seen):
+        if any(record.job.step is Step.DELETE_RESOURCE_GROUP for record in seen):
             around(cloud, "state", clusters=clusters)
             cloud.run(5)  # the other one goes, and comes to the group
         return seen
@@ -273,9 +273,9 @@ def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
     push(cloud, fleetfiles.fleet("lives"))
     cloud.run()
     assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
-    for row in cloud.state.clusters():
-        cloud.state.note_leaving(f"{SUBSCRIPTION}|rg-two", leaver_of(row))
-    cloud.state.note_leaving(f"{SUBSCRIPTION}|rg-two", "gone:0badcafe")
+    for record in cloud.state.clusters():
+        cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", group_delete_intent(record))
+    cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", "gone:0badcafe")
     made = fleetfiles.fleet("lives") | {"clusters/two/cluster.yaml": fleetfiles.cluster("two")}
     push(cloud, made)
     cloud.run(600)
@@ -286,14 +286,14 @@ def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()
-    forget, first = cloud.state.forget_leaving, list[tuple[str, str]]()
+    forget, first = cloud.state.remove_group_delete_intent, list[tuple[str, str]]()
 
     def stands_still(group: str, leaver: str) -> None:
         first.append((group, leaver))
-        around(cloud, "state", forget_leaving=forget)
+        around(cloud, "state", remove_group_delete_intent=forget)
         raise Unavailable("the worker stands still before its call")
 
-    around(cloud, "state", forget_leaving=stands_still)
+    around(cloud, "state", remove_group_delete_intent=stands_still)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     push(cloud, shared_group("one"))

@@ -10,12 +10,14 @@ import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.errors import Unavailable
-from shared.jobs.messages import Doubt, PlanRequest
-from shared.jobs.row import Phase
-from shared.pipeline import sweep, views
-from shared.pipeline.heads import LAG, LOOK_SECONDS, LOOKS
-from shared.pipeline.intake import accept, request_plan
-from shared.pipeline.webhook import Pushed
+from shared.jobs.messages import HeadConfirmation, PlanRequest
+from shared.jobs.record import Phase
+from shared.pipeline.api import views
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
+from shared.pipeline.outbox import request_plan
+from shared.pipeline.planner.branch_head import CONFIRM_READS, CONFIRM_SECONDS, LAG
+from shared.pipeline.recovery import missed_work
 from shared.ports import PlanRecord
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen, overtake, shows_first
@@ -93,11 +95,11 @@ def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() 
     push(cloud, fleetfiles.fleet("one"))
     save_plan = cloud.state.save_plan
 
-    def dies(record: PlanRecord) -> None:
-        if record.plan.applied:
+    def dies(plan_record: PlanRecord) -> None:
+        if plan_record.plan.applied:
             around(cloud, "state", save_plan=save_plan)
             raise Crash
-        save_plan(record)
+        save_plan(plan_record)
 
     around(cloud, "state", save_plan=dies)
     cloud.step()
@@ -114,8 +116,8 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
     cloud.run()
     shows_first(cloud, old)
     head = cloud.repository.head("main")
-    doubt = Doubt(head=head, planned=head, looks=LOOKS)
-    worn = PlanRequest(commit="f" * 40, doubt=doubt)
+    confirmation = HeadConfirmation(head=head, planned=head, looks=CONFIRM_READS)
+    worn = PlanRequest(commit="f" * 40, confirmation=confirmation)
     request_plan(worn, message_id="doubted another head", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == dict.fromkeys(["one", "two", "three"], Phase.READY)
@@ -125,11 +127,13 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
 def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -> None:
     cloud = ready("one", "two")
     removed = cloud.repository.push(fleetfiles.fleet("one"))
-    doubt = Doubt(head=removed, planned=cloud.state.fleet().commit, looks=LOOKS)
+    confirmation = HeadConfirmation(head=removed, planned=cloud.state.fleet().commit, looks=CONFIRM_READS)
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run()
     shows_first(cloud, removed)
-    request_plan(PlanRequest(commit=removed, doubt=doubt), message_id="doubted before", ports=cloud.ports)
+    request_plan(
+        PlanRequest(commit=removed, confirmation=confirmation), message_id="doubted before", ports=cloud.ports
+    )
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -137,7 +141,7 @@ def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -
 
 def test_a_head_is_doubted_for_half_a_minute_though_clocks_differ() -> None:
     skew = 3.0
-    assert sum(LOOK_SECONDS * look - skew for look in range(1, LOOKS + 1)) > 30
+    assert sum(CONFIRM_SECONDS * look - skew for look in range(1, CONFIRM_READS + 1)) > 30
 
 
 def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> None:
@@ -158,7 +162,7 @@ def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old, old)
-    assert sweep.plan_missed_head(cloud.ports)
+    assert missed_work.plan_missed_head(cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -168,12 +172,12 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
     cloud = ready("one", "two")
     before = cloud.state.fleet().commit
     old = cloud.repository.push(fleetfiles.fleet("one"))
-    doubt = Doubt(head=old, planned=before, looks=LOOKS)
+    confirmation = HeadConfirmation(head=old, planned=before, looks=CONFIRM_READS)
     pushed = cloud.clock()
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old)
-    late = PlanRequest(commit=old, doubt=doubt, at=pushed)
+    late = PlanRequest(commit=old, confirmation=confirmation, at=pushed)
     request_plan(late, message_id="doubted before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -188,7 +192,7 @@ def test_a_commit_that_is_newer_than_the_last_plan_waits_for_no_second_look() ->
     assert cloud.state.fleet().commit == announced
     cloud.clock.advance(LAG.total_seconds() + 3)
     found = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": b"its webhook is lost"})
-    assert sweep.plan_missed_head(cloud.ports)
+    assert missed_work.plan_missed_head(cloud.ports)
     assert cloud.step()
     assert cloud.state.fleet().commit == found
 
@@ -224,7 +228,7 @@ def test_a_commit_that_was_taken_back_is_doubted_though_the_push_back_needed_no_
     cloud.run(1)
     shows_first(cloud, removed, removed)
     if lost:
-        assert sweep.plan_missed_head(cloud.ports)
+        assert missed_work.plan_missed_head(cloud.ports)
     else:
         accept(late, cloud.ports)
     cloud.run()
@@ -238,7 +242,7 @@ def test_a_comparison_that_github_does_not_answer_costs_looks_and_no_push() -> N
     def away(*_: str) -> bool:
         raise Unavailable("GitHub answered 500")
 
-    around(cloud, "repository", descends=away)
+    around(cloud, "repository", is_descendant=away)
     cloud.clock.advance(3)
     commit = push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run(120)
@@ -268,7 +272,7 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     forced = push(cloud, fleetfiles.fleet("one", "three"))
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
-    told = f"{forced[:8]} may be a forced push or an old answer of GitHub: planned at"
+    told = f"{forced[:8]} may be a forced push or a stale answer: planned at"
     assert told in views.fleet_view(cloud.ports)["waiting"]
     cloud.run()
     assert cloud.state.fleet().commit == forced
@@ -285,7 +289,7 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     shows_first(cloud, old)
     commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
     assert cloud.step()
-    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or an old answer")
+    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale answer")
     cloud.run()
     assert status(cloud, commit)[0] == "success"
     assert accepted(cloud)["delete", "two"] == 0
@@ -314,7 +318,7 @@ def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all
     assert cloud.step()
     around(cloud, "plans", send=send)
     assert cloud.state.fleet().waiting != ""
-    assert sweep.plan_missed_head(cloud.ports)
+    assert missed_work.plan_missed_head(cloud.ports)
     cloud.run()
     assert cloud.state.fleet() == planned
 
@@ -334,9 +338,9 @@ def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> Non
     push(cloud, fleetfiles.fleet("one"))
     saved = cloud.state.save_plan
 
-    def overtaken(record: Any) -> None:
-        saved(record)
-        if not record.plan.applied:
+    def overtaken(plan_record: Any) -> None:
+        saved(plan_record)
+        if not plan_record.plan.applied:
             around(cloud, "state", save_plan=saved)
             overtake(cloud, fleetfiles.fleet("one", "two"))
 
@@ -353,14 +357,14 @@ def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
     cloud.run()
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
-    assert [record.plan.commit for record in cloud.state.open_plans()] == []
+    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
 
 
 def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() -> None:
     cloud = ready("one")
     saved = cloud.state.save
 
-    def dies(row: Any) -> None:
+    def dies(record: Any) -> None:
         around(cloud, "state", save=saved)
         raise Crash
 
@@ -372,4 +376,4 @@ def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() 
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
     expected = f"superseded by {newest[:8]} before it was carried out"
     assert status(cloud, overtaken) == ("error", expected)
-    assert [record.plan.commit for record in cloud.state.open_plans()] == []
+    assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
-from shared.pipeline.housekeeping import keep_house
+from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig
 from tests import fleetfiles
 from tests.pipeline.test_main_job import push
@@ -19,9 +19,9 @@ def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
     push(cloud, fleetfiles.fleet("two"))
     cloud.run()
     cloud.clock.advance(29 * 86400)
-    assert keep_house(cloud.ports)["events"] == 0
+    assert purge_expired(cloud.ports)["events"] == 0
     cloud.clock.advance(2 * 86400)
-    assert keep_house(cloud.ports)["events"] > 0
+    assert purge_expired(cloud.ports)["events"] > 0
     assert not cloud.state.events("one", 5)
     assert cloud.state.events("two", 5)
     assert cloud.state.plan(cloud.state.fleet().commit)
@@ -39,7 +39,7 @@ def test_what_fails_holds_up_nothing_else() -> None:
             return getattr(cloud.state, name)
 
     broken: object = Broken()
-    removed = keep_house(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
+    removed = purge_expired(replace(cloud.ports, state=broken))  # type: ignore[arg-type]
     assert removed == {"deliveries": 1, "plans": 0, "blobs": 0, "dead letters": 0}
 
 
@@ -48,17 +48,17 @@ def test_manifests_that_the_branch_no_longer_has_are_not_kept() -> None:
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
     old = cloud.repository.tree(cloud.state.fleet().commit)
-    assert keep_house(cloud.ports)["blobs"] == 0
+    assert purge_expired(cloud.ports)["blobs"] == 0
     push(cloud, fleetfiles.fleet("two"))
     cloud.run()
-    assert keep_house(cloud.ports)["blobs"] == 1
+    assert purge_expired(cloud.ports)["blobs"] == 1
     kept = cloud.repository.tree(cloud.state.fleet().commit)
     (gone,) = {entry.sha for entry in old} - {entry.sha for entry in kept}
     assert cloud.state.blobs([gone]) == {}
 
 
 def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
-    config = FleetConfig("example", "example/fleet", claim_seconds=20, poll_seconds=5, events_kept=5)
+    config = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5, events_kept=5)
     cloud = MemoryCloud(config=config)
     for count in range(1, 30):
         files = fleetfiles.fleet("one")

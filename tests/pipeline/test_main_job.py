@@ -6,9 +6,9 @@ from collections import Counter as Tally
 from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.row import Phase
-from shared.pipeline.intake import accept
-from shared.pipeline.webhook import Pushed
+from shared.jobs.record import Phase
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
 from shared.ports import KubernetesApi
 from tests import fleetfiles
 from tests.pipeline.around import around
@@ -26,7 +26,7 @@ def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
 
 
 def phases(cloud: MemoryCloud) -> dict[str, Phase]:
-    return {row.name: row.phase for row in cloud.state.clusters()}
+    return {record.name: record.phase for record in cloud.state.clusters()}
 
 
 def accepted(cloud: MemoryCloud) -> Tally[tuple[str, str]]:
@@ -47,7 +47,7 @@ def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
     assert creates == {"atlantic-aks": 1, "pacific-aks": 1, "sargasso-aks": 1}
     assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 create)")
     history = cloud.repository.statuses.history(commit)
-    assert [record.status.state for record in history] == ["success", "pending"]
+    assert [plan_record.status.state for plan_record in history] == ["success", "pending"]
 
 
 def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
@@ -55,11 +55,11 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
     push(cloud, fleetfiles.example())
     cloud.run()
     writes = accepted(cloud)
-    rows = cloud.state.clusters()
+    records = cloud.state.clusters()
     commit = push(cloud, fleetfiles.example() | {"README.md": b"words\n"})
     cloud.run()
     assert accepted(cloud) == writes
-    assert cloud.state.clusters() == rows
+    assert cloud.state.clusters() == records
     assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 unchanged)")
 
 
@@ -75,9 +75,9 @@ def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
     push(cloud, files)
     cloud.run()
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert (row.generation, row.observed_generation, row.phase) == (2, 2, Phase.READY)
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert (record.generation, record.observed_generation, record.phase) == (2, 2, Phase.READY)
     assert accepted(cloud) == writes
     assert written == []
 
@@ -104,9 +104,9 @@ def test_node_counts_and_pools_follow_git() -> None:
     commit = push(cloud, files)
     cloud.run()
     assert status(cloud, commit) == ("success", "1 of 1 clusters as asked (1 update)")
-    row = cloud.state.cluster("one")
-    assert row is not None
-    live = cloud.ports.aks.get(row.desired.id)
+    record = cloud.state.cluster("one")
+    assert record is not None
+    live = cloud.ports.aks.get(record.desired.id)
     assert live is not None
     assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {
         "system": 2,
@@ -114,7 +114,7 @@ def test_node_counts_and_pools_follow_git() -> None:
     }
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
-    live = cloud.ports.aks.get(row.desired.id)
+    live = cloud.ports.aks.get(record.desired.id)
     assert live is not None
     assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {"system": 1}
 
@@ -220,10 +220,10 @@ def test_a_revert_is_a_new_generation() -> None:
     cloud.repository.reset(first)
     accept(Pushed("back", first), cloud.ports)
     cloud.run()
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert (row.generation, row.observed_generation) == (3, 3)
-    live = cloud.ports.aks.get(row.desired.id)
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert (record.generation, record.observed_generation) == (3, 3)
+    live = cloud.ports.aks.get(record.desired.id)
     assert live is not None
     assert live["properties"]["agentPoolProfiles"][0]["count"] == 1
 
@@ -232,11 +232,11 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
-    row = cloud.state.cluster("one")
-    assert row is not None
-    cloud.state.forget(row)
-    live = dict(cloud.ports.aks.get(row.desired.id) or {})
-    cloud.ports.aks.put(row.desired.id, live | {"tags": {"owner": "somebody"}}, etag=live["eTag"])
+    record = cloud.state.cluster("one")
+    assert record is not None
+    cloud.state.forget(record)
+    live = dict(cloud.ports.aks.get(record.desired.id) or {})
+    cloud.ports.aks.put(record.desired.id, live | {"tags": {"owner": "somebody"}}, etag=live["eTag"])
     cloud.run(60)
     writes = accepted(cloud)
     commit = push(cloud, fleetfiles.fleet("one") | {"README.md": b"2"})

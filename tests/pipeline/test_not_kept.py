@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.jobs.row import Phase
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import Phase
 from shared.ports import Json
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen
 from tests.pipeline.onecluster import files, pool
 from tests.pipeline.onecluster import ready as ready_with_pool
-from tests.pipeline.onecluster import row as one
+from tests.pipeline.onecluster import record as one
 from tests.pipeline.test_main_job import accepted, phases, push, status
 from tests.pipeline.test_safety import ready
 
@@ -24,9 +24,9 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
     cloud = MemoryCloud()
 
     def vanishes() -> None:
-        row = cloud.state.cluster("one")
-        assert row is not None
-        cloud.ports.aks.delete(row.desired.id, etag=None)
+        record = cloud.state.cluster("one")
+        assert record is not None
+        cloud.ports.aks.delete(record.desired.id, etag=None)
         cloud.clock.advance(10)
         cloud.azure.settle()
 
@@ -86,9 +86,9 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
     around(cloud, "aks", put=vanishes)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert "accepted the creation of the cluster one twice, and it is not there" in row.job.reason
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert "accepted the creation of the cluster one twice, and it is not there" in record.job.reason
     assert len(writes) == 2
 
 
@@ -106,9 +106,9 @@ def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> No
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(24 * 3600)
     assert phases(cloud) == {"one": Phase.FAILED}
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert "it vanished 5 times before" in row.job.reason
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert "it vanished 5 times before" in record.job.reason
     assert accepted(cloud)["create", "one"] <= 12
 
 
@@ -126,9 +126,9 @@ def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_to
     cloud.run(24 * 3600)
     assert len(sent) == 2
     assert phases(cloud) == {"one": Phase.FAILED}
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert "twice, and it is still there" in row.job.reason
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert "twice, and it is still there" in record.job.reason
     around(cloud, port, delete=delete)
     push(cloud, fleetfiles.fleet() | {"README.md": b"the next commit tries again"})
     cloud.run()

@@ -8,10 +8,10 @@ import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
-from shared.jobs.row import Failure, Phase
+from shared.jobs.record import Failure, Phase
 from tests import fleetfiles
 from tests.pipeline.around import around, overtake
-from tests.pipeline.onecluster import ONE, WINDOW, files, pool, ready, row
+from tests.pipeline.onecluster import ONE, WINDOW, files, pool, ready, record
 from tests.pipeline.test_main_job import accepted, phases, push
 
 SLOW = 86_400.0
@@ -21,7 +21,7 @@ TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSU
 def failed(cloud: MemoryCloud) -> Failure:
     """Return what the job failed of."""
     assert phases(cloud) == {"one": Phase.FAILED}
-    failure = row(cloud).job.failure
+    failure = record(cloud).job.failure
     assert failure is not None
     return failure
 
@@ -92,8 +92,8 @@ def test_a_drain_that_aks_gives_up_is_blocked_and_ends_the_job() -> None:
 def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_again() -> None:
     cloud = MemoryCloud(throttle=False)
     push(cloud, files())
-    cloud.run(until=lambda: bool(cloud.state.clusters()) and row(cloud).job.wrote != "")
-    request = row(cloud).job.request_id
+    cloud.run(until=lambda: bool(cloud.state.clusters()) and record(cloud).job.wrote != "")
+    request = record(cloud).job.request_id
     cloud.azure.abort(ONE)
     cloud.run(SLOW)
     failure = failed(cloud)

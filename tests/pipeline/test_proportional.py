@@ -9,12 +9,12 @@ import pytest
 from localcloud.world.cloud import MemoryCloud
 from localcloud.world.commits import Commits
 from shared.fleet.desired import Stored, digest_of
-from shared.fleet.plan import Action
+from shared.fleet.planning.plan import Action
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import PlanRequest
-from shared.jobs.row import Phase
-from shared.pipeline import planning
-from shared.pipeline.reading import read_desired, read_known
+from shared.jobs.record import Phase
+from shared.pipeline.planner import planner
+from shared.pipeline.repository.commit_reader import read_desired, read_known
 from tests import fleetfiles
 from tests.pipeline.around import frozen, overtake, plan_at_once
 from tests.pipeline.test_blobs import Calls
@@ -37,15 +37,15 @@ def planned(cloud: MemoryCloud, files: dict[str, bytes]) -> Calls:
 
 def resolved_again(cloud: MemoryCloud) -> list[str]:
     """Return the clusters that the next plan of the head would resolve."""
-    rows = {row.name: row for row in cloud.state.clusters()}
-    desired = read_desired(cloud.repository.head("main"), read_known(rows, cloud.ports), cloud.ports)
+    records = {record.name: record for record in cloud.state.clusters()}
+    desired = read_desired(cloud.repository.head("main"), read_known(records, cloud.ports), cloud.ports)
     return [name for name, cluster in desired.clusters.items() if not isinstance(cluster, Stored)]
 
 
 def counts(cloud: MemoryCloud) -> dict[str, int]:
-    record = cloud.state.plan(cloud.state.fleet().commit)
-    assert record is not None
-    return dict(record.plan.counts)
+    plan_record = cloud.state.plan(cloud.state.fleet().commit)
+    assert plan_record is not None
+    return dict(plan_record.plan.counts)
 
 
 def five_changed(count: int = 2) -> dict[str, bytes]:
@@ -95,21 +95,21 @@ def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
     number = git.pulls.open("One more node", "topic", "main").number
     cloud.with_ports(lambda ports: replace(ports, repository=git))
     calls.watch(cloud)
-    rows = cloud.state.clusters()
-    planning.handle(PlanRequest(kind="pull", pull=number), cloud.ports)
+    records = cloud.state.clusters()
+    planner.handle(PlanRequest(kind="pull", pull=number), cloud.ports)
     assert (calls.archives, len(calls.blobs)) == (0, 1)
     [comment] = git.pulls.comments(number)
     assert "1 update, 39 unchanged" in comment.body
-    assert cloud.state.clusters() == rows
+    assert cloud.state.clusters() == records
 
 
 def test_lost_marks_cost_one_archive_and_change_nothing() -> None:
     cloud = MemoryCloud()
     planned(cloud, fleetfiles.fleet(*NAMES))
-    cloud.state.save_marks({})
-    rows = cloud.state.clusters()
+    cloud.state.save_fingerprints({})
+    records = cloud.state.clusters()
     planned(cloud, fleetfiles.fleet(*NAMES) | {"README.md": b"words"})
-    assert cloud.state.clusters() == rows
+    assert cloud.state.clusters() == records
     assert resolved_again(cloud) == []
 
 
@@ -153,11 +153,11 @@ def test_a_planner_that_another_one_overtakes_while_it_reads_plans_once_more() -
 
 def older(cloud: MemoryCloud, name: str, **spec: object) -> None:
     """Let a row look as an earlier version of Roadstead wrote it; None takes a field away."""
-    row = cloud.state.cluster(name)
-    assert row is not None
-    merged = {key: value for key, value in {**row.document["spec"], **spec}.items() if value is not None}
-    document = {**row.document, "spec": merged}
-    cloud.state.save(replace(row, document=document, digest=digest_of(document)))
+    record = cloud.state.cluster(name)
+    assert record is not None
+    merged = {key: value for key, value in {**record.document["spec"], **spec}.items() if value is not None}
+    document = {**record.document, "spec": merged}
+    cloud.state.save(replace(record, document=document, digest=digest_of(document)))
 
 
 def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
@@ -169,9 +169,9 @@ def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
     assert resolved_again(cloud) == []
     files = fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": fleetfiles.cluster("one", count=2)}
     planned(cloud, files)
-    record = cloud.state.plan(cloud.state.fleet().commit)
-    assert record is not None
-    assert [change.path for change in record.plan.items[0].changes] == ["spec.nodePools[system].count"]
+    plan_record = cloud.state.plan(cloud.state.fleet().commit)
+    assert plan_record is not None
+    assert [change.path for change in plan_record.plan.items[0].changes] == ["spec.nodePools[system].count"]
     assert cloud.azure.accepted == writes
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from localcloud.world.cloud import MemoryCloud
 from localcloud.world.repository_pull_port import WorldPullRequests
-from shared.fleet.estimate import AzureCalls, azure_calls
-from shared.fleet.plan import Action, Change, Item
+from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
+from shared.fleet.planning.plan import Action, Change, Item
 from shared.jobs.errors import Terminal, Throttled
-from shared.pipeline import pulls
-from shared.pipeline.intake import accept
-from shared.pipeline.pullview import OUTDATED
-from shared.pipeline.webhook import PullChanged, Pushed
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import PullChanged, Pushed
+from shared.pipeline.pull_requests import pull_requests
+from shared.pipeline.pull_requests.comment import OUTDATED
 from shared.ports import Check, Comment, Pull, PullRequests
 from tests import fleetfiles
 
@@ -59,7 +59,7 @@ def repo() -> Repo:
 
 
 def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo) -> None:
-    rows, writes = repo.cloud.state.clusters(), list(repo.cloud.azure.accepted)
+    records, writes = repo.cloud.state.clusters(), list(repo.cloud.azure.accepted)
     files = fleetfiles.fleet("one", "three")
     files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=3)
     number = repo.propose(files)
@@ -68,7 +68,7 @@ def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo)
     assert "| `nodePools[system].count` | `1` | `3` | in place | `clusters/one/cluster.yaml:10` |" in body
     head = repo.cloud.repository.head("topic")
     assert repo.status(head) == ("roadstead/plan", "success", "1 create, 1 update, 1 delete")
-    assert (repo.cloud.state.clusters(), repo.cloud.azure.accepted) == (rows, writes)
+    assert (repo.cloud.state.clusters(), repo.cloud.azure.accepted) == (records, writes)
 
 
 def test_a_second_push_edits_the_comment_and_the_same_once_more_writes_nothing(repo: Repo) -> None:
@@ -164,7 +164,7 @@ def test_a_pull_request_that_was_closed_or_turned_elsewhere_is_left_alone(repo: 
 
 
 def test_a_pull_request_with_too_many_new_manifests_is_refused_before_they_are_read(repo: Repo) -> None:
-    names = [f"cluster-{number}" for number in range(pulls.NEW_MANIFESTS + 1)]
+    names = [f"cluster-{number}" for number in range(pull_requests.NEW_MANIFESTS + 1)]
     files = {
         path: content + b"# \n" * number
         for number, (path, content) in enumerate(fleetfiles.fleet(*names).items())
@@ -217,7 +217,7 @@ def test_trouble_with_pull_requests_never_keeps_a_push_from_being_planned(repo: 
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=failing))
     repo.push(fleetfiles.fleet("one", "two", "four"))
     assert failing.failed == 1
-    assert {row.name for row in repo.cloud.state.clusters()} == {"one", "two", "four"}
+    assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
 
 
 POOLS = {"spec": {"nodePools": [{"name": "system"}, {"name": "batch"}]}}

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.effects import Effect
-from shared.fleet.markdown import code, fence, fit, prose, table
-from shared.fleet.plan import POOL_DELETED, Action, Change, Item, Plan
-from shared.fleet.problems import Problem
-from shared.pipeline.pullview import (
+from shared.fleet.aks.change_effects import Effect
+from shared.fleet.planning.plan import POOL_DELETED, Action, Change, Item, Plan
+from shared.fleet.resolve.problems import Problem
+from shared.pipeline.pull_requests.comment import (
     COMMENT_LIMIT,
     OUTDATED,
     PullPlan,
@@ -22,6 +21,7 @@ from shared.pipeline.pullview import (
     outdated,
     status_of,
 )
+from shared.pipeline.pull_requests.markdown import code, fence, fit, prose, table
 from shared.ports import Annotation, CommitStatus
 
 BASE, HEAD = "a" * 40, "b" * 40
@@ -242,8 +242,8 @@ def test_prose_pings_nobody_and_links_nowhere() -> None:
 def test_no_text_breaks_a_table_or_a_fence(text: str) -> None:
     shown = table(("a", "b"), [(code(text), prose(text))])
     assert len(shown.split("\n")) == 3
-    row = shown.split("\n")[2].replace("\\|", "")
-    assert row.count("|") == 3
+    record = shown.split("\n")[2].replace("\\|", "")
+    assert record.count("|") == 3
     block = fence(text)
     ticks = block.split("\n")[0]
     assert not any(line.strip() == ticks for line in block.split("\n")[1:-1])

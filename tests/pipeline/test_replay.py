@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.row import Phase
-from shared.pipeline import views
-from shared.pipeline.replay import replay
+from shared.jobs.record import Phase
+from shared.pipeline.api import views
+from shared.pipeline.api.replay import replay
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases, push, status
 

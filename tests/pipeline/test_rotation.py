@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.ids import ClusterId
-from shared.jobs.row import Phase
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import Phase
 from shared.ports import Json
 from tests import fleetfiles
 from tests.pipeline.around import around
-from tests.pipeline.onecluster import ONE, blocked_pod, files, nodes, pool, pools, ready, row, suspended
+from tests.pipeline.onecluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended
 from tests.pipeline.test_main_job import accepted, phases, push
 
 
@@ -112,7 +112,7 @@ def test_a_new_pool_that_azure_did_not_make_as_asked_drains_nothing_and_ends_the
     push(cloud, files(pool(maxPods=50)))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
-    assert "still differs: maxPods from 30 to 50; nothing is drained" in row(cloud).job.reason
+    assert "still differs: maxPods from 30 to 50; nothing is drained" in record(cloud).job.reason
     assert set(pools(cloud)) == {"system", "apps", "appsb"}
     assert not any(nodes(cloud, "apps").values())
 
@@ -135,7 +135,7 @@ def test_a_pool_that_cannot_be_deleted_is_tried_once_and_told() -> None:
     push(cloud, files())
     cloud.run()
     assert (phases(cloud), tried) == ({"one": Phase.FAILED}, ["apps"])
-    assert "the node pool apps: The subnet is locked." in row(cloud).job.reason
+    assert "the node pool apps: The subnet is locked." in record(cloud).job.reason
 
 
 def test_a_cluster_that_failed_over_a_pool_tells_what_the_pool_says() -> None:
@@ -150,7 +150,7 @@ def test_a_cluster_that_failed_over_a_pool_tells_what_the_pool_says() -> None:
     shows(cloud, fails)
     push(cloud, files(pool(count=3)))
     cloud.run()
-    assert "the node pool apps: No room in the subnet." in row(cloud).job.reason
+    assert "the node pool apps: No room in the subnet." in record(cloud).job.reason
 
 
 @pytest.mark.parametrize("midway", [1, 40, 90, 150])
@@ -172,7 +172,7 @@ def test_a_suspension_in_the_middle_of_a_rotation_stops_it_and_it_goes_on_afterw
     cloud.run(seconds=60)
     before = accepted(cloud)
     cloud.run(seconds=3600)
-    assert (row(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
+    assert (record(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
     cloud.run(seconds=3 * 3600)
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
 
@@ -194,5 +194,5 @@ def test_a_label_that_git_drops_goes_and_one_of_a_policy_stays() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert pools(cloud)["apps"]["nodeLabels"] == {"cost": "42"}
-    assert row(cloud).dropped == {}
+    assert record(cloud).dropped == {}
     assert (accepted(cloud) - before)["update-pool", "apps"] == 2

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
 from shared.jobs.messages import JobMessage, job_message
-from shared.jobs.row import Claim, Phase
-from shared.pipeline import advance, sweep
+from shared.jobs.record import Lease, Phase
+from shared.pipeline.recovery import missed_work
+from shared.pipeline.worker import worker
 from shared.ports import CommitStatus, Json, Message
 from tests import fleetfiles
 from tests.pipeline.around import around
@@ -55,8 +56,8 @@ def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_for
     push(cloud, fleetfiles.fleet("one", "two"))
     forget = cloud.state.forget
 
-    def dies(row: Any) -> None:
-        forget(row)
+    def dies(record: Any) -> None:
+        forget(record)
         around(cloud, "state", forget=forget)
         raise Crash
 
@@ -178,14 +179,14 @@ def test_all_messages_that_come_early_become_one_for_the_time_of_the_row(why: st
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(until=lambda: bool(cloud.state.clusters()))
-    (row,) = cloud.state.clusters()
+    (record,) = cloud.state.clusters()
     at = cloud.clock() + timedelta(seconds=90)
-    changed = {"claim": Claim("other", at)} if why.startswith("another") else {"next_at": at}
-    early = cloud.state.save(replace(row, job=replace(row.job, **changed)))
+    changed = {"lease": Lease("other", at)} if why.startswith("another") else {"next_at": at}
+    early = cloud.state.save(replace(record, job=replace(record.job, **changed)))
     before = len(cloud.broker.peek("jobs", session="one"))
     for _ in range(5):
         cloud.clock.advance(7)
-        advance.handle(job_message(early), cloud.ports)
+        worker.handle(job_message(early), cloud.ports)
     waiting = cloud.broker.peek("jobs", session="one")
     assert len(waiting) == before + 1
     assert waiting[-1].draft.at == at
@@ -197,20 +198,20 @@ def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
     cloud.step()
     for _ in range(120):  # two hours without a worker
         cloud.clock.advance(60)
-        sweep.resend_overdue(cloud.ports)
+        missed_work.resend_overdue(cloud.ports)
     assert cloud.broker.counts("jobs").active <= 20 * 20
 
 
 def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_nothing() -> None:
     cloud = ready("one")
-    row = cloud.state.clusters()[0]
+    record = cloud.state.clusters()[0]
     before = accepted(cloud)
-    for sequence in range(row.job.sequence + 2):
-        message = JobMessage(cluster="one", uid=row.uid, generation=1, sequence=sequence)
-        advance.handle(message, cloud.ports)
+    for sequence in range(record.job.sequence + 2):
+        message = JobMessage(cluster="one", uid=record.uid, generation=1, sequence=sequence)
+        worker.handle(message, cloud.ports)
     cloud.run()
     assert accepted(cloud) == before
-    assert cloud.state.clusters() == [row]
+    assert cloud.state.clusters() == [record]
 
 
 def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
@@ -227,9 +228,9 @@ def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
     around(cloud, "aks", put=dies)
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
-    row = cloud.state.cluster("one")
-    assert row is not None
-    assert "the worker died 8 times in cluster" in row.job.reason
+    record = cloud.state.cluster("one")
+    assert record is not None
+    assert "the worker died 8 times in cluster" in record.job.reason
     assert len(deaths) == 8
 
 

@@ -7,8 +7,8 @@ import pytest
 from localcloud.world.azure_errors import ArmError
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.recipes import Step
-from shared.jobs.row import Phase
-from tests.pipeline.onecluster import ONE, files, ready, row, said
+from shared.jobs.record import Phase
+from tests.pipeline.onecluster import ONE, files, ready, record, said
 from tests.pipeline.test_main_job import phases, push, status
 
 
@@ -22,8 +22,8 @@ def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: St
             cloud.azure.settle()
     cloud.azure.stop(ONE)
     cloud.run(seconds=4 * 3600)
-    assert (row(cloud).phase, row(cloud).job.attempts) == (Phase.PROVISIONING, 0)
-    assert "the cluster is stopped; start it" in row(cloud).job.reason
+    assert (record(cloud).phase, record(cloud).job.attempts) == (Phase.PROVISIONING, 0)
+    assert "the cluster is stopped; start it" in record(cloud).job.reason
     cloud.azure.start(ONE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -34,11 +34,11 @@ def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     cloud.azure.stop(ONE)
     commit = push(cloud, files("  tags: {a: b}\n"))
     cloud.run(seconds=4 * 3600)
-    assert row(cloud).phase is Phase.UPDATING
+    assert record(cloud).phase is Phase.UPDATING
     assert said(cloud).startswith("Start the cluster, as with `az aks start`")
     words = "0 of 1 clusters as asked; one: the cluster is stopped; start it, Azure allows nothing else"
     assert status(cloud, commit) == ("pending", words)
-    assert [record.settled for record in cloud.state.open_plans()] == [True]
+    assert [plan_record.settled for plan_record in cloud.state.open_plans()] == [True]
     cloud.azure.start(ONE)
     cloud.run()
     assert status(cloud, commit)[0] == "success"

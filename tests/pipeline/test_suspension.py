@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shared.jobs.row import Phase
+from shared.jobs.record import Phase
 from tests import fleetfiles
-from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, ready, row, suspended
+from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, ready, record, suspended
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -13,11 +13,11 @@ def test_a_suspended_cluster_is_left_alone_and_its_drift_is_told_until_the_time_
     commit = push(cloud, files("  tags: {a: b}\n" + suspended(cloud, 3)))
     before = accepted(cloud)
     cloud.run(seconds=2 * 3600)
-    assert (row(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
-    assert "suspended by team-a until" in row(cloud).job.reason
-    assert "it differs in tags.a" in row(cloud).job.reason
+    assert (record(cloud).phase, accepted(cloud)) == (Phase.SUSPENDED, before)
+    assert "suspended by team-a until" in record(cloud).job.reason
+    assert "it differs in tags.a" in record(cloud).job.reason
     assert status(cloud, commit) == ("pending", "0 of 1 clusters as asked, 1 suspended (1 update)")
-    assert [record.settled for record in cloud.state.open_plans()] == [True]
+    assert [plan_record.settled for plan_record in cloud.state.open_plans()] == [True]
     cloud.run(seconds=2 * 3600)
     assert phases(cloud) == {"one": Phase.READY}
     assert cluster(cloud)["tags"]["a"] == "b"
@@ -38,7 +38,7 @@ def test_a_stopped_cluster_waits_for_its_start_and_can_be_deleted() -> None:
     cloud.azure.stop(ONE)
     push(cloud, files("  tags: {a: b}\n"))
     cloud.run(seconds=600)
-    assert "the cluster is stopped" in row(cloud).job.reason
+    assert "the cluster is stopped" in record(cloud).job.reason
     cloud.azure.start(ONE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -52,8 +52,8 @@ def test_a_suspended_cluster_tells_of_a_dropped_pool_of_a_window_and_of_a_stop()
     cloud = ready(pool() + WINDOW)
     push(cloud, files(WINDOW.replace("durationHours: 4", "durationHours: 5") + suspended(cloud, 3)))
     cloud.run(seconds=600)
-    assert "nodePools[apps] is not in the manifest" in row(cloud).job.reason
-    assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in row(cloud).job.reason
+    assert "nodePools[apps] is not in the manifest" in record(cloud).job.reason
+    assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in record(cloud).job.reason
     cloud.azure.stop(ONE)
     cloud.run(seconds=1800)
-    assert "it is stopped" in row(cloud).job.reason
+    assert "it is stopped" in record(cloud).job.reason

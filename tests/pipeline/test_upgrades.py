@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.row import Phase
-from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, row, said
+from shared.jobs.record import Phase
+from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -25,7 +25,7 @@ def test_two_minors_are_two_hops_each_finished_on_every_pool() -> None:
     commit = push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
     seen: list[tuple[str, ...]] = []
     end = cloud.clock() + timedelta(hours=1)
-    while row(cloud).observed_generation < 2 and cloud.clock() < end:
+    while record(cloud).observed_generation < 2 and cloud.clock() < end:
         cloud.run(seconds=1)
         now = (
             cluster(cloud)["properties"]["currentKubernetesVersion"],
@@ -52,8 +52,8 @@ def test_a_version_that_azure_does_not_offer_moves_nothing() -> None:
     push(cloud, files('  kubernetesVersion: "1.36"\n'))
     cloud.run()
     assert accepted(cloud) == before
-    assert row(cloud).phase is Phase.FAILED
-    assert "Azure does not offer Kubernetes 1.35" in row(cloud).job.reason
+    assert record(cloud).phase is Phase.FAILED
+    assert "Azure does not offer Kubernetes 1.35" in record(cloud).job.reason
 
 
 def test_a_pool_of_others_that_would_be_too_old_stops_the_upgrade_before_anything_moves() -> None:
@@ -64,7 +64,7 @@ def test_a_pool_of_others_that_would_be_too_old_stops_the_upgrade_before_anythin
     before = accepted(cloud)
     push(cloud, files(version("1.34")))
     cloud.run()
-    assert "the manifest does not have theirs (1.30.13): upgrade or remove them" in row(cloud).job.reason
+    assert "the manifest does not have theirs (1.30.13): upgrade or remove them" in record(cloud).job.reason
     assert accepted(cloud) == before
     push(cloud, files(version("1.33")))
     cloud.run()
@@ -96,8 +96,8 @@ def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
     cloud.run(until=lambda: cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.33"))
     cloud.azure.lag_next("one", "apps")
     cloud.run(seconds=600)
-    assert row(cloud).phase is not Phase.READY
-    assert "runs 1.32.9, its pool 1.33.5" in row(cloud).job.reason
+    assert record(cloud).phase is not Phase.READY
+    assert "runs 1.32.9, its pool 1.33.5" in record(cloud).job.reason
     assert said(cloud).startswith("See which pods and PodDisruptionBudgets keep these nodes")
 
 
@@ -111,7 +111,7 @@ def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> Non
     push(cloud, files('  minNodeImageVersion: "202601.01"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
-    assert "the newest image that Azure has for the node pool system is" in row(cloud).job.reason
+    assert "the newest image that Azure has for the node pool system is" in record(cloud).job.reason
 
 
 def test_maintenance_windows_are_written_once() -> None:
@@ -141,7 +141,7 @@ def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> 
     pinned = pool(orchestratorVersion='"1.32"') + web
     cloud = ready(pinned + version("1.32"))
     push(cloud, files(pinned + version("1.33")))
-    cloud.run(until=lambda: "node pool system" in row(cloud).job.reason)
+    cloud.run(until=lambda: "node pool system" in record(cloud).job.reason)
     cloud.clock.advance(30)
     cloud.azure.settle()
     cloud.azure.fail_next("one", "UpgradeFailed", "no room for a surge")
@@ -158,5 +158,5 @@ def test_a_version_that_azure_does_not_offer_a_pool_is_refused_before_anything_m
     before = accepted(cloud)
     push(cloud, files(pool(orchestratorVersion='"1.32.7"') + version("1.33")))
     cloud.run()
-    assert "spec.nodePools[apps].orchestratorVersion 1.32.7: Azure does not offer" in row(cloud).job.reason
+    assert "spec.nodePools[apps].orchestratorVersion 1.32.7: Azure does not offer" in record(cloud).job.reason
     assert accepted(cloud) == before

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.pipeline.intake import accept
-from shared.pipeline.webhook import (
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import (
     MAX_BODY_BYTES,
     Delivery,
     Ignored,

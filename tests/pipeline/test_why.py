@@ -7,15 +7,15 @@ from datetime import timedelta
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
+from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
-from shared.jobs.row import accept_retry
-from shared.jobs.settle import postpone, settle
-from shared.pipeline import views
+from shared.jobs.record import accept_retry
+from shared.pipeline.api import views
 from shared.ports import Json
 from tests import fleetfiles
 from tests.pipeline.around import around
-from tests.pipeline.onecluster import ONE, cluster, files, ready, row, said
+from tests.pipeline.onecluster import ONE, cluster, files, ready, record, said
 from tests.pipeline.test_adoption import foreign
 from tests.pipeline.test_main_job import push
 
@@ -83,8 +83,8 @@ def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
 def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
     cloud = ready()
     now = cloud.clock()
-    beginning = accept_retry(row(cloud), now=now)
-    refused = settle(beginning, Retry(Throttled("slow down")), now=now, jitter=0)
+    beginning = accept_retry(record(cloud), now=now)
+    refused = apply_outcome(beginning, Retry(Throttled("slow down")), now=now, jitter=0)
     until, turn = now + timedelta(hours=30), "waits for Azure's write limit"
     cloud.state.save(postpone(refused, until=until, reason=turn, reserved={"key": (until,)}, now=now))
     found = why(cloud)

@@ -11,15 +11,18 @@ import pytest
 
 from localcloud.world.azure_state import Condition
 from localcloud.world.state import MemoryState
-from shared.fleet import plan
-from shared.fleet.ownership import Owner
-from shared.jobs import claim as claims
-from shared.jobs import row as rows
-from shared.jobs.claim import Resend, Superseded
-from shared.jobs.row import ClusterRow
-from shared.pipeline import advance, planning, send, steps, sweep
-from shared.pipeline.steps import azure
-from shared.ports import FleetRow
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.planning import plan
+from shared.jobs import lease as leases
+from shared.jobs import record as records
+from shared.jobs.lease import Resend, Superseded
+from shared.jobs.record import ClusterRecord
+from shared.pipeline import outbox
+from shared.pipeline.planner import planner
+from shared.pipeline.recovery import missed_work
+from shared.pipeline.worker import worker
+from shared.pipeline.worker.steps import cluster, registry
+from shared.ports import FleetRecord
 
 
 def rows_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
@@ -27,42 +30,42 @@ def rows_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_overdue_is_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sweep, "resend_overdue", lambda _: 0)
+    patch.setattr(missed_work, "resend_overdue", lambda _: 0)
 
 
 def nothing_is_sent_again(patch: pytest.MonkeyPatch) -> None:
-    decide = claims.claim
+    decide = leases.acquire_lease
 
     def dropped(*args: Any, **kwargs: Any) -> Any:
         decision = decide(*args, **kwargs)
         return Superseded("dropped") if isinstance(decision, Resend) else decision
 
-    patch.setattr(advance, "claim", dropped)
+    patch.setattr(worker, "acquire_lease", dropped)
     nothing_overdue_is_sent_again(patch)
 
 
 def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) -> None:
     class Alive:
-        def __init__(self, row: ClusterRow) -> None:
-            self.document, self.digest, self.uid = row.document, "", row.uid
-            self.generation, self.deleting, self.given_up = row.generation, False, False
+        def __init__(self, record: ClusterRecord) -> None:
+            self.document, self.digest, self.uid = record.document, "", record.uid
+            self.generation, self.deleting, self.retryable_failure = record.generation, False, False
 
     made = plan.make_plan
 
-    def make_plan(commit: str, desired: Any, recorded: Mapping[str, ClusterRow], **rest: Any) -> Any:
+    def make_plan(commit: str, desired: Any, recorded: Mapping[str, ClusterRecord], **rest: Any) -> Any:
         return made(commit, desired, {n: Alive(r) if r.deleting else r for n, r in recorded.items()}, **rest)
 
-    patch.setattr(planning, "make_plan", make_plan)
+    patch.setattr(planner, "make_plan", make_plan)
 
 
 def a_newer_spec_goes_on_where_the_older_one_was(patch: pytest.MonkeyPatch) -> None:
-    accept = rows.accept_change
+    accept = records.accept_change
 
-    def change(row: ClusterRow, *args: Any, **rest: Any) -> ClusterRow:
-        after = accept(row, *args, **rest)
-        return replace(after, job=replace(after.job, step=row.job.step)) if row.job.active else after
+    def change(record: ClusterRecord, *args: Any, **rest: Any) -> ClusterRecord:
+        after = accept(record, *args, **rest)
+        return replace(after, job=replace(after.job, step=record.job.step)) if record.job.active else after
 
-    patch.setattr(planning, "accept_change", change)
+    patch.setattr(planner, "accept_change", change)
 
 
 def every_cluster_is_taken_for_ours(patch: pytest.MonkeyPatch) -> None:
@@ -70,7 +73,7 @@ def every_cluster_is_taken_for_ours(patch: pytest.MonkeyPatch) -> None:
 
 
 def writes_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(advance, "fenced", lambda _, ports: ports)
+    patch.setattr(worker, "with_lease_guard", lambda _, ports: ports)
 
 
 def azure_is_written_over_any_version(patch: pytest.MonkeyPatch) -> None:
@@ -79,35 +82,37 @@ def azure_is_written_over_any_version(patch: pytest.MonkeyPatch) -> None:
 
 def every_message_has_its_own_id(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
-    patch.setattr(send, "continuation_id", lambda row, copy="": f"{row.name}:{next(numbers)}{copy and ''}")
+    patch.setattr(
+        outbox, "continuation_id", lambda record, copy="": f"{record.name}:{next(numbers)}{copy and ''}"
+    )
 
 
 def two_planners_may_plan_at_once(patch: pytest.MonkeyPatch) -> None:
     load, save = MemoryState.fleet, MemoryState.save_fleet
 
-    def fleet(self: MemoryState) -> FleetRow:
+    def fleet(self: MemoryState) -> FleetRecord:
         return replace(load(self), etag="any")
 
-    def save_fleet(self: MemoryState, row: FleetRow) -> FleetRow:
-        return replace(save(self, replace(row, etag=load(self).etag)), etag="any")
+    def save_fleet(self: MemoryState, record: FleetRecord) -> FleetRecord:
+        return replace(save(self, replace(record, etag=load(self).etag)), etag="any")
 
     patch.setattr(MemoryState, "fleet", fleet)
     patch.setattr(MemoryState, "save_fleet", save_fleet)
 
 
 def claims_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
-    decide = claims.claim
+    decide = leases.acquire_lease
 
-    def unclaimed(row: ClusterRow | None, *args: Any, **rest: Any) -> Any:
-        if row is not None:
-            row = replace(row, job=replace(row.job, claim=None))
-        return decide(row, *args, **rest)
+    def unclaimed(record: ClusterRecord | None, *args: Any, **rest: Any) -> Any:
+        if record is not None:
+            record = replace(record, job=replace(record.job, lease=None))
+        return decide(record, *args, **rest)
 
-    patch.setattr(advance, "claim", unclaimed)
+    patch.setattr(worker, "acquire_lease", unclaimed)
 
 
 def an_old_head_is_believed_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(planning, "doubted", lambda *_, **__: None)
+    patch.setattr(planner, "needs_confirmation", lambda *_, **__: None)
 
 
 def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
@@ -115,11 +120,11 @@ def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_suspension_is_overlooked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(steps, "suspended", lambda *_: None)
+    patch.setattr(registry, "suspended", lambda *_: None)
 
 
 def a_cluster_is_taken_over_as_it_is(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(azure, "all_differences", lambda *_: [])
+    patch.setattr(cluster, "all_differences", lambda *_: [])
 
 
 @dataclass(frozen=True)

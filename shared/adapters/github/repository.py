@@ -19,9 +19,9 @@ from github.Commit import Commit
 from shared.adapters.github.archive import read_archive
 from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.pulls import GitHubPullRequests
-from shared.fleet.blobs import blob_id
+from shared.fleet.resolve.blob_ids import blob_id
 from shared.jobs.errors import Dependency, Unavailable
-from shared.ports import CommitStatus, Look, TreeEntry
+from shared.ports import BranchHead, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
 
@@ -41,14 +41,14 @@ class GitHubRepository:
         self._client = GitHubClient(repository, auth, base_url=base_url)
         self._blobs = _BlobCache(cache_bytes)
 
-    def look(self, branch: str) -> Look:
+    def look(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         # 409: the repository is empty, so it has no branch at all.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
             ref = api.get_git_ref(f"heads/{branch}")
-            return Look(ref.object.sha, parsedate_to_datetime(str(ref.raw_headers["date"])))
+            return BranchHead(ref.object.sha, parsedate_to_datetime(str(ref.raw_headers["date"])))
 
-    def descends(self, commit: str, earlier: str) -> bool:
+    def is_descendant(self, commit: str, earlier: str) -> bool:
         """Tell whether a commit comes after another, or is it; False also where either is not known."""
         # The changed files of a comparison come with its first page alone, and are not wanted.
         page = {"per_page": 1, "page": 2}

@@ -19,7 +19,7 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 from kubernetes.client.exceptions import ApiException
 
 from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
-from shared.fleet.ids import ClusterId, ObjectRef
+from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.errors import (
     Blocked,
     Conflict,
@@ -29,7 +29,7 @@ from shared.jobs.errors import (
     Unavailable,
     from_http,
 )
-from shared.jobs.retryafter import retry_after
+from shared.jobs.retry_after import retry_after
 from shared.ports import Clock, Json, KubernetesApi
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"

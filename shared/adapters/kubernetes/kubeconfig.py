@@ -19,7 +19,7 @@ import urllib3
 import yaml
 from kubernetes.client import ApiClient, Configuration
 
-from shared.fleet.ids import ClusterId
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unauthenticated
 
 

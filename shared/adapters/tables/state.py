@@ -14,11 +14,11 @@ from pydantic import TypeAdapter
 
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
-from shared.jobs import row as rows
-from shared.jobs.buckets import Bucket
+from shared.jobs import record as records
 from shared.jobs.events import Event
-from shared.jobs.row import ClusterRow
-from shared.ports import DeadLetter, FleetRow, PlanRecord
+from shared.jobs.rate_limits import Bucket
+from shared.jobs.record import ClusterRecord
+from shared.ports import DeadLetter, FleetRecord, PlanRecord
 
 CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = (
     "roadsteadclusters",
@@ -33,7 +33,7 @@ CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
 _LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
-_FLEET: TypeAdapter[FleetRow] = TypeAdapter(FleetRow)
+_FLEET: TypeAdapter[FleetRecord] = TypeAdapter(FleetRecord)
 _MARKS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 _BATCH = 100
 _BATCH_BYTES = 2 << 20
@@ -48,57 +48,57 @@ class TablesState:
         self._fleet = fleet
         self._storage = Storage(service, TABLES, fleet)
 
-    def cluster(self, name: str) -> ClusterRow | None:
+    def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's row, or None."""
         entity = self._storage.get(CLUSTERS, self._fleet, name)
         return _row(entity) if entity is not None else None
 
-    def clusters(self) -> Sequence[ClusterRow]:
+    def clusters(self) -> Sequence[ClusterRecord]:
         """Return the rows of the whole fleet, by name."""
         return [_row(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
 
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRow]:
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` rows, by name, of those after a name."""
         found = self._storage.query(
             CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
         )
         return [_row(entity) for entity in itertools.islice(found, limit)]
 
-    def active_clusters(self) -> Sequence[ClusterRow]:
+    def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the rows whose job is active."""
         return [
             _row(entity)
             for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key and active eq true")
         ]
 
-    def save(self, row: ClusterRow) -> ClusterRow:
+    def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the row over its version, or as a new one; raise Stale."""
         entity = {
             "PartitionKey": self._fleet,
-            "RowKey": row.name,
-            "phase": row.phase.value,
-            "active": row.job.active,
-            "step": row.job.step.value,
-            "generation": row.generation,
-            "observedGeneration": row.observed_generation,
-            **packed(rows.to_json(row)),
+            "RowKey": record.name,
+            "phase": record.phase.value,
+            "active": record.job.active,
+            "step": record.job.step.value,
+            "generation": record.generation,
+            "observedGeneration": record.observed_generation,
+            **packed(records.to_json(record)),
         }
-        return rows.with_etag(row, self._storage.write(CLUSTERS, entity, row.etag))
+        return records.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
 
-    def forget(self, row: ClusterRow) -> None:
+    def forget(self, record: ClusterRecord) -> None:
         """Remove the row if it is still this version; raise Stale."""
-        self._storage.delete(CLUSTERS, self._fleet, row.name, row.etag)
+        self._storage.delete(CLUSTERS, self._fleet, record.name, record.etag)
 
-    def note_leaving(self, group: str, cluster: str) -> None:
+    def add_group_delete_intent(self, group: str, cluster: str) -> None:
         """Note that a cluster is about to delete a resource group."""
         self._storage.upsert(FLEETS, self._leaving_key(group, cluster))
 
-    def leaving(self, group: str) -> Sequence[str]:
+    def group_delete_intents(self, group: str) -> Sequence[str]:
         """Return the clusters that were noted for a resource group."""
         partition = self._leaving_key(group)["PartitionKey"]
         return [note["RowKey"] for note in self._storage.keys(FLEETS, "PartitionKey eq @key", key=partition)]
 
-    def forget_leaving(self, group: str, cluster: str) -> None:
+    def remove_group_delete_intent(self, group: str, cluster: str) -> None:
         """Take a note away; one that is gone is success."""
         self._storage.remove(FLEETS, [self._leaving_key(group, cluster)])
 
@@ -151,18 +151,18 @@ class TablesState:
             EVENTS, (e for e in found if e["PartitionKey"].partition("|")[2] not in living)
         )
 
-    def fleet(self) -> FleetRow:
+    def fleet(self) -> FleetRecord:
         """Return what was planned last."""
         entity = self._storage.get(FLEETS, "fleet", self._fleet)
         if entity is None:
-            return FleetRow()
+            return FleetRecord()
         return replace(_FLEET.validate_json(unpacked(entity)), etag=etag_of(entity))
 
-    def save_fleet(self, row: FleetRow) -> FleetRow:
+    def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's row over its version, and return it as saved; raise Stale."""
-        body = packed(_FLEET.dump_json(row, exclude={"etag"}).decode())
-        entity = {"PartitionKey": "fleet", "RowKey": self._fleet, "commit": row.commit, **body}
-        return replace(row, etag=self._storage.write(FLEETS, entity, row.etag))
+        body = packed(_FLEET.dump_json(record, exclude={"etag"}).decode())
+        entity = {"PartitionKey": "fleet", "RowKey": self._fleet, "commit": record.commit, **body}
+        return replace(record, etag=self._storage.write(FLEETS, entity, record.etag))
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit, or None."""
@@ -171,14 +171,14 @@ class TablesState:
         entity = self._storage.get(PLANS, self._fleet, commit)
         return _PLAN.validate_json(unpacked(entity)) if entity is not None else None
 
-    def save_plan(self, record: PlanRecord) -> None:
+    def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over what is kept for its commit."""
         entity = {
             "PartitionKey": self._fleet,
-            "RowKey": record.plan.commit,
-            "open": record.open,
-            "at": record.at,
-            **packed(_PLAN.dump_json(record).decode()),
+            "RowKey": plan_record.plan.commit,
+            "open": plan_record.open,
+            "at": plan_record.at,
+            **packed(_PLAN.dump_json(plan_record).decode()),
         }
         self._storage.upsert(PLANS, entity)
 
@@ -192,8 +192,8 @@ class TablesState:
 
     def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
         found = self._storage.query(PLANS, query, **parameters)
-        records = [_PLAN.validate_json(unpacked(entity)) for entity in found]
-        return sorted(records, key=lambda record: record.at, reverse=True)
+        plan_records = [_PLAN.validate_json(unpacked(entity)) for entity in found]
+        return sorted(plan_records, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """Return those of these blobs that are kept; a few are read side by side."""
@@ -203,7 +203,7 @@ class TablesState:
             )
             return {sha: entity["content"] for sha, entity in found if entity is not None}
 
-    def keep_blobs(self, blobs: Mapping[str, bytes]) -> None:
+    def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
         """Keep blobs, many at a time."""
         for batch in _batches(blobs):
             entities = [
@@ -217,7 +217,7 @@ class TablesState:
         entity = self._storage.get(FLEETS, "marks", self._fleet)
         return _MARKS.validate_json(unpacked(entity)) if entity is not None else {}
 
-    def save_marks(self, marks: Mapping[str, str]) -> None:
+    def save_fingerprints(self, marks: Mapping[str, str]) -> None:
         """Write the clusters' marks over those that are kept."""
         body = packed(_MARKS.dump_json(dict(marks)).decode())
         self._storage.upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
@@ -253,12 +253,12 @@ class TablesState:
         entity = {"PartitionKey": self._fleet, "RowKey": key, "fullAt": bucket.full_at.isoformat()}
         self._storage.write(BUCKETS, entity, bucket.etag)
 
-    def keep_dead_letter(self, letter: DeadLetter) -> None:
+    def save_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a dead letter; twice is once."""
         body = packed(_LETTER.dump_json(letter).decode())
         self._storage.upsert(LETTERS, {**self._key_of(letter), "at": letter.at, **body})
 
-    def forget_dead_letter(self, letter: DeadLetter) -> None:
+    def delete_dead_letter(self, letter: DeadLetter) -> None:
         """Remove a dead letter; one that is gone is success."""
         self._storage.remove(LETTERS, [self._key_of(letter)])
 
@@ -286,8 +286,8 @@ class TablesState:
         )
 
 
-def _row(entity: Any) -> ClusterRow:
-    return rows.from_json(unpacked(entity), etag_of(entity))
+def _row(entity: Any) -> ClusterRecord:
+    return records.from_json(unpacked(entity), etag_of(entity))
 
 
 def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:

@@ -14,9 +14,9 @@ from shared.fleet.manifests.kinds import (
     System,
 )
 from shared.fleet.manifests.network import NetworkProfile
+from shared.fleet.manifests.node_pool import NodePool, PoolProperties
 from shared.fleet.manifests.notifications import Route
-from shared.fleet.manifests.pools import NodePool, PoolProperties
-from shared.fleet.manifests.tenants import SystemSpec
+from shared.fleet.manifests.system import SystemSpec
 
 __all__ = [
     "API_VERSION",

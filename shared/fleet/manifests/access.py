@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from shared.fleet.manifests.arm import Flag, Guid, IpRange, Section
+from shared.fleet.manifests.arm_types import Flag, Guid, IpRange, Section
 from shared.fleet.manifests.base import SubnetId, rule
 
 PrivateDnsZone = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from shared.fleet.manifests.arm import Flag, Section, Switch, Text, VaultId, WorkspaceId, resource
+from shared.fleet.manifests.arm_types import Flag, Section, Switch, Text, VaultId, WorkspaceId, resource
 from shared.fleet.manifests.base import Cidr, SubnetId, rule
 
 TextFlag = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes: add-ons take text')]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, StrictStr
 
-from shared.fleet.manifests.arm import Duration, Flag, Minutes, Section
+from shared.fleet.manifests.arm_types import Duration, Flag, Minutes, Section
 from shared.fleet.manifests.base import rule
 
 Number = Annotated[StrictStr, rule(r"[0-9]+", 'a whole number in quotes, such as "10"')]

@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, StrictBool, StrictStr, model_validator
 
-from shared.fleet.effects import owned_by_azure
+from shared.fleet.aks.change_effects import owned_by_azure
+from shared.fleet.aks.versions import POOL_LAG, lags, numbers
 from shared.fleet.manifests.access import AadProfile, ApiServerAccessProfile, OidcIssuerProfile
 from shared.fleet.manifests.addons import (
     AddonProfiles,
@@ -15,7 +16,7 @@ from shared.fleet.manifests.addons import (
     ServiceMeshProfile,
     WorkloadAutoScalerProfile,
 )
-from shared.fleet.manifests.arm import DiskEncryptionId, Flag, Section, UtcMoment
+from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, UtcMoment
 from shared.fleet.manifests.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.base import (
     GitUrl,
@@ -32,7 +33,8 @@ from shared.fleet.manifests.identity import Identity, IdentityProfile
 from shared.fleet.manifests.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.monitoring import AzureMonitorProfile, MetricsProfile
 from shared.fleet.manifests.network import NetworkProfile
-from shared.fleet.manifests.nodes import (
+from shared.fleet.manifests.node_pool import NodePool
+from shared.fleet.manifests.node_settings import (
     AutoUpgradeProfile,
     BootstrapProfile,
     HttpProxyConfig,
@@ -42,11 +44,9 @@ from shared.fleet.manifests.nodes import (
     UpgradeSettings,
     WindowsProfile,
 )
-from shared.fleet.manifests.pools import NodePool
 from shared.fleet.manifests.security import SecurityProfile
 from shared.fleet.manifests.storage import StorageProfile
 from shared.fleet.manifests.untyped import only_untyped
-from shared.fleet.versions import POOL_LAG, lags, numbers
 
 ImageVersion = Annotated[
     StrictStr,

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from shared.fleet.manifests.arm import Guid, Section
+from shared.fleet.manifests.arm_types import Guid, Section
 from shared.fleet.manifests.base import IdentityId, Manifest
 
 

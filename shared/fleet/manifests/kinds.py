@@ -10,7 +10,7 @@ from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, Label
 from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
-from shared.fleet.manifests.tenants import SystemSpec
+from shared.fleet.manifests.system import SystemSpec
 
 API_VERSION = "roadstead.dev/v1alpha1"
 ApiVersion = Literal["roadstead.dev/v1alpha1"]

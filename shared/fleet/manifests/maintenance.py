@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.arm import Moment, Section, between
+from shared.fleet.manifests.arm_types import Moment, Section, between
 from shared.fleet.manifests.base import rule, told
 
 Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import StrictBool, StrictInt, StrictStr
 
-from shared.fleet.manifests.arm import Flag, Section, Switch, WorkspaceId, between
+from shared.fleet.manifests.arm_types import Flag, Section, Switch, WorkspaceId, between
 
 
 class KubeStateMetrics(Section):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
 
-from shared.fleet.manifests.arm import AddressId, Flag, PrefixId, Section, Switch, between
+from shared.fleet.manifests.arm_types import AddressId, Flag, PrefixId, Section, Switch, between
 from shared.fleet.manifests.base import Address, Cidr
 
 

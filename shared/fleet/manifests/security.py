@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.arm import Base64, Flag, Section, Switch, VaultId, WorkspaceId, between
+from shared.fleet.manifests.arm_types import Base64, Flag, Section, Switch, VaultId, WorkspaceId, between
 from shared.fleet.manifests.base import rule
 from shared.fleet.manifests.identity import KubeletIdentity
 

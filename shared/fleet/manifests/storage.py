@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.fleet.manifests.arm import Section, Switch
+from shared.fleet.manifests.arm_types import Section, Switch
 
 
 class StorageProfile(Section):

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from pydantic import AfterValidator, BaseModel
 
-from shared.fleet.manifests.arm import SECRET
+from shared.fleet.manifests.arm_types import SECRET
 
 
 def only_untyped(

@@ -1,0 +1,223 @@
+"""ARM bodies: the smallest write that brings what exists to what is asked for, or none.
+
+Only what the manifest names is compared; everything else belongs to Azure, to a policy or to a person and
+is sent back as it was read. What counts as a difference is data in ``overlay``, what a difference does is
+data in ``effects``. Kubernetes versions are never taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.fleet.aks.change_effects import owned_by_azure
+from shared.fleet.aks.comparison import laid_over, overlay
+from shared.fleet.aks.node_pool_body import new_pool, pool_difference, version_of
+from shared.fleet.aks.node_pool_replacement import serving
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.upgrades import behind, next_version
+from shared.fleet.aks.versions import lags, must_rise, numbers, runs_newer
+from shared.fleet.aks.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
+from shared.fleet.desired import Desired
+from shared.fleet.manifests.cluster import ClusterProperties
+
+Json = Mapping[str, Any]
+
+
+def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
+    """Return the body of a new resource group."""
+    return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.tags}}
+
+
+def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
+    """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
+
+    A cluster whose last write failed or was cancelled needs one without a difference: Azure then tries
+    again. Node pools of an existing cluster are sent back as they are; they have their own PUT.
+    """
+    if existing is None:
+        return Write(_new_cluster(desired, owner))
+    existing = _as_it_runs(existing)
+    merged, found = overlay(existing, _cluster(desired, owner, existing))
+    refuse_fixed(found, f"cluster {desired.name}", "")
+    if not found and not unfinished(existing["properties"]):
+        return None
+    body = {key: merged[key] for key in _WRITTEN if merged.get(key) is not None}
+    body["properties"] = _writable(merged["properties"])
+    return Write(body, tuple(found))
+
+
+def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+    """Return the fields of the cluster that a PUT would write, by ARM's names."""
+    return tuple(str(leaf) for leaf in overlay(existing, _cluster(desired, owner, existing))[1])
+
+
+def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    """Return every field in which a cluster and its pools differ from the manifest; our marks do not count.
+
+    For people: of an adoption before it, and of drift. Pools that the manifest does not have are not told.
+    """
+    found = list(difference(desired, owner, existing))
+    mine = serving(_profiles(existing), owner)
+    for pool in desired.spec.node_pools:
+        if pool.name not in mine:
+            found.append(f"nodePools[{pool.name}] is missing")
+        for profile in mine.get(pool.name, ()):
+            found += [
+                f"nodePools[{pool.name}].{path}" for path in pool_difference(pool, desired, owner, profile)
+            ]
+    return [path for path in found if not _MARK.search(path)]
+
+
+def dropped_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    """Return the pools of ours that the manifest does not have, by their names in Azure."""
+    wanted = {pool.name for pool in desired.spec.node_pools}
+    mine = [profile for profile in _profiles(existing) if owner.owns(profile)]
+    return [str(profile["name"]) for profile in mine if owner.pool_of(profile) not in wanted]
+
+
+def control_plane(existing: Json) -> str:
+    """Return the Kubernetes version that the control plane runs."""
+    return running_version(existing["properties"], "kubernetesVersion")
+
+
+def pools_behind(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    """Return the pools that have to reach the control plane's minor before it goes on."""
+    return behind(control_plane(existing), _pool_versions(desired, owner, existing))
+
+
+def pools_to_rise(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
+    """Return (version of its own that a pool asks for, version that runs) where it is to be upgraded.
+
+    By the pool's name in the manifest; a new pool counts with no version that runs.
+    """
+    found = {}
+    mine = serving(_profiles(existing), owner)
+    for pool in desired.spec.node_pools:
+        runs = [running_version(profile, "orchestratorVersion") for profile in mine.get(pool.name, ())]
+        oldest = min(runs, key=numbers, default="")
+        if pool.orchestrator_version and (not oldest or must_rise(pool.orchestrator_version, oldest)):
+            found[pool.name] = (pool.orchestrator_version, oldest)
+    return found
+
+
+def upgrade_ahead(desired: Desired, existing: Json) -> bool:
+    """Tell whether the control plane is still to be upgraded."""
+    return must_rise(desired.spec.kubernetes_version, control_plane(existing))
+
+
+def left_too_old(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+    """Return a phrase for each pool that nobody will upgrade and that AKS would call too old in the end."""
+    ours = _pool_versions(desired, owner, existing)
+    running = {
+        str(profile["name"]): running_version(profile, "orchestratorVersion")
+        for profile in _profiles(existing)
+        if profile["name"] not in ours and not owner.owns(profile)
+    }
+    wanted = desired.spec.kubernetes_version
+    return [f"{name} ({version})" for name, version in running.items() if lags(version, wanted)]
+
+
+def newer_than_asked(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+    """Return a sentence for the control plane and each pool that runs newer than the manifest asks for."""
+    running = {"the control plane": (desired.spec.kubernetes_version, control_plane(existing))}
+    pools = _pool_versions(desired, owner, existing)
+    running |= {f"node pool {name}": versions for name, versions in pools.items()}
+    return tuple(
+        f"{what} runs {current}, newer than {asked} in the manifest; AKS has no way back, so it stays"
+        for what, (asked, current) in running.items()
+        if runs_newer(asked, current)
+    )
+
+
+def _pool_versions(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
+    """Return (version asked for, version that runs) by the pool's name in Azure."""
+    mine = serving(_profiles(existing), owner)
+    return {
+        str(profile["name"]): (version_of(pool, desired), running_version(profile, "orchestratorVersion"))
+        for pool in desired.spec.node_pools
+        for profile in mine.get(pool.name, ())
+    }
+
+
+def _profiles(existing: Json) -> Sequence[Json]:
+    return existing["properties"].get("agentPoolProfiles") or ()
+
+
+_MARK = re.compile(r"(^|\.)tags\.roadstead-[a-z]+\Z")
+
+
+def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
+    """Return the body of a creation: what the manifest says, and the choices that only a creation makes."""
+    spec = desired.spec
+    properties = {
+        "dnsPrefix": desired.name[:54].rstrip("-"),
+        "enableRBAC": True,
+        **_properties(desired),
+        "agentPoolProfiles": [{"name": pool.name, **new_pool(pool, owner)} for pool in spec.node_pools],
+    }
+    for profile in properties["agentPoolProfiles"]:
+        profile.pop("orchestratorVersion", None)  # with the cluster, all pools begin at its version
+    properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
+    return {
+        "location": spec.location,
+        "sku": {"name": "Base", "tier": spec.sku.tier or "Standard"},
+        "tags": {**spec.tags, **owner.tags},
+        "identity": _identity(desired) or {"type": "SystemAssigned"},
+        "properties": properties,
+    }
+
+
+def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
+    """Return what an existing cluster should have; a creation's own choices are not repeated."""
+    spec, properties = desired.spec, _properties(desired)
+    properties.pop("kubernetesVersion")
+    hop = next_version(spec.kubernetes_version, control_plane(existing))
+    if hop and not pools_behind(desired, owner, existing):
+        properties["kubernetesVersion"] = hop
+    wanted = {"tags": {**spec.tags, **owner.tags}, "properties": properties}
+    if spec.sku.tier:
+        wanted["sku"] = {"tier": spec.sku.tier}
+    if spec.identity:
+        wanted["identity"] = _identity(desired)
+    return wanted
+
+
+def _properties(desired: Desired) -> dict[str, Any]:
+    spec = desired.spec
+    typed = spec.model_dump(by_alias=True, mode="json", exclude_none=True, include=_CLUSTER_FIELDS)
+    return laid_over(typed, spec.azure.properties if spec.azure else {})
+
+
+def _identity(desired: Desired) -> dict[str, Any]:
+    identity = desired.spec.identity
+    if identity is None:
+        return {}
+    users = [identity.user_assigned_identity] if identity.user_assigned_identity else []
+    return {"type": identity.type} | (
+        {"userAssignedIdentities": {user: {} for user in users}} if users else {}
+    )
+
+
+_CLUSTER_FIELDS = set(ClusterProperties.model_fields)
+_WRITTEN = ("location", "sku", "tags", "identity", "properties")
+_AZURES_IN_CLUSTER = owned_by_azure()
+_AZURES_IN_POOL = ("name", *owned_by_azure("nodePools[]."))
+
+
+def _as_it_runs(existing: Json) -> Json:
+    """Return a cluster that asks for what runs, also in its pools, where upgrades have failed."""
+    properties = as_it_runs(existing["properties"], "kubernetesVersion")
+    pools = [as_it_runs(pool, "orchestratorVersion") for pool in _profiles(existing)]
+    return {**existing, "properties": {**properties, "agentPoolProfiles": pools}}
+
+
+def _writable(properties: Json) -> dict[str, Any]:
+    """Leave out what only Azure writes."""
+    kept = {key: value for key, value in properties.items() if key not in _AZURES_IN_CLUSTER}
+    kept["agentPoolProfiles"] = [
+        {key: value for key, value in pool.items() if key == "name" or key not in _AZURES_IN_POOL}
+        for pool in properties.get("agentPoolProfiles") or ()
+    ]
+    return kept

@@ -1,0 +1,149 @@
+"""ARM bodies of node pools: the smallest write that brings a pool to the manifest, or none.
+
+A pool whose fixed properties changed is not written: it is replaced, see ``rotation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.fleet.aks.change_effects import Effect, effect_of, owned_by_azure
+from shared.fleet.aks.comparison import Leaf, laid_over, overlay
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.upgrades import next_version, no_newer_than
+from shared.fleet.aks.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
+from shared.fleet.desired import Desired
+from shared.fleet.manifests.node_pool import NodePool, PoolProperties
+
+Json = Mapping[str, Any]
+
+_FIELDS = set(PoolProperties.model_fields)
+_AZURES = ("name", *owned_by_azure("nodePools[]."))
+
+
+def pool_write(
+    pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
+) -> Write | None:
+    """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
+
+    ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
+    ``control_plane`` is the version that runs, which no pool may be newer than.
+    """
+    existing = as_it_runs(existing, "orchestratorVersion")
+    merged, found = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
+    refuse_fixed(found, f"node pool {pool.name}", "nodePools[].")
+    if not found and not unfinished(existing):
+        return None
+    return Write({"properties": _counted(pool, _writable(merged))}, tuple(found))
+
+
+def new_pool_write(
+    pool: NodePool, owner: Owner, name: str, *, like: Json | None = None, control_plane: str = ""
+) -> Write:
+    """Return the PUT of a pool to create; ``like`` is the pool whose place it takes, and its node count.
+
+    While the control plane still climbs, the new pool begins at the version that runs.
+    """
+    properties = new_pool(pool, owner, name)
+    if pool.orchestrator_version:
+        properties["orchestratorVersion"] = no_newer_than(control_plane, pool.orchestrator_version)
+    if like and pool.min_count is not None and pool.max_count is not None:
+        properties["count"] = min(max(int(like.get("count") or 0), pool.min_count), pool.max_count)
+    return Write({"properties": properties})
+
+
+def marks_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
+    """Return the PUT that takes a pool over by our tags alone."""
+    tags = owner.pool_tags(pool.name, str(existing["name"]))
+    existing = as_it_runs(existing, "orchestratorVersion")
+    merged, found = overlay(existing, {"tags": tags})
+    return Write({"properties": _writable(merged)}, tuple(found))
+
+
+def resting_write(existing: Json) -> Write | None:
+    """Return the PUT that keeps the autoscaler from a pool that is to be emptied, None when it needs none."""
+    if not existing.get("enableAutoScaling"):
+        return None
+    kept = _writable(as_it_runs(existing, "orchestratorVersion"))
+    properties = {k: v for k, v in kept.items() if k not in ("minCount", "maxCount")}
+    leaf = Leaf(("enableAutoScaling",), True, False)
+    return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
+
+
+def pool_leaves(
+    pool: NodePool, desired: Desired, owner: Owner, existing: Json, *, control_plane: str = ""
+) -> list[Leaf]:
+    """Return every field in which a node pool differs from the manifest, by ARM's names."""
+    return overlay(existing, _wanted(pool, desired, owner, existing, control_plane))[1]
+
+
+def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+    """Return the names of the fields in which a node pool differs from the manifest."""
+    return tuple(str(leaf) for leaf in pool_leaves(pool, desired, owner, existing))
+
+
+def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
+    """Return the differences that only another pool can mend."""
+    leaves = pool_leaves(pool, desired, owner, existing)
+    return [
+        leaf for leaf in leaves if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new) is Effect.ROTATION
+    ]
+
+
+def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
+    """Return the properties of a pool to create, under another name in Azure if one is given.
+
+    Without a version of its own it takes the control plane's.
+    """
+    properties = {"type": "VirtualMachineScaleSets", **_properties(pool, owner, name or pool.name)}
+    if pool.autoscaling:
+        properties["count"] = pool.min_count
+    return properties
+
+
+def version_of(pool: NodePool, desired: Desired) -> str:
+    """Return the Kubernetes version that the manifest asks for in a pool."""
+    return pool.orchestrator_version or desired.spec.kubernetes_version
+
+
+def _wanted(
+    pool: NodePool, desired: Desired, owner: Owner, existing: Json, control_plane: str
+) -> dict[str, Any]:
+    """Return what an existing pool should have.
+
+    Labels and taints that git has dropped are taken away; others that it does not say are left alone.
+    """
+    properties = _properties(pool, owner, str(existing["name"]))
+    said = properties.get("nodeLabels") or {}
+    gone = desired.dropped.get(pool.name, ())
+    labels = (existing.get("nodeLabels") or {}).items()
+    properties["nodeLabels"] = {**{key: value for key, value in labels if key not in gone}, **said}
+    taints = [taint for taint in existing.get("nodeTaints") or () if taint not in gone]
+    properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
+    properties.pop("orchestratorVersion", None)
+    wanted = no_newer_than(control_plane, version_of(pool, desired))
+    hop = next_version(wanted, running_version(existing, "orchestratorVersion"))
+    if hop:
+        properties["orchestratorVersion"] = hop
+    return properties
+
+
+def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]:
+    typed = pool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
+    said = {key: value for key, value in typed.items() if value not in ({}, [])}
+    tags = {**pool.tags, **owner.pool_tags(pool.name, azure_name)}
+    marked = {**said, "enableAutoScaling": pool.autoscaling, "tags": tags}
+    return laid_over(marked, pool.azure.properties if pool.azure else {})
+
+
+def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
+    """Keep the live count of an autoscaled pool within its range; a fixed count has no range."""
+    if pool.min_count is not None and pool.max_count is not None:
+        live = int(properties.get("count") or 0)
+        return {**properties, "count": min(max(live, pool.min_count), pool.max_count)}
+    return {key: value for key, value in properties.items() if key not in ("minCount", "maxCount")}
+
+
+def _writable(profile: Json) -> dict[str, Any]:
+    return {key: value for key, value in profile.items() if key not in _AZURES and value is not None}

@@ -1,0 +1,118 @@
+"""Which pools in Azure serve which pools of the manifest, and what to do with each next.
+
+A pool whose fixed properties changed is replaced: a second pool is made under another name and with the
+tag ``roadstead-pool``, the first is drained, then removed. So a pool of the manifest has one pool in Azure,
+or two while it is being replaced. Every decision looks at the world alone, and can be taken again.
+A pool without our tags serves only where none of ours does, and has to be taken over before it is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any
+
+from shared.fleet.aks.comparison import Leaf
+from shared.fleet.aks.node_pool_body import fixed_leaves
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.writes import unfinished
+from shared.fleet.desired import Desired
+from shared.fleet.manifests.node_pool import NodePool
+
+Json = Mapping[str, Any]
+
+LINUX_NAME, WINDOWS_NAME = 12, 6
+"""The longest name of a node pool: learn.microsoft.com/azure/aks/create-node-pools."""
+DRAIN_MINUTES = 30
+"""How long a drain may take by default: that of AKS itself for an upgrade (drainTimeoutInMinutes)."""
+
+
+@dataclass(frozen=True)
+class Create:
+    """No pool serves it: make one under this name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Keep:
+    """One pool serves it: write that one where it differs."""
+
+    profile: Json
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Its pool cannot become what is asked for: make a second one under this name."""
+
+    old: Json
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Retire:
+    """Two pools serve it: once ``kept`` has its nodes, drain ``old`` and remove it.
+
+    ``misfit`` names what neither of them can become; "" when ``kept`` fits.
+    """
+
+    old: Json
+    kept: Json
+    misfit: str = ""
+
+
+Stage = Create | Keep | Replace | Retire
+
+
+def serving(profiles: Iterable[Json], owner: Owner) -> dict[str, list[Json]]:
+    """Return the pools in Azure by the pool of the manifest that they serve, or would serve."""
+    found: dict[str, list[Json]] = {}
+    for profile in profiles:
+        found.setdefault(owner.pool_of(profile), []).append(profile)
+    return {name: [one for one in mine if owner.owns(one)] or mine for name, mine in found.items()}
+
+
+def stage_of(
+    pool: NodePool, desired: Desired, owner: Owner, mine: Sequence[Json], taken: Iterable[str]
+) -> Stage:
+    """Return what to do next with a pool of the manifest.
+
+    ``mine`` are the pools in Azure that serve it; ``taken`` all names that a new pool cannot have.
+    """
+    names = set(taken)
+    if not mine:
+        return Create(_free(pool, names))
+    fixed = [fixed_leaves(pool, desired, owner, profile) for profile in mine]
+    fitting = [profile for profile, leaves in zip(mine, fixed, strict=True) if not leaves]
+    if len(mine) == 1:
+        if fitting:
+            return Keep(mine[0])
+        return Replace(mine[0], _free(pool, names), _told(fixed[0]))
+    # Of two that fit, or of none, one has to go before anything else: one that Azure could not make, or
+    # the one with the other name. With none that fits, the one that stays is replaced afterwards.
+    kept = min(fitting or mine, key=lambda profile: (unfinished(profile), profile["name"] != pool.name))
+    misfit = "" if fitting else _told(fixed[mine.index(kept)])
+    return Retire(next(profile for profile in mine if profile is not kept), kept, misfit)
+
+
+def drain_minutes(profile: Json) -> int:
+    """Return how long draining a pool may take without a pod that leaves."""
+    settings = profile.get("upgradeSettings") or {}
+    return int(settings.get("drainTimeoutInMinutes") or DRAIN_MINUTES)
+
+
+def _told(leaves: Iterable[Leaf]) -> str:
+    return ", ".join(f"{leaf} from {leaf.shown_old} to {leaf.new}" for leaf in leaves)
+
+
+def _free(pool: NodePool, taken: set[str]) -> str:
+    """Return the manifest's own name for a pool, or one like it that is free."""
+    if pool.name not in taken:
+        return pool.name
+    longest = WINDOWS_NAME if pool.os_type == "Windows" else LINUX_NAME
+    ends = (*ascii_lowercase[1:], *(a + b for a in ascii_lowercase for b in ascii_lowercase))
+    names = (pool.name[: longest - len(end)] + end for end in ends)
+    free: str = next(name for name in names if name not in taken)
+    return free

@@ -1,0 +1,105 @@
+"""How Kubernetes versions move: one minor at a time, the control plane first, then every node pool.
+
+Only when each pool of the manifest has reached the control plane's minor does the control plane go on.
+Source: learn.microsoft.com/azure/aks/upgrade-aks-cluster (no minor can be skipped).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shared.fleet.aks.versions import must_rise, numbers
+
+Json = Mapping[str, Any]
+
+POOL_LABEL = "kubernetes.azure.com/agentpool"
+
+
+def next_version(wanted: str, current: str) -> str:
+    """Return the version to ask for now on the way to ``wanted``, "" when nothing has to rise."""
+    if not must_rise(wanted, current):
+        return ""
+    asked, runs = numbers(wanted), numbers(current)
+    if len(runs) < 2 or len(asked) < 2 or asked[0] != runs[0] or asked[1] - runs[1] <= 1:
+        return wanted
+    return f"{runs[0]}.{runs[1] + 1}"
+
+
+def no_newer_than(control_plane: str, wanted: str) -> str:
+    """Return the version that a pool may ask for now: no newer one than the control plane runs."""
+    asked, runs = numbers(wanted), numbers(control_plane)
+    if not asked or not runs or asked <= runs[: len(asked)]:
+        return wanted
+    return control_plane if asked[:2] == runs[:2] else f"{runs[0]}.{runs[1]}"
+
+
+def behind(control_plane: str, pools: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return the pools that still have to reach the control plane's minor before it goes on.
+
+    ``pools`` has (version asked for, version that runs) by the pool's name.
+    """
+    return [
+        name
+        for name, (wanted, current) in pools.items()
+        if must_rise(minor(no_newer_than(control_plane, wanted)), current)
+    ]
+
+
+def minor(version: str) -> str:
+    """Return "1.33" of "1.33.4"."""
+    return ".".join(str(number) for number in numbers(version)[:2])
+
+
+def not_offered(wanted: str, current: str, offered: Iterable[str]) -> str:
+    """Return why a version cannot be reached, "" when it can: every minor on the way must be offered.
+
+    ``offered`` are the patch versions that Azure offers in the region.
+    """
+    known = sorted({numbers(version) for version in offered} - {()})
+    asked, at = numbers(wanted), current
+    if not asked or not known:
+        return ""
+    while (hop := next_version(wanted, at)) and hop != at:
+        step = numbers(hop)
+        if not any(version[: len(step)] == step for version in known):
+            shown = ", ".join(".".join(map(str, version)) for version in known)
+            return f"Azure does not offer Kubernetes {hop} here; it offers {shown}"
+        if hop == wanted:
+            return ""
+        at = hop
+    return ""
+
+
+def offered_versions(answer: Json) -> list[str]:
+    """Return the patch versions in ARM's list of a region's Kubernetes versions, previews left out."""
+    return [
+        patch
+        for value in answer.get("values") or ()
+        if not value.get("isPreview")
+        for patch in value.get("patchVersions") or ()
+    ]
+
+
+def offered_upgrades(profile: Json) -> list[str]:
+    """Return the versions that ARM offers a control plane in its upgrade profile, previews left out."""
+    plane = (profile.get("properties") or {}).get("controlPlaneProfile") or {}
+    upgrades = plane.get("upgrades") or ()
+    return [str(upgrade["kubernetesVersion"]) for upgrade in upgrades if not upgrade.get("isPreview")]
+
+
+def old_nodes(nodes: Sequence[Json], running: Mapping[str, str]) -> list[str]:
+    """Return a phrase for each node whose kubelet is older than its pool's version.
+
+    ``nodes`` are Node objects; ``running`` has the version that Azure says each pool (by its name in
+    Azure) runs.
+    """
+    found = []
+    for node in nodes:
+        metadata = node["metadata"]
+        pool = (metadata.get("labels") or {}).get(POOL_LABEL, "")
+        info = (node.get("status") or {}).get("nodeInfo") or {}
+        kubelet = str(info.get("kubeletVersion") or "").removeprefix("v")
+        if kubelet and must_rise(running.get(pool, ""), kubelet):
+            found.append(f"{metadata['name']} runs {kubelet}, its pool {running[pool]}")
+    return found

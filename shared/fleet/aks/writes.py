@@ -1,0 +1,84 @@
+"""A PUT that is needed, and what no PUT can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shared.fleet.aks.change_effects import Effect, effect_of
+from shared.fleet.aks.comparison import Leaf
+from shared.fleet.aks.versions import must_rise
+from shared.fleet.desired import digest_of
+
+Json = Mapping[str, Any]
+
+
+class ImmutableChange(ValueError):
+    """The manifest asks to change a field that is fixed on the existing resource."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """A PUT that is needed: its body, and what it changes (nothing: it repeats a write that failed)."""
+
+    body: dict[str, Any]
+    changes: tuple[Leaf, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields that are written, by ARM's names."""
+        return tuple(str(leaf) for leaf in self.changes)
+
+    @property
+    def digest(self) -> str:
+        """Tells this write from others: by what it changes, for the rest of the body is as Azure has it."""
+        return digest_of([[str(leaf), leaf.new] for leaf in self.changes] or self.body)
+
+
+def is_stopped(existing: Json) -> bool:
+    """Tell whether a cluster is stopped: Azure then allows a start or a delete, and nothing answers in it."""
+    return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
+
+
+def settled(state: str) -> bool:
+    """Tell whether a provisioning state is an end; in any other one Azure is at work and refuses writes."""
+    return state in ("Succeeded", "Failed", "Canceled", "")
+
+
+def unfinished(properties: Json) -> bool:
+    """Tell whether the last write failed: Azure then tries again when the same is written once more."""
+    return properties.get("provisioningState") in ("Failed", "Canceled")
+
+
+def running_version(properties: Json, name: str) -> str:
+    """Return the version that runs; ``name`` is the property of the version that was asked for."""
+    current = properties.get("current" + name[0].upper() + name[1:])
+    return str(current or properties.get(name) or "")
+
+
+def as_it_runs(properties: Json, name: str) -> Json:
+    """Return properties that ask for the version that runs, where an upgrade to a newer one has failed.
+
+    What is sent back as it was read would otherwise carry the upgrade out, whatever git says by then.
+    """
+    asked, runs = str(properties.get(name) or ""), running_version(properties, name)
+    return {**properties, name: runs} if must_rise(asked, runs) else properties
+
+
+_WAYS_OUT = {
+    Effect.RECREATION: "put the old value back, or add a cluster under another name and remove this one",
+    Effect.ROTATION: "put the old value back, or add a pool under another name and remove this one",
+    Effect.AZURE: "Azure alone writes it; remove it from the manifest",
+}
+
+
+def refuse_fixed(found: Iterable[Leaf], what: str, prefix: str) -> None:
+    """Raise ImmutableChange for the first difference that no PUT can mend; ``prefix`` begins its path."""
+    for leaf in found:
+        way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
+        if way_out:
+            raise ImmutableChange(
+                f"{what}: {leaf} cannot be changed from {leaf.shown_old} to {leaf.new} once it exists; "
+                f"{way_out}"
+            )

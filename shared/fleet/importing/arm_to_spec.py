@@ -1,0 +1,159 @@
+"""ARM JSON taken apart by the manifest's models: what has a typed place, and the rest.
+
+ARM does not tell the letter case of names and enums apart; what is kept has the models' spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from shared.fleet.aks.comparison import Path, matches
+from shared.fleet.manifests.arm_types import SECRET
+from shared.fleet.resolve.placeholders import PLACEHOLDER
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model keeps a property: its name and type, and the model of a value that is a section."""
+
+    name: str
+    adapter: TypeAdapter[Any]
+    kind: Any
+    section: type[BaseModel] | None
+
+
+@dataclass
+class Parts:
+    """A resource taken apart; ``left`` are sentences about what a manifest cannot say.
+
+    ``read_only`` are patterns of what only Azure writes.
+    """
+
+    read_only: tuple[str, ...]
+    left: list[str] = field(default_factory=list)
+
+    def take(
+        self, properties: Json, model: type[BaseModel], path: Path = (), where: str = ""
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a model has a place for, and the rest; ``where`` begins the names in ``left``."""
+        typed: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for key, value in properties.items():
+            place = places(model).get(key.lower())
+            at = (*path, place.name if place else key)
+            if empty(value) or matches(at, self.read_only):
+                continue
+            if place is None:
+                rest |= self._untyped(key, value, where + ".".join(at))
+            elif place.section is not None and isinstance(value, Mapping):
+                below, beside = self.take(value, place.section, at, where)
+                if below:
+                    self._try(place, below, where + ".".join(at), typed)
+                if beside:
+                    rest[place.name] = beside
+            else:
+                self._leaf(place, value, where + ".".join(at), typed)
+        in_order = (place.name for place in places(model).values())
+        return {name: typed[name] for name in in_order if name in typed}, rest
+
+    def _leaf(self, place: Place, value: Any, name: str, typed: dict[str, Any]) -> None:
+        spelled = _spelled(place.kind, value)
+        if isinstance(value, str) and PLACEHOLDER.search(value):
+            self.left.append(f"{name}: a manifest would fill in the braces of {value}")
+            return
+        if isinstance(value, Mapping):
+            for key, inner in value.items():  # labels and tags: a bad one does not take the others with it
+                self._try(place, {key: inner}, f"{name}.{key}", typed)
+        else:
+            self._try(place, spelled, name, typed)
+
+    def _try(self, place: Place, value: Any, name: str, typed: dict[str, Any]) -> None:
+        try:
+            place.adapter.validate_python(value)
+        except ValidationError as error:
+            self.left.append(f"{name}: {words_of(error)}")
+            return
+        typed[place.name] = {**typed.get(place.name, {}), **value} if isinstance(value, Mapping) else value
+
+    def _untyped(self, key: str, value: Any, name: str) -> dict[str, Any]:
+        if SECRET.fullmatch(key) or (isinstance(value, Mapping) and any(map(SECRET.fullmatch, _keys(value)))):
+            self.left.append(f"{name}: it sounds like a secret, and a secret has no place in git")
+            return {}
+        kept = without_empty(value)
+        return {} if empty(kept) else {key: kept}
+
+
+def empty(value: Any) -> bool:
+    """Tell whether ARM says nothing with a value."""
+    return value is None or value in ({}, [], "")
+
+
+def without_empty(value: Any) -> Any:
+    """Return a value without what says nothing, at any depth of its maps."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {key: without_empty(inner) for key, inner in value.items()}
+    return {key: inner for key, inner in kept.items() if not empty(inner)}
+
+
+def words_of(error: ValidationError) -> str:
+    """Return the first of a model's complaints in its own words."""
+    first = error.errors()[0]
+    at = "".join(f".{step}" for step in first["loc"])
+    told = str(first.get("ctx", {}).get("error") or first["msg"])
+    return f"{at[1:]} {told}" if at else told
+
+
+@cache
+def places(model: type[BaseModel]) -> Mapping[str, Place]:
+    """Return a model's fields by the lower-case name that they have in ARM."""
+    hints = get_type_hints(model, include_extras=True)
+    found = {}
+    for name, info in model.model_fields.items():
+        kind = hints[name]
+        alias = info.alias or name
+        found[alias.lower()] = Place(alias, TypeAdapter(kind), kind, _section_of(kind))
+    return found
+
+
+def _section_of(kind: Any) -> type[BaseModel] | None:
+    """Return the model that a field is, or None for lists, maps by free names, and plain values."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    if get_origin(kind) in (tuple, dict, Literal):
+        return None
+    return next((model for inner in get_args(kind) if (model := _section_of(inner)) is not None), None)
+
+
+def _spelled(kind: Any, value: Any) -> Any:
+    """Return a value, or the word of an enum, as the model spells it."""
+    if isinstance(value, list):
+        return [_spelled(kind, item) for item in value]
+    if not isinstance(value, str):
+        return value
+    return next((word for word in _words(kind) if str(word).lower() == value.lower()), value)
+
+
+def _words(kind: Any) -> Iterator[Any]:
+    if get_origin(kind) is Literal:
+        yield from get_args(kind)
+    else:
+        for inner in get_args(kind):
+            yield from _words(inner)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner)

@@ -1,0 +1,217 @@
+"""The manifest of a cluster that exists: what Azure shows, said in the words of a fleet repository.
+
+What only Azure writes is left out, and so is what means the same unsaid; what has no typed place goes to
+``azure.properties``. The manifest, planned against that very cluster, writes nothing but our ownership tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from shared.fleet.aks.change_effects import owned_by_azure
+from shared.fleet.aks.cluster_body import all_differences
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.upgrades import minor
+from shared.fleet.aks.versions import must_rise, numbers, runs_newer
+from shared.fleet.aks.writes import is_stopped, running_version
+from shared.fleet.desired import Desired
+from shared.fleet.importing.arm_to_spec import Json, Parts, empty, words_of
+from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, short, without_defaults
+from shared.fleet.manifests import Cluster, ClusterSpec, NodePool
+from shared.fleet.manifests.cluster import ClusterProperties
+from shared.fleet.manifests.kinds import ADOPT, API_VERSION
+from shared.fleet.manifests.maintenance import MaintenanceConfiguration
+from shared.fleet.manifests.node_pool import PoolProperties
+from shared.fleet.resource_ids import ClusterId
+
+READ_ONLY = (
+    *owned_by_azure(),
+    "agentPoolProfiles",
+    "networkProfile.loadBalancerProfile.effectiveOutboundIPs",
+    "networkProfile.natGatewayProfile.effectiveOutboundIPs",
+    "oidcIssuerProfile.issuerURL",
+    "addonProfiles.*.identity",
+    "ingressProfile.webAppRouting.identity",
+    "privateLinkResources",
+)
+POOL_READ_ONLY = ("name", *owned_by_azure("nodePools[]."), "enableAutoScaling")
+
+_FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
+"""Stands for what Azure does not know, so that the rest can be checked."""
+
+
+class NotImportable(ValueError):
+    """No manifest can say what this cluster is; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A manifest: ``spec`` says everything, ``short`` without what means the same unsaid.
+
+    ``left`` tells what a manifest cannot say, ``differences`` the fields that a takeover would write.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    short: Mapping[str, Any]
+    left: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a cluster that is to be adopted once it is as its spec says."""
+    metadata = {"name": name, "annotations": {ADOPT: "when-equal"}}
+    return {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": metadata, "spec": dict(spec)}
+
+
+def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]) -> Imported:
+    """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
+
+    ``maintenance`` are its maintenance configurations by name. ``flux`` is not in it: Azure does not know.
+    """
+    properties = existing["properties"]
+    if is_stopped(existing):
+        raise NotImportable(f"{cluster.name} is stopped: Azure shows no nodes then; start it first")
+    parts = Parts(READ_ONLY)
+    if owner.is_others(existing):
+        parts.left.append(f"tags: the cluster has an owner already: {owner.told(existing)}")
+    typed, rest = parts.take(properties, ClusterProperties)
+    _leave_azures_own(typed, cluster, existing)
+    typed["kubernetesVersion"] = _version(properties)
+    spec: dict[str, Any] = {
+        "subscriptionId": cluster.subscription,
+        "resourceGroup": cluster.resource_group,
+        "location": str(existing["location"]).replace(" ", "").lower(),
+        **_beside(existing, parts),
+        **typed,
+        "nodePools": [
+            _pool(profile, owner, typed["kubernetesVersion"], parts.left)
+            for profile in properties.get("agentPoolProfiles") or ()
+        ],
+        "maintenanceWindows": _windows(maintenance, parts),
+    }
+    rest = without_defaults(rest, None, DEFAULTS, ()) or {}
+    if rest:
+        spec["azure"] = {"properties": rest}
+    return _checked(cluster, owner, existing, {k: v for k, v in spec.items() if not empty(v)}, parts.left)
+
+
+def _version(properties: Json) -> str:
+    """Return the version that runs; its minor alone where that was asked for, or Azure upgrades patches."""
+    asked, runs = str(properties.get("kubernetesVersion")), running_version(properties, "kubernetesVersion")
+    channel = str((properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "none").lower()
+    loose = len(numbers(asked)) == 2 or channel in ("patch", "stable", "rapid")
+    return minor(runs) if loose else runs
+
+
+def _leave_azures_own(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
+    """Take away names and identities that Azure chose by itself."""
+    group = str(typed.get("nodeResourceGroup") or "")
+    location = str(existing["location"])
+    if group.lower() == f"mc_{cluster.resource_group}_{cluster.name}_{location}".lower():
+        del typed["nodeResourceGroup"]
+    kubelet = (typed.get("identityProfile") or {}).get("kubeletidentity") or {}
+    made = group and f"/resourcegroups/{group}/".lower() in str(kubelet.get("resourceId")).lower()
+    if made or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
+        typed.pop("identityProfile", None)
+    network = typed.get("networkProfile") or {}
+    for one in ("podCidr", "serviceCidr"):
+        if network.get(one) and network.get(f"{one}s") == [network[one]]:
+            del network[f"{one}s"]
+
+
+def _beside(existing: Json, parts: Parts) -> dict[str, Any]:
+    """Return what a manifest says of what ARM has beside the properties."""
+    sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
+    if str(sku.get("name") or "Base").lower() != "base":
+        parts.left.append(f"sku.name: {sku['name']}; only Base has a place")
+    if existing.get("extendedLocation"):
+        parts.left.append("extendedLocation: it has no place")
+    outer = {"sku": {"tier": sku.get("tier")}, "tags": _tags(existing)}
+    typed, _ = parts.take(outer, ClusterSpec)
+    users = list(identity.get("userAssignedIdentities") or ())
+    if identity.get("type") == "UserAssigned" and len(users) == 1:
+        return typed | {"identity": {"type": "UserAssigned", "userAssignedIdentity": users[0]}}
+    if identity.get("type") == "SystemAssigned":
+        return typed | {"identity": {"type": "SystemAssigned"}}
+    if identity.get("type") not in (None, "None"):
+        parts.left.append(f"identity: {identity['type']} with {len(users)} identities has no place")
+    return typed
+
+
+def _tags(resource: Json) -> dict[str, Any]:
+    tags = resource.get("tags") or {}
+    return {key: value for key, value in tags.items() if not key.lower().startswith("roadstead-")}
+
+
+def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) -> dict[str, Any]:
+    name = owner.pool_of(profile)
+    parts = Parts(POOL_READ_ONLY, left)
+    typed, rest = parts.take({**profile, "tags": _tags(profile)}, PoolProperties, where=f"nodePools[{name}].")
+    sizes = ("count",) if profile.get("enableAutoScaling") else ("minCount", "maxCount")
+    typed = {key: value for key, value in typed.items() if key not in (*sizes, "orchestratorVersion")}
+    runs = running_version(profile, "orchestratorVersion")
+    if must_rise(cluster_version, runs) or runs_newer(cluster_version, runs):
+        typed["orchestratorVersion"] = runs
+    rest = without_defaults(rest, None, POOL_DEFAULTS, ()) or {}
+    pool = {"name": name, **typed, **({"azure": {"properties": rest}} if rest else {})}
+    try:
+        NodePool.model_validate(pool)
+    except ValidationError as error:
+        raise NotImportable(f"node pool {profile['name']}: {words_of(error)}") from error
+    return pool
+
+
+def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, Any]]:
+    windows = []
+    for name, body in sorted(maintenance.items()):
+        at = f"maintenanceWindows[{name}]"
+        properties = body.get("properties") or {}
+        typed, _ = parts.take({"name": name, **properties}, MaintenanceConfiguration, where=f"{at}.")
+        try:
+            MaintenanceConfiguration.model_validate(typed)
+        except ValidationError as error:
+            parts.left.append(f"{at}: {words_of(error)}")
+        else:
+            windows.append(typed)
+    return windows
+
+
+def _checked(
+    cluster: ClusterId, owner: Owner, existing: Json, spec: dict[str, Any], left: list[str]
+) -> Imported:
+    name = cluster.name.lower()
+    while True:
+        try:
+            _desired(name, spec)
+            break
+        except ValidationError as error:
+            spec = _without(spec, error, left)
+    brief = short(spec)
+    try:
+        _desired(name, brief)
+    except ValidationError:
+        brief = spec
+    found = all_differences(_desired(name, brief), owner, existing)
+    return Imported(name, spec, brief, tuple(left), tuple(found))
+
+
+def _desired(name: str, spec: Mapping[str, Any]) -> Desired:
+    manifest = Cluster.model_validate(document(name, {**spec, "flux": _FLUX}))
+    return Desired(name, manifest.spec, "", adopt="when-equal")
+
+
+def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -> dict[str, Any]:
+    """Take away what a manifest cannot say, and tell of it; raise NotImportable when that is the whole."""
+    where = error.errors()[0]["loc"]
+    if len(where) < 2 or where[0] != "spec" or where[1] not in spec or where[1] in _NEEDED:
+        raise NotImportable(words_of(error)) from error
+    left.append(words_of(error).removeprefix("spec."))
+    return {key: value for key, value in spec.items() if key != where[1]}
+
+
+_NEEDED = ("subscriptionId", "resourceGroup", "location", "kubernetesVersion", "nodePools")

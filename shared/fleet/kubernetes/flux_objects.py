@@ -1,0 +1,210 @@
+"""The Kubernetes objects that make Flux pull: components as pinned in git, and the sync objects.
+
+Names and defaults are those of ``flux bootstrap``: everything is called flux-system, the source is looked
+at every minute, the Kustomization every ten, and what leaves git is pruned.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from shared.fleet.desired import Desired, digest_of
+from shared.fleet.resource_ids import ObjectRef
+
+NAMESPACE = "flux-system"
+DIGEST = "roadstead.dev/applied-digest"
+"""Annotation: what we applied; equal means that there is nothing to write."""
+MAX_COMPONENT_BYTES = 8 * 1024 * 1024
+MAX_COMPONENT_DEPTH = 100
+
+SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE)
+KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE)
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class GitCredentials:
+    """User name and token with which Flux reads sources on one host; never shown, and sent to no other."""
+
+    username: str
+    password: str = field(repr=False)
+    host: str = "github.com"
+
+    def serve(self, url: str) -> bool:
+        """Tell whether they are meant for a source at this address."""
+        parts = urlsplit(url)
+        return parts.scheme == "https" and parts.hostname == self.host.lower()
+
+
+class ComponentsError(ValueError):
+    """The components file is not a list of Kubernetes objects."""
+
+
+@lru_cache(maxsize=2)
+def components(content: bytes) -> tuple[Json, ...]:
+    """Return the objects of a ``gotk-components.yaml``; raise ComponentsError when it is not one.
+
+    A fleet has one such file, or two while it moves to another version, and parsing half a megabyte takes
+    longer than applying it: the last two stay.
+    """
+    if len(content) > MAX_COMPONENT_BYTES:
+        raise ComponentsError(f"the file has {len(content)} bytes, more than {MAX_COMPONENT_BYTES}")
+    try:
+        _refuse_traps(content)
+        documents = [item for item in yaml.load_all(content, Loader=_Loader) if item is not None]
+    except (yaml.YAMLError, ValueError) as error:
+        raise ComponentsError(f"not valid YAML: {str(error).splitlines()[0]}") from error
+    for number, item in enumerate(documents, start=1):
+        if not _is_object(item):
+            raise ComponentsError(f"document {number} is not a Kubernetes object with a name")
+    if not documents:
+        raise ComponentsError("the file holds no Kubernetes object")
+    return tuple(stamped(item) for item in documents)
+
+
+class _Loader(yaml.CSafeLoader):
+    """Leaves dates as text: JSON, and so Kubernetes, has none."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _refuse_traps(content: bytes) -> None:
+    """Refuse aliases, which can grow without bound, and nesting that overflows the parser's stack."""
+    depth = 0
+    for event in yaml.parse(content, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or depth > MAX_COMPONENT_DEPTH:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise ComponentsError(f"line {line}: aliases, and very deep nesting, are not allowed")
+
+
+def _is_object(item: Any) -> bool:
+    if not (isinstance(item, dict) and isinstance(item.get("metadata"), dict)):
+        return False
+    names = (item.get("apiVersion"), item.get("kind"), item["metadata"].get("name"))
+    namespace = item["metadata"].get("namespace")
+    return all(isinstance(name, str) and name for name in names) and isinstance(namespace, str | None)
+
+
+def stamped(manifest: Json) -> dict[str, Any]:
+    """Return the object with the digest of its content as an annotation."""
+    metadata = manifest["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), DIGEST: digest_of(manifest)}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def is_applied(manifest: Json, live: Json | None) -> bool:
+    """Tell whether the cluster holds the object as we would apply it."""
+    if live is None:
+        return False
+    seen = (live["metadata"].get("annotations") or {}).get(DIGEST)
+    return bool(seen == manifest["metadata"]["annotations"][DIGEST])
+
+
+_OTHER_SOURCE = ("url", "ref", "path", "sourceRef")
+"""What in a sync object decides which manifests are applied, and so which ones are pruned."""
+
+
+def source_difference(manifest: Json, live: Json | None) -> list[str]:
+    """Return the fields in which a sync object that is there applies something else than ours would.
+
+    Flux prunes what the old source had and the new one has not.
+    """
+    if live is None:
+        return []
+    wanted, now = manifest["spec"], dict(live.get("spec") or {})
+    if "path" in now:
+        now["path"] = _flux_path(now["path"])
+    names = (key for key in _OTHER_SOURCE if key in wanted and wanted[key] != now.get(key))
+    return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
+
+
+def ref_of(manifest: Json) -> ObjectRef:
+    """Return the reference of an object."""
+    metadata = manifest["metadata"]
+    return ObjectRef(
+        manifest["apiVersion"], manifest["kind"], metadata["name"], metadata.get("namespace") or ""
+    )
+
+
+def comes_first(manifest: Json) -> bool:
+    """Tell whether others depend on the object: namespaces, and the definitions of kinds."""
+    return manifest["kind"] in ("Namespace", "CustomResourceDefinition")
+
+
+def sync_objects(desired: Desired, credentials: GitCredentials | None) -> tuple[dict[str, Any], ...]:
+    """Return the Secret (when there are credentials for the source), the GitRepository, the Kustomization."""
+    flux = desired.spec.flux
+    source: dict[str, Any] = {
+        "interval": "1m0s",
+        "ref": {"branch": flux.branch},
+        "url": flux.repository,
+    }
+    objects: list[dict[str, Any]] = []
+    if credentials is not None and credentials.serve(flux.repository):
+        objects.append(_secret(credentials))
+        source["secretRef"] = {"name": NAMESPACE}
+    kustomization = {
+        "interval": "10m0s",
+        "path": _flux_path(flux.path),
+        "prune": True,
+        "sourceRef": {"kind": "GitRepository", "name": NAMESPACE},
+    }
+    objects.append(_object(SOURCE, source))
+    objects.append(_object(KUSTOMIZATION, kustomization))
+    return tuple(objects)
+
+
+def _flux_path(path: str) -> str:
+    return path if path.startswith("./") else f"./{path}"
+
+
+def _object(ref: ObjectRef, spec: Json) -> dict[str, Any]:
+    return stamped(
+        {
+            "apiVersion": ref.api_version,
+            "kind": ref.kind,
+            "metadata": {"name": ref.name, "namespace": ref.namespace},
+            "spec": spec,
+        }
+    )
+
+
+def _secret(credentials: GitCredentials) -> dict[str, Any]:
+    data = {
+        "username": base64.b64encode(credentials.username.encode()).decode(),
+        "password": base64.b64encode(credentials.password.encode()).decode(),
+    }
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": NAMESPACE, "namespace": NAMESPACE},
+        "type": "Opaque",
+        "data": data,
+    }
+    return stamped(manifest)
+
+
+def readiness(live: Json | None) -> tuple[bool, str]:
+    """Return whether a Flux object is Ready for its newest generation, and if not, why."""
+    if live is None:
+        return False, "it is not there yet"
+    status = live.get("status") or {}
+    ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), None)
+    if ready is None or status.get("observedGeneration", -1) < live["metadata"].get("generation", 0):
+        return False, "Flux has not looked at it yet"
+    if ready.get("status") == "True":
+        return True, ""
+    return False, f"{ready.get('reason', 'NotReady')}: {str(ready.get('message', ''))[:300]}"

@@ -1,0 +1,266 @@
+"""Node pools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
+
+from shared.fleet.aks.change_effects import owned_by_azure
+from shared.fleet.manifests.arm_types import Flag, PrefixId, Section, between, resource
+from shared.fleet.manifests.base import (
+    Labels,
+    Manifest,
+    PoolName,
+    SubnetId,
+    Tags,
+    Taint,
+    Version,
+    VmSize,
+    rule,
+)
+from shared.fleet.manifests.node_pool_parts import (
+    ArtifactStreaming,
+    CreationData,
+    GatewayProfile,
+    GpuProfile,
+    KubeletConfig,
+    LinuxOsConfig,
+    LocalDnsProfile,
+    PoolNetworkProfile,
+    PoolSecurityProfile,
+    PoolUpgradeSettings,
+    PoolWindowsProfile,
+)
+from shared.fleet.manifests.untyped import only_untyped
+
+NodeTaint = Annotated[
+    Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS asks for even without a value")
+]
+OsSku = Literal[
+    "Ubuntu",
+    "Ubuntu2204",
+    "Ubuntu2404",
+    "AzureLinux",
+    "AzureLinux3",
+    "AzureContainerLinux",
+    "Windows2019",
+    "Windows2022",
+    "Windows2025",
+]
+
+
+def _sorted(zones: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(zones))
+
+
+Zones = Annotated[tuple[Literal["1", "2", "3"], ...], AfterValidator(_sorted)]
+"""Their order means nothing: another one is no change of the cluster."""
+
+
+def _not_azures(labels: dict[str, str]) -> dict[str, str]:
+    for key in labels:
+        if key.startswith("kubernetes.azure.com/"):
+            raise ValueError(f"{key} is reserved by AKS; use another domain")
+    return labels
+
+
+class PoolProperties(Section):
+    """What ARM knows of a node pool; a fixed ``count``, or a range for the cluster autoscaler."""
+
+    mode: Literal["System", "User", "Gateway"] = "User"
+    """System runs what the cluster itself needs, User everything else, Gateway static egress."""
+    vm_size: VmSize
+    """The size of the nodes."""
+    orchestrator_version: Version | None = None
+    """The pool's version of Kubernetes; that of the control plane where nothing is said."""
+    count: Annotated[StrictInt, between(0, 1000)] | None = None
+    """A fixed number of nodes; or give minCount and maxCount."""
+    min_count: Annotated[StrictInt, between(0, 1000)] | None = None
+    """The least number of nodes; the cluster autoscaler decides between this and maxCount."""
+    max_count: Annotated[StrictInt, between(1, 1000)] | None = None
+    """The largest number of nodes."""
+    scale_down_mode: Literal["Delete", "Deallocate"] | None = None
+    """Whether nodes that are not needed are deleted, or kept switched off."""
+    availability_zones: Zones = ()
+    """The zones that nodes are spread over; their order means nothing."""
+    os_type: Literal["Linux", "Windows"] | None = None
+    """The nodes' operating system; Linux where nothing is said."""
+    os_sku: OsSku | None = None
+    """The nodes' image; Azure's default where nothing is said."""
+    os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
+    """Size of a node's disk, in GB."""
+    os_disk_type: Literal["Managed", "Ephemeral"] | None = None
+    """Whether a node's disk is a managed one, or on its host."""
+    kubelet_disk_type: Literal["OS", "Temporary"] | None = None
+    """Which disk has containers, images and logs."""
+    max_pods: Annotated[StrictInt, between(10, 250)] | None = None
+    """Pods on a node at most."""
+    vnet_subnet_id: SubnetId | None = None
+    """The subnet of the nodes."""
+    pod_subnet_id: SubnetId | None = None
+    """The subnet of the pods; it needs vnetSubnetID."""
+    pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
+    """Whether pods get addresses one by one or nodes get blocks of them."""
+    node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
+    """Labels of the nodes. One that git drops is taken away; others that Azure shows are left alone."""
+    node_taints: tuple[NodeTaint, ...] = ()
+    """Taints of the nodes. One that git drops is taken away; others that Azure shows are left alone."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags of the pool in Azure; those that git does not name are left alone."""
+    scale_set_priority: Literal["Regular", "Spot"] | None = None
+    """Spot nodes are cheap, and Azure takes them away when it needs them."""
+    scale_set_eviction_policy: Literal["Delete", "Deallocate"] | None = None
+    """What happens to a Spot node that is taken away."""
+    spot_max_price: StrictFloat | None = None
+    """The most to pay for a Spot node in US dollars an hour; -1 is the price of demand."""
+    upgrade_settings: PoolUpgradeSettings | None = None
+    kubelet_config: KubeletConfig | None = None
+    linux_os_config: LinuxOsConfig | None = None
+    enable_encryption_at_host: Flag = None
+    """Disks and caches are encrypted on the host."""
+    enable_fips: Flag = None
+    """Nodes run an image with validated cryptography."""
+    enable_ultra_ssd: Flag = None
+    """Nodes can use Ultra disks."""
+    enable_node_public_ip: Flag = None
+    """Each node has a public address."""
+    node_public_ip_prefix_id: PrefixId | None = None
+    """The prefix that these addresses come from."""
+    proximity_placement_group_id: (
+        Annotated[
+            StrictStr,
+            resource("Microsoft.Compute", "proximityPlacementGroups", "a proximity placement group"),
+        ]
+        | None
+    ) = None
+    """Nodes are put near each other."""
+    host_group_id: (
+        Annotated[StrictStr, resource("Microsoft.Compute", "hostGroups", "a dedicated host group")] | None
+    ) = None
+    """Nodes run on dedicated hosts."""
+    capacity_reservation_group_id: (
+        Annotated[
+            StrictStr,
+            resource("Microsoft.Compute", "capacityReservationGroups", "a capacity reservation group"),
+        ]
+        | None
+    ) = None
+    """Nodes use capacity that is reserved."""
+    gpu_instance_profile: Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None = None
+    """How each NVIDIA GPU is divided."""
+    gpu_profile: GpuProfile | None = None
+    workload_runtime: Literal["OCIContainer", "WasmWasi", "KataVmIsolation"] | None = None
+    """What runs pods."""
+    message_of_the_day: (
+        Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "text encoded in base64")] | None
+    ) = None
+    """What people read who sign in on a node."""
+    creation_data: CreationData | None = None
+    network_profile: PoolNetworkProfile | None = None
+    security_profile: PoolSecurityProfile | None = None
+    windows_profile: PoolWindowsProfile | None = None
+    gateway_profile: GatewayProfile | None = None
+    artifact_streaming_profile: ArtifactStreaming | None = None
+    local_dns_profile: LocalDnsProfile | None = None
+
+
+class PoolAzure(Manifest):
+    """What ARM knows and the manifest has no place for yet."""
+
+    properties: Annotated[
+        dict[StrictStr, JsonValue],
+        only_untyped(
+            (PoolProperties,),
+            owned_by_azure("nodePools[]."),
+            {"enableAutoScaling": "minCount and maxCount", "name": "name"},
+        ),
+    ]
+    """Any JSON object; it is merged into ARM's properties of the pool last."""
+
+
+class NodePool(PoolProperties):
+    """A node pool."""
+
+    name: PoolName
+    """The pool's name; a new name is a new pool."""
+    azure: PoolAzure | None = None
+
+    @property
+    def autoscaling(self) -> bool:
+        """Whether the cluster autoscaler owns the count."""
+        return self.max_count is not None
+
+    @model_validator(mode="after")
+    def _sized_one_way(self) -> Self:
+        if self.count is not None and (self.min_count is not None or self.max_count is not None):
+            raise ValueError(
+                "has both count and minCount/maxCount; keep one (count: null takes a default away)"
+            )
+        if (self.min_count is None) != (self.max_count is None):
+            raise ValueError("minCount and maxCount go together; add the other one")
+        if self.count is None and self.max_count is None:
+            raise ValueError("needs a size: count, or minCount and maxCount for the autoscaler")
+        if self.min_count is not None and self.max_count is not None and self.min_count > self.max_count:
+            raise ValueError(
+                f"minCount {self.min_count} is more than maxCount {self.max_count}; raise maxCount or "
+                "lower minCount"
+            )
+        if self.mode == "System" and (self.count == 0 or self.min_count == 0):
+            raise ValueError("a System pool needs at least one node")
+        return self
+
+    @model_validator(mode="after")
+    def _mode_fits(self) -> Self:
+        windows = self.os_type == "Windows"
+        if self.mode != "User" and windows:
+            raise ValueError(f"a {self.mode} pool runs Linux; osType: Windows goes with mode: User")
+        if self.mode != "User" and self.scale_set_priority == "Spot":
+            raise ValueError(
+                f"a {self.mode} pool cannot be Spot; scaleSetPriority: Spot goes with mode: User"
+            )
+        if self.mode == "Gateway" and self.autoscaling:
+            raise ValueError("a Gateway pool has a fixed count; the autoscaler does not serve it")
+        if (self.gateway_profile is not None) and self.mode != "Gateway":
+            raise ValueError("gatewayProfile goes with mode: Gateway")
+        return self
+
+    @model_validator(mode="after")
+    def _system_fits(self) -> Self:
+        windows = self.os_type == "Windows"
+        if windows and len(self.name) > 6:
+            raise ValueError(
+                f"the name of a Windows pool has at most 6 characters, {self.name} has {len(self.name)}"
+            )
+        if self.os_sku and self.os_sku.startswith("Windows") != windows:
+            right = "Windows" if self.os_sku.startswith("Windows") else "Linux"
+            raise ValueError(f"osSKU: {self.os_sku} goes with osType: {right}")
+        if windows and (_asks(self.linux_os_config) or _asks(self.kubelet_config)):
+            raise ValueError("linuxOSConfig and kubeletConfig are for Linux nodes")
+        if _asks(self.windows_profile) and not windows:
+            raise ValueError("windowsProfile goes with osType: Windows")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Self:
+        spot = self.scale_set_priority == "Spot"
+        if not spot and (self.scale_set_eviction_policy or self.spot_max_price is not None):
+            raise ValueError("scaleSetEvictionPolicy and spotMaxPrice go with scaleSetPriority: Spot")
+        if self.spot_max_price is not None and self.spot_max_price != -1 and self.spot_max_price <= 0:
+            raise ValueError(
+                f"spotMaxPrice must be -1 (the price of demand) or more than 0, got {self.spot_max_price}"
+            )
+        if self.node_public_ip_prefix_id and not self.enable_node_public_ip:
+            raise ValueError("nodePublicIPPrefixID needs enableNodePublicIP: true")
+        if self.pod_subnet_id and not self.vnet_subnet_id:
+            raise ValueError("podSubnetID needs vnetSubnetID")
+        return self
+
+
+def _asks(part: Manifest | None) -> bool:
+    """Tell whether a part asks for anything; a layer may say ``{}``."""
+    return part is not None and _says(part.model_dump(exclude_none=True))
+
+
+def _says(value: object) -> bool:
+    return any(map(_says, value.values())) if isinstance(value, dict) else value is not None

@@ -1,0 +1,275 @@
+"""The parts of a node pool: upgrades, kubelet, kernel, network, security, local DNS."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from shared.fleet.manifests.arm_types import Flag, Section, Text, between, resource
+from shared.fleet.manifests.base import rule
+
+Count = Annotated[StrictInt, Field(ge=0)]
+Surge = Annotated[
+    StrictStr, rule(r"[0-9]+|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
+]
+
+
+class PoolUpgradeSettings(Section):
+    """How nodes are replaced."""
+
+    max_surge: Surge | None = None
+    """How many nodes, or what part of the pool, are added while it is upgraded."""
+    max_unavailable: Surge | None = None
+    """How many nodes, or what part of the pool, may be missing while it is upgraded."""
+    drain_timeout_in_minutes: Annotated[StrictInt, between(1, 1440)] | None = None
+    """How many minutes a node's pods may take to leave."""
+    node_soak_duration_in_minutes: Annotated[StrictInt, between(0, 30)] | None = None
+    """How many minutes to wait after a node before the next."""
+    undrainable_node_behavior: Literal["Cordon", "Schedule"] | None = None
+    """What happens to a node whose pods do not leave."""
+
+
+class KubeletConfig(Section):
+    """Settings of the kubelet."""
+
+    cpu_manager_policy: Literal["none", "static"] | None = None
+    """static gives whole processors to pods that ask for them."""
+    cpu_cfs_quota: Flag = None
+    """Limits of processor time are enforced."""
+    cpu_cfs_quota_period: Text | None = None
+    """Over which time they are enforced, such as 100ms."""
+    image_gc_high_threshold: Annotated[StrictInt, between(0, 100)] | None = None
+    """From which use of the disk, in percent, unused images are removed."""
+    image_gc_low_threshold: Annotated[StrictInt, between(0, 100)] | None = None
+    """Down to which use of the disk, in percent, they are removed."""
+    topology_manager_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] | None = None
+    """How processors, memory and devices are kept together."""
+    allowed_unsafe_sysctls: tuple[Text, ...] | None = None
+    """Kernel settings that pods may change, although they are not safe."""
+    fail_swap_on: Flag = None
+    """The kubelet does not start on a node with swap."""
+    container_log_max_size_mb: Count | None = None
+    """At which size, in MB, a container's log is rotated."""
+    container_log_max_files: Annotated[StrictInt, Field(ge=2)] | None = None
+    """How many files of a container's log are kept."""
+    pod_max_pids: StrictInt | None = None
+    """How many processes a pod may have; -1 is any number."""
+
+    @model_validator(mode="after")
+    def _low_below_high(self) -> Self:
+        low, high = self.image_gc_low_threshold, self.image_gc_high_threshold
+        if low is not None and high is not None and low >= high:
+            raise ValueError(f"imageGcLowThreshold {low} must be less than imageGcHighThreshold {high}")
+        return self
+
+
+class Sysctls(Section):
+    """Kernel settings, named as ARM does."""
+
+    net_core_somaxconn: Count | None = None
+    """Connections that may wait to be accepted on a socket."""
+    net_core_netdev_max_backlog: Count | None = None
+    """Packets that may wait on an interface."""
+    net_core_rmem_default: Count | None = None
+    """Receive buffer of a socket, in bytes."""
+    net_core_rmem_max: Count | None = None
+    """Largest receive buffer of a socket, in bytes."""
+    net_core_wmem_default: Count | None = None
+    """Send buffer of a socket, in bytes."""
+    net_core_wmem_max: Count | None = None
+    """Largest send buffer of a socket, in bytes."""
+    net_core_optmem_max: Count | None = None
+    """Largest extra buffer of a socket, in bytes."""
+    net_ipv4_tcp_max_syn_backlog: Count | None = None
+    """Connections half open that are remembered."""
+    net_ipv4_tcp_max_tw_buckets: Count | None = None
+    """Sockets that may be in the state TIME-WAIT."""
+    net_ipv4_tcp_fin_timeout: Count | None = None
+    """Seconds before an orphaned connection is given up."""
+    net_ipv4_tcp_keepalive_time: Count | None = None
+    """Seconds of silence before a connection is probed."""
+    net_ipv4_tcp_keepalive_probes: Count | None = None
+    """Probes without an answer before a connection is given up."""
+    net_ipv4_tcpkeepalive_intvl: Count | None = None
+    """Seconds between two probes."""
+    net_ipv4_tcp_tw_reuse: Flag = None
+    """Sockets in TIME-WAIT are used for new connections."""
+    net_ipv4_ip_local_port_range: (
+        Annotated[StrictStr, rule(r"[0-9]+ [0-9]+", 'two ports, such as "32768 60999"')] | None
+    ) = None
+    """The first and last port for outgoing connections."""
+    net_ipv4_neigh_default_gc_thresh1: Count | None = None
+    """Neighbours that are kept without cleaning up."""
+    net_ipv4_neigh_default_gc_thresh2: Count | None = None
+    """Neighbours from which on old ones are cleaned up."""
+    net_ipv4_neigh_default_gc_thresh3: Count | None = None
+    """Neighbours at most."""
+    net_netfilter_nf_conntrack_max: Count | None = None
+    """Connections that are tracked at most."""
+    net_netfilter_nf_conntrack_buckets: Count | None = None
+    """Size of the table of tracked connections."""
+    fs_inotify_max_user_watches: Count | None = None
+    """Files that one user may watch."""
+    fs_file_max: Count | None = None
+    """Files that may be open on a node."""
+    fs_aio_max_nr: Count | None = None
+    """Asynchronous reads and writes that may wait."""
+    fs_nr_open: Count | None = None
+    """Files that one process may have open."""
+    kernel_threads_max: Count | None = None
+    """Threads on a node at most."""
+    vm_max_map_count: Count | None = None
+    """Memory maps that one process may have."""
+    vm_swappiness: Annotated[StrictInt, between(0, 200)] | None = None
+    """How gladly the kernel swaps."""
+    vm_vfs_cache_pressure: Count | None = None
+    """How gladly the kernel gives up what it remembers of directories."""
+
+
+class LinuxOsConfig(Section):
+    """Settings of Linux nodes."""
+
+    sysctls: Sysctls | None = None
+    transparent_huge_page_enabled: Literal["always", "madvise", "never"] | None = None
+    """When the kernel uses large memory pages."""
+    transparent_huge_page_defrag: Literal["always", "defer", "defer+madvise", "madvise", "never"] | None = (
+        None
+    )
+    """How hard the kernel works for large memory pages."""
+    swap_file_size_mb: Count | None = None
+    """Size of a swap file, in MB."""
+
+
+class IpTag(Section):
+    """A tag on the nodes' public addresses."""
+
+    ip_tag_type: Text
+    """The tag's type, such as RoutingPreference."""
+    tag: Text
+    """The tag's value, such as Internet."""
+
+
+class PortRange(Section):
+    """Host ports that are open on nodes."""
+
+    port_start: Annotated[StrictInt, between(1, 65_535)]
+    """The first port."""
+    port_end: Annotated[StrictInt, between(1, 65_535)]
+    """The last port."""
+    protocol: Literal["TCP", "UDP"]
+    """TCP or UDP."""
+
+    @model_validator(mode="after")
+    def _forwards(self) -> Self:
+        if self.port_start > self.port_end:
+            raise ValueError(f"portStart {self.port_start} is more than portEnd {self.port_end}")
+        return self
+
+
+class PoolNetworkProfile(Section):
+    """The network of nodes."""
+
+    node_public_ip_tags: tuple[IpTag, ...] | None = None
+    """Tags on the nodes' public addresses."""
+    allowed_host_ports: tuple[PortRange, ...] | None = None
+    """Ports of nodes that are reached from the internet."""
+    application_security_groups: (
+        tuple[
+            Annotated[
+                StrictStr,
+                resource("Microsoft.Network", "applicationSecurityGroups", "an application security group"),
+            ],
+            ...,
+        ]
+        | None
+    ) = None
+    """Application security groups that the nodes belong to."""
+
+
+class PoolSecurityProfile(Section):
+    """Trusted launch and SSH."""
+
+    enable_vtpm: Flag = None
+    """Nodes have a virtual TPM (trusted launch)."""
+    enable_secure_boot: Flag = None
+    """Nodes start signed code alone (trusted launch)."""
+    ssh_access: Literal["LocalUser", "Disabled", "EntraId"] | None = None
+    """Who gets to nodes with SSH."""
+
+
+class PoolWindowsProfile(Section):
+    """Windows nodes of one pool."""
+
+    disable_outbound_nat: Flag = None
+    """Windows pods leave with their own address."""
+
+
+class Nvidia(Section):
+    """Who manages NVIDIA's components."""
+
+    management_mode: Literal["Unmanaged", "Managed"]
+    """Whether AKS manages them."""
+
+
+class GpuProfile(Section):
+    """Drivers of GPUs."""
+
+    driver: Literal["Install", "None"] | None = None
+    """Whether AKS installs the driver."""
+    nvidia: Nvidia | None = None
+
+
+class GatewayProfile(Section):
+    """A pool through which static egress goes."""
+
+    public_ip_prefix_size: Annotated[StrictInt, between(28, 31)] | None = None
+    """How long the prefix of its public addresses is."""
+
+
+class CreationData(Section):
+    """The snapshot that a pool is made from."""
+
+    source_resource_id: Annotated[
+        StrictStr, resource("Microsoft.ContainerService", "snapshots", "a node pool snapshot")
+    ]
+    """The snapshot."""
+
+
+class ArtifactStreaming(Section):
+    """Containers that start before their image is there."""
+
+    enabled: StrictBool
+    """Images are streamed."""
+
+
+class DnsOverride(Section):
+    """How one domain is resolved."""
+
+    query_logging: Literal["Error", "Log"] | None = None
+    """What is logged."""
+    protocol: Literal["PreferUDP", "ForceTCP"] | None = None
+    """How the server is asked."""
+    forward_destination: Literal["ClusterCoreDNS", "VnetDNS"] | None = None
+    """Who is asked."""
+    forward_policy: Literal["Sequential", "RoundRobin", "Random"] | None = None
+    """Which of several servers is asked."""
+    max_concurrent: Count | None = None
+    """How many questions may be open at once."""
+    cache_duration_in_seconds: Count | None = None
+    """How many seconds an answer is kept."""
+    serve_stale_duration_in_seconds: Count | None = None
+    """How many seconds an old answer may be given when nobody answers."""
+    serve_stale: Literal["Verify", "Immediate", "Disable"] | None = None
+    """Whether old answers are given."""
+
+
+class LocalDnsProfile(Section):
+    """DNS on each node; the overrides are by domain."""
+
+    mode: Literal["Preferred", "Required", "Disabled"]
+    """Whether nodes have it; Required refuses nodes that cannot."""
+    vnet_dns_overrides: dict[Text, DnsOverride] | None = None
+    """By domain, for pods that use the network's DNS."""
+    kube_dns_overrides: dict[Text, DnsOverride] | None = None
+    """By domain, for pods that use the cluster's DNS."""

@@ -1,0 +1,129 @@
+"""What all nodes of a cluster share: operating systems, proxy, resource group, provisioning, upgrades."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictStr, model_validator
+
+from shared.fleet.manifests.arm_types import Base64, Flag, Moment, ProxyUrl, RegistryId, Section, Text
+from shared.fleet.manifests.base import rule
+
+
+class AutoUpgradeProfile(Section):
+    """What Azure upgrades by itself."""
+
+    upgrade_channel: Literal["rapid", "stable", "patch", "node-image", "none"] | None = None
+    """Which versions of Kubernetes Azure brings by itself."""
+    node_os_upgrade_channel: Literal["None", "Unmanaged", "NodeImage", "SecurityPatch"] | None = None
+    """Which images and patches Azure brings to nodes by itself."""
+
+
+class OverrideSettings(Section):
+    """Upgrades even where Azure warns of broken workloads, until a time."""
+
+    force_upgrade: Flag = None
+    """Upgrade although AKS finds deprecated APIs in use."""
+    until: Moment | None = None
+    """Until when this counts."""
+
+
+class UpgradeSettings(Section):
+    """How upgrades of the cluster go."""
+
+    override_settings: OverrideSettings
+
+
+class SshPublicKey(Section):
+    """A public key; the private one never belongs in git."""
+
+    key_data: Annotated[
+        StrictStr, rule(r"(ssh-|ecdsa-)\S+ \S+.*", "a public key, beginning with ssh-rsa or such")
+    ]
+    """The public key."""
+
+
+class Ssh(Section):
+    """Keys for SSH."""
+
+    public_keys: Annotated[tuple[SshPublicKey, ...], Field(min_length=1, max_length=1)]
+    """The keys; AKS takes one."""
+
+
+class LinuxProfile(Section):
+    """The account on Linux nodes."""
+
+    admin_username: Annotated[
+        StrictStr, rule(r"[A-Za-z][-A-Za-z0-9_]*", "letters, digits, - and _, a letter first")
+    ]
+    """The account's name."""
+    ssh: Ssh
+
+
+class GmsaProfile(Section):
+    """Group-managed service accounts on Windows."""
+
+    enabled: Flag = None
+    """Group-managed service accounts can be used."""
+    dns_server: Text | None = None
+    """The DNS server of the domain."""
+    root_domain_name: Text | None = None
+    """The root domain."""
+
+
+class WindowsProfile(Section):
+    """Windows nodes; Azure makes the password, it never belongs in git."""
+
+    admin_username: Text
+    """The account's name."""
+    license_type: Literal["None", "Windows_Server"] | None = None
+    """Windows_Server uses licences that you have."""
+    enable_csi_proxy: Flag = None
+    """Storage drivers run on Windows nodes."""
+    gmsa_profile: GmsaProfile | None = None
+
+
+class HttpProxyConfig(Section):
+    """The proxy through which nodes reach the world."""
+
+    enabled: Flag = None
+    """The proxy is used."""
+    http_proxy: ProxyUrl | None = None
+    """The proxy for http addresses."""
+    https_proxy: ProxyUrl | None = None
+    """The proxy for https addresses."""
+    no_proxy: tuple[Text, ...] | None = None
+    """Names and ranges that are reached without it; Azure adds its own."""
+    trusted_ca: Base64 | None = None
+    """The proxy's certificate authority."""
+
+
+class NodeResourceGroupProfile(Section):
+    """Who may change the resource group of the nodes."""
+
+    restriction_level: Literal["Unrestricted", "ReadOnly"]
+    """Whether people can change what is in it."""
+
+
+class NodeProvisioningProfile(Section):
+    """Nodes that Azure makes as pods need them."""
+
+    mode: Literal["Manual", "Auto"] | None = None
+    """Auto lets AKS choose sizes and make nodes as pods need them."""
+    default_node_pools: Literal["None", "Auto"] | None = None
+    """Whether AKS brings definitions of pools to begin with."""
+
+
+class BootstrapProfile(Section):
+    """From where nodes take what they start with."""
+
+    artifact_source: Literal["Cache", "Direct"]
+    """Microsoft's registry, or a cache in a registry of yours."""
+    container_registry_id: RegistryId | None = None
+    """The registry that caches."""
+
+    @model_validator(mode="after")
+    def _registry_with_cache(self) -> Self:
+        if self.container_registry_id and self.artifact_source != "Cache":
+            raise ValueError("containerRegistryId goes with artifactSource: Cache")
+        return self

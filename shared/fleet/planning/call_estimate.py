@@ -1,0 +1,72 @@
+"""How many writes a plan asks of Azure: an upper bound, for people who plan around its limits.
+
+Reads are not counted: waiting reads each cluster every few seconds. A cluster is created in one PUT with its
+node pools; later each changed pool has a PUT of its own, and a new version is one for the cluster and one
+for each pool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shared.fleet.aks.change_effects import Effect
+from shared.fleet.planning.plan import Action, Change, Item
+
+_POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
+_NOT_AZURE = (
+    *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
+    *("spec.flux", "spec.deletionProtection"),
+)
+
+
+@dataclass(frozen=True)
+class AzureCalls:
+    """Writes to Azure Resource Manager."""
+
+    puts: int = 0
+    deletes: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.puts + self.deletes
+
+    def __add__(self, other: AzureCalls) -> AzureCalls:
+        return AzureCalls(self.puts + other.puts, self.deletes + other.deletes)
+
+
+def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
+    """Return the writes of one cluster's part; ``document`` is the stored form that it will have."""
+    if item.action is Action.ADOPT:
+        return AzureCalls(puts=1)  # our tags on the cluster; what differs comes on top
+    if item.action is Action.CREATE:
+        return AzureCalls(puts=2)  # resource group, cluster
+    if item.action is Action.DELETE:
+        return AzureCalls(deletes=2)  # cluster, resource group
+    if item.action is not Action.UPDATE:
+        return AzureCalls()
+    pools = {pool["name"] for pool in (document or {}).get("spec", {}).get("nodePools", ())}
+    touched, gone, cluster = set[str](), set[str](), False
+    for change in item.changes:
+        found = _POOL.match(change.path)
+        if found and found[1] not in pools:
+            gone.add(found[1])
+        elif found:
+            touched.add(found[1])
+        elif change.path == "spec.kubernetesVersion":
+            cluster, touched = True, touched | pools
+        else:
+            cluster = cluster or _for_azure(change)
+    replaced = {
+        found[1]
+        for change in item.changes
+        if (found := _POOL.match(change.path)) and change.effect in (Effect.ROTATION, Effect.MAY_ROTATE)
+    }
+    return AzureCalls(puts=int(cluster) + len(touched), deletes=len(gone | replaced))
+
+
+def _for_azure(change: Change) -> bool:
+    return not any(change.path == path or change.path.startswith(f"{path}.") for path in _NOT_AZURE)

@@ -1,0 +1,179 @@
+"""Rules that one field cannot tell: of networks, of lists, and between clusters. All are checked offline.
+
+Sources, below learn.microsoft.com/azure/aks: concepts-network-ip-address-planning (ranges that AKS keeps, the
+size of the service range, the DNS service's address), configure-dual-stack (families).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TypeVar
+
+from shared.fleet.desired import Taken
+from shared.fleet.manifests import ClusterSpec, NetworkProfile
+from shared.fleet.resolve.problems import Path
+
+Finding = tuple[Path, str]
+"""Where in a cluster's spec, and what is wrong."""
+T = TypeVar("T")
+
+_KEPT = tuple(
+    ipaddress.ip_network(text)
+    for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+)
+_LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
+
+
+def findings(spec: ClusterSpec) -> Iterator[Finding]:
+    """Yield what is wrong with a spec whose fields are right one by one."""
+    yield from _of_network(spec.network_profile or NetworkProfile())
+    for pool in spec.node_pools:
+        for field, values in (
+            ("availabilityZones", pool.availability_zones),
+            ("nodeTaints", pool.node_taints),
+        ):
+            twice = _twice(values)
+            if twice is not None:
+                yield ("nodePools", pool.name, field), f"has {twice} twice; keep one"
+
+
+def _of_network(profile: NetworkProfile) -> Iterator[Finding]:
+    pods = profile.pod_cidrs or ((profile.pod_cidr,) if profile.pod_cidr else ())
+    services = profile.service_cidrs or ((profile.service_cidr,) if profile.service_cidr else ())
+    written = {
+        "pods": "podCidrs" if profile.pod_cidrs else "podCidr",
+        "services": "serviceCidrs" if profile.service_cidrs else "serviceCidr",
+    }
+    for field, message in _network(pods, services, profile.dns_service_ip or "", profile.ip_families or ()):
+        yield ("networkProfile", written.get(field, field)), message
+
+
+def _twice(values: Iterable[T]) -> T | None:
+    seen: set[T] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _network(
+    pods: tuple[str, ...], services: tuple[str, ...], dns: str, families: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return what is wrong with a cluster's networks: which field, and the message."""
+    found: list[tuple[str, str]] = []
+    for field, cidrs in (("pods", pods), ("services", services)):
+        networks = [ipaddress.ip_network(cidr) for cidr in cidrs]
+        found += [(field, message) for network in networks for message in _range(field, network)]
+        wanted = _versions(families) or {4}
+        given = [network.version for network in networks]
+        if networks and (set(given) != wanted or len(given) > len(wanted)):
+            found.append((field, _family_words(cidrs, families)))
+    found += [("pods", message) for message in _overlaps(services, pods)]
+    if dns:
+        found += [("dnsServiceIP", message) for message in _dns(dns, services)]
+    return tuple(found)
+
+
+def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]:
+    for service in map(ipaddress.ip_network, services):
+        for pod in map(ipaddress.ip_network, pods):
+            if service.version == pod.version and service.overlaps(pod):
+                yield f"{pod} overlaps the network of the services, {service}; they must be apart"
+
+
+def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
+    kept = next((kept for kept in _KEPT if kept.version == network.version and kept.overlaps(network)), None)
+    if kept is not None:
+        yield f"{network} overlaps {kept}, which AKS keeps for itself; choose another range"
+    largest = _LARGEST_SERVICE_RANGE[network.version]
+    if field == "services" and network.prefixlen < largest:
+        yield f"{network} is too large; Azure takes /{largest} and smaller for services"
+
+
+def _versions(families: tuple[str, ...]) -> set[int]:
+    return {int(family.removeprefix("IPv")) for family in families}
+
+
+def _family_words(cidrs: tuple[str, ...], families: tuple[str, ...]) -> str:
+    given = ", ".join(cidrs)
+    if not families:
+        return (
+            f"must be one IPv4 network, got {given}; ipFamilies: [IPv4, IPv6] makes a cluster with both kinds"
+        )
+    return f"must have one network of each of ipFamilies ({', '.join(families)}), got {given}"
+
+
+def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
+    address = ipaddress.ip_address(dns)
+    networks = [ipaddress.ip_network(service) for service in services]
+    network = next((network for network in networks if address in network), None)
+    if not networks:
+        yield "needs serviceCidr, which it lies in; add it"
+    elif network is None:
+        yield f"{dns} must lie in serviceCidr {', '.join(services)}"
+    elif int(address) - int(network.network_address) < 2:
+        yield (
+            f"{dns} cannot be the DNS service: the first address of {network} is that of the Kubernetes "
+            f"API; take a later one, such as {network.network_address + 10}"
+        )
+
+
+def duplicates(specs: Mapping[str, Taken]) -> Mapping[str, list[Finding]]:
+    """Return, by cluster, what two clusters cannot both have in Azure."""
+    found: dict[str, list[Finding]] = {}
+    prefixes: dict[tuple[str, ...], str] = {}
+    groups: dict[tuple[str, str], str] = {}
+    own = {_key(spec.subscription_id, spec.resource_group): name for name, spec in specs.items()}
+    for name, spec in specs.items():
+        prefix = spec.dns_prefix or name[:54].rstrip("-")
+        place = _key(spec.subscription_id, spec.resource_group)
+        _note(
+            found,
+            prefixes,
+            (*place, prefix.lower()),
+            name,
+            ("dnsPrefix",),
+            f"dnsPrefix {prefix} in the same group",
+        )
+        group = spec.node_resource_group
+        if group is None:
+            continue
+        key = _key(spec.subscription_id, group)
+        _note(
+            found,
+            groups,
+            key,
+            name,
+            ("nodeResourceGroup",),
+            f"nodeResourceGroup {group} in the same subscription",
+        )
+        if key in own:
+            message = (
+                f"{group} is the resourceGroup of {own[key]}; AKS makes this group itself: choose a new name"
+            )
+            found.setdefault(name, []).append((("nodeResourceGroup",), message))
+    return found
+
+
+K = TypeVar("K")
+
+
+def _note(
+    found: dict[str, list[Finding]], taken: dict[K, str], key: K, name: str, path: Path, what: str
+) -> None:
+    """Note that a cluster takes something; tell both when another one has it."""
+    other = taken.setdefault(key, name)
+    if other != name:
+        for one, two in ((name, other), (other, name)):
+            message = f"{two} has {what} too; they must differ"
+            finding = (path, message)
+            if finding not in found.setdefault(one, []):
+                found[one].append(finding)
+
+
+def _key(subscription: str, group: str) -> tuple[str, str]:
+    return subscription.lower(), group.lower()

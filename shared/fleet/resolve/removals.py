@@ -1,0 +1,56 @@
+"""What a layer takes away must be there: a ``null`` or ``$patch: delete`` of nothing is a mistake, or a typo.
+
+It is enough that one layer below says the name, even if another one has taken it away since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shared.fleet.resolve.problems import Path, Problem, field_of, nearest, problem_at
+from shared.fleet.resolve.yaml_tree import Node, by_name, removed
+
+
+def of_nothing(layer: Node, below: Sequence[Node], at: Path, root: Node) -> list[Problem]:
+    """Return what a layer takes away that no layer below it has; ``at`` is where it lies in its file."""
+    found = []
+    for path, mark in _removals(layer, ()):
+        if not any(_has(node, path) for node in below):
+            name, near = str(path[-1]), nearest(str(path[-1]), _names(below, path[:-1]))
+            right = f"did you mean {near}?" if near else "take this line away"
+            why = f"no layer below has {name}" if below else "fleet.yaml is the lowest layer"
+            message = f"there is nothing to take away, for {why}; {right}"
+            found.append(problem_at(mark.mark, field_of((*at, *path), root), message))
+    return found
+
+
+def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+    """Yield what is null or removed, items of lists by their name."""
+    value = node.value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if inner.value is None:
+                yield (*path, key), inner
+            elif isinstance(inner.value, dict | tuple):
+                yield from _removals(inner, (*path, key))
+    elif isinstance(value, tuple) and by_name(node):
+        for name, item in by_name(node).items():
+            if removed(item):
+                yield (*path, name), item
+            else:
+                yield from _removals(item, (*path, name))
+
+
+def _has(node: Node, path: Path) -> bool:
+    below: Node | None = node
+    for step in path:
+        below = below.child(step) if below else None
+    return below is not None
+
+
+def _names(nodes: Sequence[Node], path: Path) -> Iterator[str]:
+    """Yield the names beside that which is taken away."""
+    for node in nodes:
+        if _has(node, path):
+            around = node.find(path)
+            yield from around.value if isinstance(around.value, dict) else by_name(around)

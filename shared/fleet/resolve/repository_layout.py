@@ -1,0 +1,126 @@
+"""Where things are in a fleet repository, and what lies where nothing can be read.
+
+What once was a cluster's folder never vanishes by being replaced with a link, a submodule or a file of
+that name: every such entry is ``unreadable``, so that it is told and its cluster is held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from shared.fleet.resolve.problems import Problem, problem_at
+from shared.fleet.resolve.yaml_tree import Mark
+
+FLEET_FILE = "fleet.yaml"
+CLUSTERS = "clusters"
+CLUSTER_FILE = "cluster.yaml"
+ENVIRONMENTS, CLASSES, SYSTEMS = "environments", "classes", "systems"
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+_MANIFEST = re.compile(r"(.+)\.ya?ml\Z")
+NOT_PLAIN = "{} is a symlink or submodule; Roadstead reads plain files: put the file itself there"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Every entry of a commit: plain files with their blob ids, and the paths of all others."""
+
+    blobs: Mapping[str, str]
+    other: frozenset[str] = frozenset()
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The names of the cluster folders, also of those in which nothing can be read."""
+        names = {path.split("/")[1] for path in (*self.blobs, *self.other) if _inside(path)}
+        return tuple(sorted(names | self.misplaced.keys()))
+
+    @cached_property
+    def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:
+        """What is wrong with the places below ``clusters/``: cluster -> problems."""
+        found: dict[str, tuple[Problem, ...]] = {}
+        for path in sorted({*self.blobs, *self.other}):
+            for name, message in self._misplaced(path):
+                found[name] = (*found.get(name, ()), problem_at(Mark(path, 1, 1), "", message))
+        return found
+
+    def _misplaced(self, path: str) -> Iterator[tuple[str, str]]:
+        parts = path.split("/")
+        if parts[0] != CLUSTERS or len(parts) == 1:
+            return
+        right = f"{CLUSTERS}/{{}}/{CLUSTER_FILE}"
+        if path in self.other and (len(parts) == 2 or parts[2:] == [CLUSTER_FILE]):
+            yield parts[1], NOT_PLAIN.format(path)
+        elif len(parts) == 2:
+            manifest = _MANIFEST.match(parts[1])
+            name = manifest[1] if manifest else parts[1]
+            if _NAME.match(name):
+                yield name, f"a cluster is a folder; write its manifest to {right.format(name)}"
+        elif len(parts) > 3 and parts[-1] == CLUSTER_FILE and _NAME.match(parts[-2]):
+            yield parts[-2], f"is too deep to be read; move it to {right.format(parts[-2])}"
+
+    def of(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
+        """Return the manifests ``<folder>/<name>.yaml`` by name, and what is wrong with entries there."""
+        found: dict[str, str] = {}
+        wrong: dict[str, Problem] = {}
+        for path in sorted(path for path in (*self.blobs, *self.other) if path.startswith(f"{folder}/")):
+            name = path.removeprefix(f"{folder}/").removesuffix(".yaml").removesuffix(".yml")
+            message = self._wrong(path, folder, name)
+            if message:
+                wrong[name] = problem_at(Mark(path, 1, 1), "", message)
+            elif path.endswith(".yaml"):
+                found[name] = path
+        if folder in self.other or folder in self.blobs:
+            wrong[""] = problem_at(Mark(folder, 1, 1), "", f"must be a folder of files {folder}/<name>.yaml")
+        return found, wrong
+
+    def _wrong(self, path: str, folder: str, name: str) -> str:
+        if path in self.other:
+            return NOT_PLAIN.format(path)
+        if not path.endswith((".yaml", ".yml")):
+            return ""
+        if "/" in name:
+            return f"is too deep to be read; move it to {folder}/{path.rpartition('/')[2]}"
+        if not _NAME.match(name):
+            return (
+                "the file's name must be 1 to 63 lowercase letters, digits and hyphens, with a letter or "
+                "digit at both ends"
+            )
+        return f"must be called {folder}/{name}.yaml" if path.endswith(".yml") else ""
+
+    @cached_property
+    def unreadable(self) -> tuple[Problem, ...]:
+        """What makes the whole repository unreadable: nothing may be concluded from what it lacks."""
+        found = [path for path in (FLEET_FILE, CLUSTERS) if path in self.other]
+        problems = [problem_at(Mark(path, 1, 1), "", NOT_PLAIN.format(path)) for path in found]
+        if CLUSTERS in self.blobs:
+            message = f"is a file; it must be the folder with {CLUSTERS}/<name>/{CLUSTER_FILE}"
+            problems.append(problem_at(Mark(CLUSTERS, 1, 1), "", message))
+        return tuple(problems)
+
+
+def _inside(path: str) -> bool:
+    return path.startswith(f"{CLUSTERS}/") and path.count("/") >= 2
+
+
+def cluster_path(name: str) -> str:
+    """Return the path of a cluster's manifest."""
+    return f"{CLUSTERS}/{name}/{CLUSTER_FILE}"
+
+
+def cluster_paths(files: Files, names: Iterable[str]) -> list[str]:
+    """Return the paths of those manifests of these clusters that can be read."""
+    return [path for path in map(cluster_path, names) if path in files.blobs]
+
+
+def shared_paths(files: Files) -> list[str]:
+    """Return the paths of the manifests that are no cluster's own."""
+    found = [path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values()]
+    return [path for path in (FLEET_FILE, *found) if path in files.blobs]
+
+
+def manifest_paths(files: Files) -> tuple[str, ...]:
+    """Return the files that have to be read to resolve the fleet."""
+    return (*shared_paths(files), *cluster_paths(files, files.folders))

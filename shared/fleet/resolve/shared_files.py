@@ -1,0 +1,191 @@
+"""Reads fleet.yaml, the environments and the classes of a commit, and holds them against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from shared.fleet.manifests import ClusterClass, Environment, Fleet
+from shared.fleet.resolve import removals
+from shared.fleet.resolve.layers import Layer, Layers, lineage, unknown
+from shared.fleet.resolve.manifest_file import (
+    Loaded,
+    Problems,
+    Read,
+    layer_problems,
+    load,
+    part,
+    reference,
+    same_names,
+    without,
+)
+from shared.fleet.resolve.problems import Problem, problem_at
+from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files
+from shared.fleet.resolve.yaml_tree import Mark, Node
+
+DEFAULTS = ("spec", "defaults")
+
+
+def read_layers(fleet: str, files: Files, read: Read) -> Layers:
+    """Return the shared files of the fleet that is called ``fleet``."""
+    loaded = _fleet_file(fleet, files, read)
+    stray: list[Problem] = []
+    listed: dict[str, list[Problem]] = {}
+    environments, manifests = _environments(files, read, stray)
+    classes = _classes(files, read, stray)
+    problems: Problems = loaded.problems
+    manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
+    if manifest is not None:
+        order = manifest.spec.environments
+        nothing = removals.of_nothing(fleet_spec, (), DEFAULTS, loaded.node)
+        twice = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
+        problems = (*twice, *layer_problems(loaded.node, DEFAULTS), *nothing)
+        listed = _listed(loaded.node, order, environments)
+        stray += [problem for found in listed.values() for problem in found]
+        environments = {
+            name: _in_list(name, layer, order, listed.get(name, ())) for name, layer in environments.items()
+        }
+    base = Layer(fleet_spec, problems=tuple(problems))
+    told = [*base.problems, *stray]
+    if manifest is not None:
+        environments, classes = _without_nothing(base, environments, classes)
+    told += [problem for layer in (*environments.values(), *classes.values()) for problem in layer.problems]
+    return Layers(
+        base,
+        None if problems or listed else manifest,
+        environments,
+        {name: manifests[name] for name in order if name in manifests},
+        classes,
+        tuple(dict.fromkeys(told)),
+    )
+
+
+def _fleet_file(name: str, files: Files, read: Read) -> Loaded[Fleet]:
+    start = Mark(FLEET_FILE, 1, 1)
+    if files.unreadable:
+        return Loaded(Node({}, start), problems=files.unreadable)
+    if FLEET_FILE not in files.blobs:
+        message = "the repository has no fleet.yaml; add one with kind: Fleet"
+        return Loaded(Node({}, start), problems=(problem_at(start, "", message),))
+    loaded = load(FLEET_FILE, Fleet, read)
+    given = loaded.manifest.metadata.name if loaded.manifest else name
+    if given == name:
+        return loaded
+    mark = loaded.node.find(("metadata", "name")).mark
+    message = f"this app serves the fleet {name}, not {given}; change it here, or the setting ROADSTEAD_FLEET"
+    return Loaded(loaded.node, problems=(problem_at(mark, "metadata.name", message),))
+
+
+def _environments(
+    files: Files, read: Read, stray: list[Problem]
+) -> tuple[dict[str, Layer], dict[str, Environment]]:
+    paths, wrong = files.of(ENVIRONMENTS)
+    layers, manifests = _unreadable(wrong, stray), {}
+    for name, path in paths.items():
+        loaded = load(path, Environment, read, name=name)
+        layers[name] = Layer(problems=loaded.problems)
+        if loaded.manifest is not None:
+            manifests[name] = loaded.manifest
+            where = loaded.node.find(("spec", "production")) if loaded.manifest.spec.production else None
+            problems = tuple(layer_problems(loaded.node, DEFAULTS))
+            layers[name] = Layer(part(loaded.node, *DEFAULTS), production=where, problems=problems)
+    return layers, manifests
+
+
+def _unreadable(wrong: Mapping[str, Problem], stray: list[Problem]) -> dict[str, Layer]:
+    """Return layers for what cannot be read; what is wrong with a whole folder is nobody's."""
+    stray += [problem for name, problem in wrong.items() if not name]
+    return {name: Layer(problems=(problem,)) for name, problem in wrong.items() if name}
+
+
+def _listed(
+    fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]
+) -> dict[str, list[Problem]]:
+    """Return what is wrong in fleet.yaml with the list of environments, by environment."""
+    found: dict[str, list[Problem]] = {}
+    for number, name in enumerate(order):
+        mark, field = fleet.find(("spec", "environments", number)).mark, f"spec.environments[{number}]"
+        if name in order[:number]:
+            problem = problem_at(mark, field, f"{name} is listed twice; keep the first")
+        elif name not in environments:
+            problem = problem_at(mark, field, unknown("environment", name, environments))
+        else:
+            continue
+        found.setdefault(name, []).append(problem)
+    return found
+
+
+def _in_list(name: str, layer: Layer, order: tuple[str, ...], wrong: Iterable[Problem]) -> Layer:
+    """Return an environment with what the list has wrong about it."""
+    if wrong or layer.problems:
+        return replace(layer, problems=(*layer.problems, *wrong))
+    if name in order:
+        return layer
+    message = f"{name} is not in spec.environments of {FLEET_FILE}; add it there, where its turn is"
+    problem = problem_at(Mark(f"{ENVIRONMENTS}/{name}.yaml", 1, 1), "", message)
+    return replace(layer, problems=(problem,))
+
+
+def _without_nothing(
+    fleet: Layer, environments: Mapping[str, Layer], classes: Mapping[str, Layer]
+) -> tuple[dict[str, Layer], dict[str, Layer]]:
+    """Tell environments and classes that take away what no layer below them has.
+
+    An environment lies on many classes: it is enough that one of them has it. Where a layer below is wrong,
+    nobody knows what it would have.
+    """
+    whole = all(not layer.problems for layer in (fleet, *classes.values()))
+    under = [fleet.spec, *(layer.spec for layer in classes.values())]
+    above = {
+        name: _nothing(layer, under, DEFAULTS) if whole else layer for name, layer in environments.items()
+    }
+    found = {}
+    for name, layer in classes.items():
+        parents = [fleet, *lineage(layer.parent, classes)]
+        right = all(not parent.problems for parent in (layer, *parents))
+        found[name] = _nothing(layer, [parent.spec for parent in parents], ("spec",)) if right else layer
+    return above, found
+
+
+def _nothing(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
+    root = layer.spec
+    for step in reversed(at):
+        root = Node({step: root}, root.mark)
+    found = removals.of_nothing(layer.spec, below, at, root)
+    return replace(layer, problems=(*layer.problems, *found)) if found else layer
+
+
+def _classes(files: Files, read: Read, stray: list[Problem]) -> dict[str, Layer]:
+    paths, wrong = files.of(CLASSES)
+    layers, nodes = _unreadable(wrong, stray), {}
+    for name, path in paths.items():
+        loaded = load(path, ClusterClass, read, name=name)
+        layers[name] = Layer(problems=loaded.problems)
+        if loaded.manifest is not None:
+            nodes[name] = part(loaded.node, "spec")
+            layers[name] = _class(loaded.node, nodes[name])
+    for name, spec in nodes.items():
+        inherited = tuple(_inheritance(name, spec, layers))
+        layers[name] = replace(layers[name], problems=(*layers[name].problems, *inherited))
+    return layers
+
+
+def _class(root: Node, spec: Node) -> Layer:
+    parent, wrong = reference(spec, "class")
+    problems = (*layer_problems(root, ("spec",), chooses=("class",)), *([wrong] if wrong else []))
+    return Layer(without(spec, "class", "environment"), parent, problems=problems)
+
+
+def _inheritance(name: str, spec: Node, classes: Mapping[str, Layer]) -> Iterator[Problem]:
+    """Yield what is wrong with the class that a class inherits from."""
+    parent, mark = classes[name].parent, spec.find(("class",)).mark
+    if parent and parent not in classes:
+        yield problem_at(mark, "spec.class", unknown("class", parent, classes.keys() - {name}))
+    way = [name]
+    while parent in classes and parent not in way:
+        way.append(parent)
+        parent = classes[parent].parent
+    if parent == name:
+        circle = " -> ".join((*way, name))
+        message = f"the classes inherit in a circle: {circle}; take one spec.class of these away"
+        yield problem_at(mark, "spec.class", message)

@@ -1,0 +1,103 @@
+"""Azure's token buckets: how many calls a subscription takes, and when the next one may be made. Pure.
+
+Limits: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (per
+subscription, identity and region of the caller) and learn.microsoft.com/azure/aks/quotas-skus-regions (per
+subscription). An app has one identity and calls from one region, so its buckets are named by subscription.
+AKS also limits what is done with one cluster or pool; a cluster has one session, so nobody shares those.
+
+A bucket hands out moments, also future ones, each to one caller: a queue in which everybody knows when it is
+their turn, so nobody comes back to find nothing. It is the generic cell rate algorithm: ``full_at`` is when
+the bucket would be full again if nothing more was taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from shared.jobs.retry import LONGEST
+
+SLACK = 6.0
+"""Seconds by which a call may be made too early: clocks differ by up to 5, a message may run 1 early."""
+
+
+REACH = timedelta(hours=4)
+"""No queue is longer: the hour of a refusal, and the 5,000 clusters that a subscription may have, each with
+two calls of the slowest limit."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A documented limit: so many calls at once, and so many per second after that."""
+
+    name: str
+    words: str
+    burst: int
+    per_second: float
+
+    @property
+    def usable(self) -> int:
+        """How many calls are made at once: what may come early by ``SLACK`` is left."""
+        return max(1, int(self.burst - SLACK * self.per_second))
+
+    @property
+    def interval(self) -> timedelta:
+        """The time between two calls when the bucket is empty."""
+        return timedelta(seconds=1 / self.per_second)
+
+    @property
+    def lapse(self) -> timedelta:
+        """How long a turn that was not used stays valid: Azure's bucket fills again in this time."""
+        return timedelta(seconds=self.burst / self.per_second)
+
+
+ARM_READ = Limit("arm-read", "read limit", 250, 25)
+ARM_WRITE = Limit("arm-write", "write limit", 200, 10)
+ARM_DELETE = Limit("arm-delete", "delete limit", 200, 10)
+AKS_OTHER = Limit("aks-other", "limit for credentials, versions and deletes", 60, 1)
+"""AKS: everything but PUT and GET of a cluster, PUT of a pool, operation statuses and lists."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The state of a bucket; ``etag`` is the version that was read, "" when it was never saved."""
+
+    full_at: datetime
+    etag: str = field(default="", compare=False)
+
+
+def reserve(bucket: Bucket, limit: Limit, *, now: datetime) -> tuple[Bucket, datetime]:
+    """Take the next token; return the bucket without it, and when it may be used: now, or later."""
+    bucket = _mended(bucket, limit, now)
+    reservation = max(now, bucket.full_at - (limit.usable - 1) * limit.interval)
+    return replace(bucket, full_at=max(bucket.full_at, reservation) + limit.interval), reservation
+
+
+def take(bucket: Bucket, limit: Limit, *, now: datetime, most: int) -> tuple[Bucket, int]:
+    """Take up to ``most`` tokens that may be used now; return the bucket without them, and how many."""
+    taken = 0
+    while taken < most:
+        after, reservation = reserve(bucket, limit, now=now)
+        if reservation > now:
+            break
+        bucket, taken = after, taken + 1
+    return bucket, taken
+
+
+def correct(bucket: Bucket, limit: Limit, *, now: datetime, seconds: float) -> Bucket:
+    """Return the bucket after Azure refused a call: nothing for so many seconds, then one at a time.
+
+    As a retry, it waits an hour at most: the bucket is that of every cluster of the subscription.
+    """
+    bucket, wait = _mended(bucket, limit, now), timedelta(seconds=min(seconds, LONGEST))
+    return replace(bucket, full_at=max(bucket.full_at, now + wait + _emptied(limit)))
+
+
+def _mended(bucket: Bucket, limit: Limit, now: datetime) -> Bucket:
+    """Return a bucket that is full at a time no queue reaches, as after a wrong clock, as an empty one."""
+    return replace(bucket, full_at=now + _emptied(limit)) if bucket.full_at - now > REACH else bucket
+
+
+def _emptied(limit: Limit) -> timedelta:
+    """Return how long an empty bucket takes to be full again."""
+    return (limit.usable - 1) * limit.interval

@@ -1,0 +1,104 @@
+"""The outbox: the one place that writes to a queue.
+
+Continuations are the second half of "save, then send": the record is saved first, and whoever meets a record
+that is ahead of its message sends its continuation again. Duplicate detection compares message ids, so an id
+says which messages count as one.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+
+from shared.jobs.messages import JobMessage, PlanRequest, continuation_id, job_message
+from shared.jobs.record import ClusterRecord
+from shared.ports import Message, Ports
+
+MAX_SKEW = timedelta(minutes=10)
+"""Clocks that differ by more leave the work to the timer."""
+REPORT_SECONDS = 5
+"""Requests for a report within so many seconds are one message."""
+
+
+def send_continuation(record: ClusterRecord, ports: Ports) -> None:
+    """Send the message that the record waits for, at its time; duplicate detection drops an extra one."""
+    _send_job(record, "", _due(record), ports)
+
+
+def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
+    """Send a message that came before its record was due once more, for the time at which it is due.
+
+    A message that arrives before the time it was scheduled for shows how far this clock is behind that of
+    Service Bus, so the copy is scheduled that much later. All early messages for one time become one message:
+    its id is that time. A copy that is early again is scheduled for another time, so it gets through.
+    """
+    now, at = ports.clock(), _due(record)
+    if early.at is not None and early.at > now:
+        at += min(early.at - now, MAX_SKEW)
+    _send_job(record, f"{math.ceil(at.timestamp())}-{record.job.lost}", at, ports)
+
+
+def send_copy(record: ClusterRecord, ports: Ports) -> None:
+    """Send a second copy, because the first ended without an effect; at most one a second gets through."""
+    _send_job(record, str(math.ceil(ports.clock().timestamp())), _due(record), ports)
+
+
+def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
+    """Send a copy for the ``times``-th time that the record was found overdue; each gets through once."""
+    _send_job(record, f"overdue{times}", _due(record), ports)
+
+
+def postpone_message(message: JobMessage, seconds: float, ports: Ports) -> None:
+    """Send a copy of a message for later, when its record cannot be read now."""
+    at = ports.clock() + timedelta(seconds=seconds)
+    moment = f"{message.cluster}:{message.uid}:{message.generation}:{message.sequence}"
+    copy = f"{moment}@away{int(at.timestamp())}"
+    body = message.model_copy(update={"at": at}).model_dump_json()
+    ports.jobs.send(Message(message.cluster, copy, body, at))
+
+
+def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
+    """Queue a request for the fleet's one planner, ``after`` seconds from now."""
+    at = ports.clock() + timedelta(seconds=after) if after else None
+    _send_plan(request, message_id, at, ports)
+
+
+def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> None:
+    """Queue another try of a request that the planner could not finish, ``after`` seconds from now."""
+    what = f"pull:{request.pull}:{request.head[:12]}" if request.kind == "pull" else request.commit or "head"
+    message_id = f"again:{what}:{request.attempt}:{ports.unique()}"
+    request_plan(request, message_id=message_id, ports=ports, after=after)
+
+
+def request_awaited_plan(ports: Ports) -> None:
+    """Request a plan when a cluster is wanted again and its deletion has finished."""
+    fleet = ports.state.fleet()
+    if any(ports.state.cluster(name) is None for name in fleet.awaiting):
+        message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
+        request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
+
+
+def request_report(ports: Ports, *, after: float = 0) -> None:
+    """Ask the planner for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
+    now = ports.clock()
+    slot = math.floor((now.timestamp() + after) / REPORT_SECONDS) + 1
+    at = now.fromtimestamp(slot * REPORT_SECONDS, tz=now.tzinfo)
+    _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", at, ports)
+
+
+def _due(record: ClusterRecord) -> datetime:
+    """Return the time from which a message of the record has an effect."""
+    lease = record.job.lease
+    return max(record.job.next_at, lease.until) if lease is not None else record.job.next_at
+
+
+def _send_job(record: ClusterRecord, copy: str, due: datetime, ports: Ports) -> None:
+    if not record.job.active:
+        return
+    at = due if due > ports.clock() else None
+    body = job_message(record, at).model_dump_json()
+    ports.jobs.send(Message(record.name, continuation_id(record, copy), body, at))
+
+
+def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports: Ports) -> None:
+    ports.plans.send(Message(ports.config.fleet, message_id, request.model_dump_json(), at))

@@ -1,0 +1,176 @@
+"""Commit statuses: what GitHub shows on a pushed commit while its plan is carried out.
+
+Workers only ask for a report; the planner writes it, serialised with the plans, and only when the words
+changed. Requests within the same few seconds are one message, so a rollout of hundreds of clusters costs
+a handful of calls.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.errors import ReconcileError, Retryable
+from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.retry import wait_before_retry
+from shared.pipeline.outbox import REPORT_SECONDS, request_report
+from shared.ports import CommitStatus, PlanRecord, Ports
+
+log = logging.getLogger(__name__)
+
+CONTEXT = "roadstead"
+DESCRIPTION_LIMIT = 140
+OPEN_PLANS = 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a plan is, counted over its clusters; ``first_problem`` is for a person."""
+
+    total: int
+    ready: int
+    failed: int
+    first_problem: str
+    suspended: int = 0
+    first_wait: str = ""
+    waits: int = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will change by itself soon: a suspension tells when it has ended.
+
+        ``waits`` are clusters that go on once a person did something; ``first_wait`` says what is waited for.
+        """
+        return self.ready + self.failed + self.suspended + self.waits >= self.total
+
+
+def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: bool) -> Progress:
+    """Count a plan's clusters: ready means verified at the plan's generation, or gone as asked.
+
+    ``newest``: no later commit was planned, so that a cluster which is not there was not removed by one.
+    """
+    ready = failed = suspended = 0
+    problems: list[str] = []
+    waits: list[str] = []
+    for item in plan.items:
+        record = records.get(item.cluster)
+        if _reached(item, record, newest=newest):
+            ready += 1
+            continue
+        problem = _problem(item, record)
+        suspended += record is not None and record.phase is Phase.SUSPENDED and not problem
+        if record is not None and record.needs_action and not problem:
+            waits.append(f"{item.cluster}: {record.job.reason}")
+        if problem:
+            failed += 1
+            problems.append(f"{item.cluster}: {problem}")
+    if not plan.items and plan.problems:
+        problems.append(plan.problems[0])
+    first_problem, first_wait = (found[0] if found else "" for found in (problems, waits))
+    return Progress(len(plan.items), ready, failed, first_problem, suspended, first_wait, len(waits))
+
+
+def _problem(item: Item, record: ClusterRecord | None) -> str:
+    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD) and not item.awaits_deletion:
+        return item.reason
+    if record is not None and record.phase in (Phase.FAILED, Phase.STALLED):
+        return f"{record.phase.value} at {record.job.step.value}: {record.job.reason}"
+    return ""
+
+
+def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
+    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD):
+        return False
+    if record is None:
+        return not newest or item.action in (Action.DELETE, Action.RETRY)
+    if record.uid != item.uid:  # a later life of that name; the one of this plan is gone
+        return True
+    return record.observed_generation >= item.generation
+
+
+def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
+    """Return the commit status for a plan at some progress."""
+    if progress.first_problem:
+        return CommitStatus("failure", _fit(progress.first_problem), CONTEXT, link)
+    if progress.ready >= progress.total:
+        done = (
+            f"{progress.total} of {progress.total} clusters as asked ({plan.summary})"
+            if plan.items
+            else "no clusters"
+        )
+        return CommitStatus("success", _fit(done), CONTEXT, link)
+    resting = f", {progress.suspended} suspended" if progress.suspended else ""
+    waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
+    return CommitStatus(
+        "pending",
+        _fit(f"{progress.ready} of {progress.total} clusters as asked{resting}{waiting}"),
+        CONTEXT,
+        link,
+    )
+
+
+def _fit(text: str) -> str:
+    return text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 3] + "..."
+
+
+def report_open_plans(ports: Ports) -> None:
+    """Write the commit status of every open plan whose words changed since the last report.
+
+    A status that GitHub refuses is given up and noted; when GitHub is not to be had, the report is asked
+    for again at the time that it says. Neither keeps plans from being made.
+    """
+    plan_records = ports.state.open_plans()
+    if not plan_records:
+        return
+    records = {record.name: record for record in ports.state.clusters()}
+    newest = ports.state.fleet().commit
+    for position, plan_record in enumerate(plan_records):
+        if plan_record.not_before is not None and plan_record.not_before > ports.clock():
+            continue
+        try:
+            _report(plan_record, records, newest, ports, last_time=position >= OPEN_PLANS)
+        except Retryable as error:
+            log.warning("the commit status waits: %s: %s", error.kind, error)
+            wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
+            until = ports.clock() + timedelta(seconds=wait)
+            ports.state.save_plan(replace(plan_record, not_before=until))
+            request_report(ports, after=wait)
+            return
+        except ReconcileError as error:
+            log.exception("the commit status of %s is given up", plan_record.plan.commit[:8])
+            words = f"not reported: {error.kind}: {error}"
+            ports.state.save_plan(replace(plan_record, reported=words[:500], open=False, settled=True))
+
+
+def _report(
+    plan_record: PlanRecord,
+    records: Mapping[str, ClusterRecord],
+    newest: str,
+    ports: Ports,
+    *,
+    last_time: bool,
+) -> None:
+    plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
+    if plan.applied:
+        progress = progress_of(plan, records, newest=plan.commit == newest)
+        status, settled = status_of(plan, progress, link=link), progress.settled
+        closed = last_time or status.state == "success"
+    elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
+        return
+    else:
+        words = f"superseded by {newest[:8]} before it was carried out"
+        status, settled, closed = CommitStatus("error", words, CONTEXT, link), True, True
+    words = f"{status.state}: {status.description}"
+    if words != plan_record.reported:
+        ports.repository.set_status(plan.commit, status)
+    after = replace(plan_record, reported=words, open=not closed, settled=settled, not_before=None)
+    if after != plan_record:
+        ports.state.save_plan(after)
+
+
+def _link(ports: Ports, commit: str) -> str:
+    base = ports.config.public_url
+    return f"{base}/api/plans/{commit}" if base else ""

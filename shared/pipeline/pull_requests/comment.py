@@ -1,0 +1,273 @@
+"""What a pull request would do, as GitHub shows it: a comment, a check run or a commit status.
+
+Pure. What stops a cluster comes first, then what destroys, then the rest. Every value that comes from a
+manifest is escaped; a text that would be too long says what it leaves out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import Any
+
+import yaml
+
+from shared.fleet.aks.comparison import alike
+from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
+from shared.fleet.planning.plan import Action, Item, Plan, named
+from shared.fleet.resolve.problems import Problem
+from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
+from shared.ports import Annotation, Check, CommitStatus
+
+CONTEXT = "roadstead/plan"
+COMMENT_LIMIT = 65_000
+"""Characters; GitHub takes 65,536 in a comment and 65,535 in a summary."""
+DESCRIPTION_LIMIT = 140
+DIFF_LINES = 200
+PROBLEMS_SHOWN = 100
+NAMES_TOGETHER = 100
+
+OUTDATED = (
+    "> [!WARNING]\n> **Out of date**: the branch that this would be merged into has moved on since. "
+    "Update the branch of the pull request, or push to it, to see a new plan."
+)
+_STOPPED = ("refused", "invalid", "held")
+_ORDER = (*_STOPPED, "delete", "update", "adopt", "create", "retry")
+
+Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
+"""Each cluster's stored form as recorded and as the pull request asks for it."""
+
+
+@dataclass(frozen=True)
+class PullPlan:
+    """What is known of a pull request: ``plan`` is None when it comes from a fork.
+
+    ``branch`` at commit ``base`` is what ``head`` would be merged into; ``note`` is for a person.
+    """
+
+    fleet: str
+    branch: str
+    base: str
+    head: str
+    plan: Plan | None = None
+    problems: tuple[Problem, ...] = ()
+    documents: Documents = field(default_factory=dict)
+    note: str = ""
+    refusal: str = ""
+
+    @property
+    def conclusion(self) -> str:
+        """What GitHub colours it: failure, neutral or success."""
+        actions = {item.action.value for item in self.plan.items} if self.plan else set()
+        if self.problems or self.refusal or actions & {"refused", "invalid"}:
+            return "failure"
+        return "neutral" if "held" in actions or self.note else "success"
+
+    @property
+    def title(self) -> str:
+        """The pull request in a few words."""
+        if self.refusal:
+            return self.refusal
+        wrong = len(self.problems)
+        mistakes = f"{wrong} mistake{'s' * (wrong != 1)} in the manifests" if wrong else ""
+        if self.plan is None:
+            return mistakes or "the manifests are valid (from a fork: no plan is shown)"
+        return "; ".join(part for part in (self.plan.summary, mistakes) if part)
+
+
+def marker(fleet: str) -> str:
+    """Return how a fleet's comment begins."""
+    return f"<!-- roadstead:plan {fleet} "
+
+
+def comment_of(view: PullPlan) -> str:
+    """Return the comment."""
+    first = f"{marker(view.fleet)}base={view.base} head={view.head} -->"
+    return f"{first}\n{_text(view)}\n"
+
+
+def outdated(body: str, base: str) -> str:
+    """Return a comment marked as out of date, unless it is so already or was made for this base."""
+    first, _, rest = body.partition("\n")
+    if f" base={base} " in first or rest.startswith(OUTDATED):
+        return body
+    return f"{first}\n{OUTDATED}\n\n{rest}"[:COMMENT_LIMIT]
+
+
+def status_of(view: PullPlan) -> CommitStatus:
+    """Return the commit status, for a token: it may not write check runs."""
+    text = line(view.title)
+    short = text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 3] + "..."
+    return CommitStatus("failure" if view.conclusion == "failure" else "success", short, CONTEXT)
+
+
+def check_of(view: PullPlan) -> Check:
+    """Return the check run, with each mistake at its line."""
+    notes = tuple(
+        Annotation(p.file, p.line, f"{p.field}: {p.message}" if p.field else p.message) for p in view.problems
+    )
+    return Check(CONTEXT, view.conclusion, line(view.title), _text(view), notes)
+
+
+def _text(view: PullPlan) -> str:
+    return fit(
+        _parts(view), COMMENT_LIMIT, "**This text is cut: GitHub takes no more. The rest is not shown.**"
+    )
+
+
+def _parts(view: PullPlan) -> Iterator[str]:
+    yield f"### Roadstead: what {code(view.head[:8])} would do"
+    if view.refusal:
+        yield prose(view.refusal)
+        return
+    if view.plan is None:
+        yield (
+            "This pull request comes from a fork: its manifests were checked, and what is recorded of the "
+            "fleet is not shown."
+        )
+    else:
+        yield f"Merged into {_place(view)}: **{view.plan.summary}**; {_azure(view, view.plan)}."
+    if view.note:
+        yield f"> [!NOTE]\n> {prose(view.note)}"
+    yield from _problems(view)
+    yield from _items(view)
+
+
+def _place(view: PullPlan) -> str:
+    return f"{code(view.branch)} at {code(view.base[:8])}"
+
+
+def _azure(view: PullPlan, plan: Plan) -> str:
+    calls = sum((_calls(view, item) for item in plan.items), AzureCalls())
+    return f"about {_words(calls)}" if calls.total else "nothing to write to Azure"
+
+
+def _calls(view: PullPlan, item: Item) -> AzureCalls:
+    return azure_calls(item, view.documents.get(item.cluster, (None, None))[1])
+
+
+def _words(calls: AzureCalls) -> str:
+    kinds = [f"{n} {name}" for n, name in ((calls.puts, "PUT"), (calls.deletes, "DELETE")) if n]
+    return f"{' and '.join(kinds)} to Azure"
+
+
+def _problems(view: PullPlan) -> Iterator[str]:
+    if not view.problems:
+        if view.plan is None:
+            yield "No mistake was found."
+        return
+    records = [
+        (code(f"{p.file}:{p.line}:{p.column}"), code(p.field), prose(p.message))
+        for p in view.problems[:PROBLEMS_SHOWN]
+    ]
+    more = len(view.problems) - len(records)
+    yield "#### Mistakes\n\n" + table(("place", "field", "what is wrong"), records)
+    if more:
+        yield f"{more} more mistakes are not shown."
+
+
+def _items(view: PullPlan) -> Iterator[str]:
+    items = view.plan.items if view.plan else ()
+    rank = {action: place for place, action in enumerate(_ORDER)}
+    shown = sorted(
+        (item for item in items if item.action.value in rank),
+        key=lambda item: (rank[item.action.value], _guard(item), item.cluster),
+    )
+    for guard, same in groupby(shown, key=_guard):
+        together = list(same)
+        if guard and len(together) > 1:
+            yield from _held(together, guard)
+        else:
+            for item in together:
+                yield from _item(view, item)
+
+
+def _guard(item: Item) -> str:
+    """Return why a delete is held, "" for all else."""
+    return item.reason if item.held_delete else ""
+
+
+def _held(items: Sequence[Item], reason: str) -> Iterator[str]:
+    """Yield the deletes that one guard holds, with the reason once."""
+    yield f"#### {len(items)} clusters: **held, else they would be deleted**\n\n{prose(reason)}"
+    for first in range(0, len(items), NAMES_TOGETHER):
+        yield ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
+
+
+def _item(view: PullPlan, item: Item) -> Iterator[str]:
+    old, new = view.documents.get(item.cluster, (None, None))
+    calls = _calls(view, item)
+    azure = f" ({_words(calls)})" if calls.total else ""
+    head = f"#### {code(item.cluster)}: {_action(item, old, new)}{azure}"
+    told = item.action is Action.INVALID and view.problems
+    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not told else head
+    if item.changes:
+        yield _changes(item)
+    if new is not None and old != new:
+        yield details("Resolved YAML", fence(_diff(old, new), "diff"))
+
+
+def _action(item: Item, old: object, new: object) -> str:
+    """Return what happens in words; bold is what stops or destroys."""
+    if item.action is Action.DELETE:
+        return "**delete the cluster, its resource group and all that runs there**"
+    if item.action is Action.HELD:
+        return "**held**" if new else "**held, else it would be deleted**"
+    if item.action is Action.INVALID:
+        return "**stays as it is**" if old else "**is not created**"
+    return f"**{item.action.value}**" if item.action.value in _STOPPED else item.action.value
+
+
+def _changes(item: Item) -> str:
+    records = [
+        (
+            code(change.path.removeprefix("spec.")),
+            code(change.old),
+            code(change.new),
+            f"**{change.effect}**" if change.destroys else change.effect,
+            code(change.source),
+        )
+        for change in item.changes
+    ]
+    return table(("field", "old", "new", "effect", "from"), records)
+
+
+def _diff(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
+    """Return a unified diff of two clusters' resolved specs, bounded in lines."""
+    before, after = _yaml(_as_written(old, new, ())), _yaml(new)
+    lines = list(islice(difflib.unified_diff(before, after, "recorded", "this", lineterm=""), DIFF_LINES + 1))
+    if len(lines) > DIFF_LINES:
+        lines[DIFF_LINES:] = ["(the rest of the difference is not shown)"]
+    return "\n".join(lines)
+
+
+def _as_written(old: Any, new: Any, path: tuple[str, ...]) -> Any:
+    """Return ``old``, with what differs from ``new`` in order alone as ``new`` has it."""
+    if alike(old, new, path):
+        return new
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {key: _as_written(value, new.get(key), (*path, str(key))) for key, value in old.items()}
+    if named(old) and named(new):
+        places = {item["name"]: place for place, item in enumerate(new)}
+        beside = {item["name"]: item for item in new}
+        in_place = sorted(old, key=lambda item: places.get(item["name"], len(places)))
+        return [_as_written(item, beside.get(item["name"]), path) for item in in_place]
+    return old
+
+
+def _yaml(document: Mapping[str, Any] | None) -> list[str]:
+    if document is None:
+        return []
+    out = io.StringIO()
+    yaml.safe_dump(_said(document["spec"]), out, sort_keys=True, allow_unicode=True, width=100)
+    return out.getvalue().splitlines()
+
+
+def _said(value: Any) -> Any:
+    """Return a value without what is empty: every cluster has that, and nobody wrote it."""
+    if isinstance(value, Mapping):
+        return {key: _said(inner) for key, inner in value.items() if inner not in ({}, [], None)}
+    return [_said(inner) for inner in value] if isinstance(value, list) else value

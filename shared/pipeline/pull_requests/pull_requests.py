@@ -1,0 +1,143 @@
+"""Pull requests: the planner, read-only. What a merge would do is told on the pull request, nothing is saved.
+
+Planned is the commit that GitHub's test merge makes, so that what the branch lacks of its base is not
+taken for a change. While GitHub has none, we ask again; with conflicts, or without one in the end, the head
+alone is planned and the comment says so. A pull request from a fork is checked against the rules of the
+language alone: nothing that is recorded of the fleet is shown on it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from shared.fleet.desired import DesiredFleet
+from shared.fleet.planning.plan import Plan, make_plan
+from shared.fleet.resolve.repository_layout import manifest_paths
+from shared.jobs.errors import ReconcileError, Retryable
+from shared.jobs.messages import PlanRequest
+from shared.jobs.record import ClusterRecord
+from shared.jobs.retry import wait_before_retry
+from shared.pipeline.outbox import request_plan_again
+from shared.pipeline.pull_requests import comment
+from shared.pipeline.pull_requests.comment import PullPlan
+from shared.pipeline.repository.commit_reader import desired_of, read_files, read_known
+from shared.ports import Ports, Pull
+
+log = logging.getLogger(__name__)
+
+MERGE_SECONDS = 5.0
+MERGE_ATTEMPTS = 3
+"""How long GitHub is given to make its test merge, and to show the head that the event told of."""
+READ_ATTEMPTS = 5
+NEW_MANIFESTS = 500
+"""How many manifests a pull request may bring that its base does not have."""
+PULLS_MARKED = 20
+
+CONFLICTS = (
+    "The branch has conflicts with its base, so that there is no merge to plan: this is its head alone, and "
+    "what the base got meanwhile looks undone."
+)
+NO_MERGE = (
+    "GitHub has not made a test merge: this is the head of the branch alone, and what the base got meanwhile "
+    "looks undone."
+)
+
+
+class TooMuch(Exception):
+    """A pull request is too large to be read."""
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Tell on a pull request what it would do; what goes wrong is tried again a few times."""
+    try:
+        pull = ports.pulls.pull(request.pull)
+        if pull is None or not pull.open or pull.base != ports.config.branch:
+            log.info("pull request %d is not open into %s", request.pull, ports.config.branch)
+            return
+        if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
+            request_plan_again(_next_attempt(request), after=MERGE_SECONDS, ports=ports)
+            return
+        _tell(pull, _view(pull, ports), ports)
+    except ReconcileError as error:
+        log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
+        wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
+            request_plan_again(_next_attempt(request), after=wait, ports=ports)
+
+
+def mark_outdated(commit: str, ports: Ports) -> None:
+    """Say on the newest open pull requests that the tracked branch moved on to a commit.
+
+    One call, and for each pull request one to read our comment and one to write it. Trouble is only
+    logged: it must not keep a plan from being carried out.
+    """
+    try:
+        for pull in ports.pulls.open_pulls(ports.config.branch)[:PULLS_MARKED]:
+            found = ports.pulls.comment(pull.number, comment.marker(ports.config.fleet))
+            if found is None:
+                continue
+            body = comment.outdated(found.body, commit)
+            if body != found.body:
+                ports.pulls.write_comment(pull.number, body, over=found)
+    except ReconcileError as error:
+        log.warning("open pull requests were not marked as out of date: %s: %s", error.kind, error)
+
+
+def _next_attempt(request: PlanRequest) -> PlanRequest:
+    return request.model_copy(update={"attempt": request.attempt + 1})
+
+
+def _view(pull: Pull, ports: Ports) -> PullPlan:
+    """Read what the pull request asks for and plan it against what is recorded; change nothing."""
+    base = ports.repository.look(ports.config.branch).commit
+    view = PullPlan(ports.config.fleet, ports.config.branch, base, pull.head)
+    if not pull.merge:
+        view = replace(view, note=NO_MERGE if pull.merge is None else CONFLICTS)
+    try:
+        records = {record.name: record for record in ports.state.clusters()}
+        desired = _desired(pull.merge or pull.head, base, records, ports)
+    except TooMuch as error:
+        return replace(view, refusal=str(error))
+    view = replace(view, problems=desired.problems)
+    return view if pull.fork else _planned(view, desired, records, ports)
+
+
+def _planned(
+    view: PullPlan, desired: DesiredFleet, records: Mapping[str, ClusterRecord], ports: Ports
+) -> PullPlan:
+    plan: Plan = make_plan(view.head, desired, records, now=ports.clock())
+    documents = {}
+    for item in plan.items:
+        record, cluster = records.get(item.cluster), desired.clusters.get(item.cluster)
+        documents[item.cluster] = (
+            record.document if record else None,
+            cluster.document() if cluster else None,
+        )
+    return replace(view, plan=plan, documents=documents)
+
+
+def _desired(commit: str, base: str, records: Mapping[str, ClusterRecord], ports: Ports) -> DesiredFleet:
+    """Return what a commit asks for; raise TooMuch before thousands of manifests are read."""
+    files = read_files(commit, ports)
+    known = {entry.sha for entry in ports.repository.tree(base)}
+    new = sum(files.blobs[path] not in known for path in manifest_paths(files))
+    if new > NEW_MANIFESTS:
+        raise TooMuch(
+            f"{new} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a pull request; "
+            "split it"
+        )
+    return desired_of(commit, files, read_known(records, ports), ports)
+
+
+def _tell(pull: Pull, view: PullPlan, ports: Ports) -> None:
+    """Write the check or the status first, then the comment unless it says the same already."""
+    if ports.pulls.can_check:
+        ports.pulls.check(pull.head, comment.check_of(view))
+    else:
+        ports.repository.set_status(pull.head, comment.status_of(view))
+    found = ports.pulls.comment(pull.number, comment.marker(view.fleet))
+    body = comment.comment_of(view)
+    if found is None or found.body != body:
+        ports.pulls.write_comment(pull.number, body, over=found)

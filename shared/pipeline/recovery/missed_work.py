@@ -1,0 +1,53 @@
+"""The safety net: what webhooks, crashes and lost messages left undone is found by timers."""
+
+from __future__ import annotations
+
+import logging
+
+from shared.jobs.lease import overdue
+from shared.jobs.messages import PlanRequest
+from shared.pipeline import outbox
+from shared.pipeline.outbox import request_plan, send_overdue
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+
+def plan_missed_head(ports: Ports) -> bool:
+    """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
+
+    One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
+    that was spent without effect can be made again.
+    """
+    head = ports.repository.look(ports.config.branch).commit
+    fleet = ports.state.fleet()
+    if head == fleet.commit and not (fleet.problem or fleet.waiting or fleet.planning):
+        return False
+    log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
+    minute = int(ports.clock().timestamp() // 60)
+    # It announces no commit: what GitHub showed here may be as old as what it shows the planner.
+    request = PlanRequest(reason="sweep", again=bool(fleet.planning))
+    request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
+    return True
+
+
+def resend_overdue(ports: Ports) -> int:
+    """Send the continuation of every row that is overdue again; return how many.
+
+    A continuation is overdue two claims after its time: by then a worker that held it has ended or died.
+    """
+    now = ports.clock()
+    grace = 2 * ports.config.lease_seconds
+    late = 0
+    for record in ports.state.active_clusters():
+        times = overdue(record, now=now, grace=grace)
+        if times:
+            late += 1
+            log.warning(
+                "%s: its continuation is overdue since %s; sending it again", record.name, record.job.next_at
+            )
+            send_overdue(record, times, ports)
+    if any(not plan_record.settled for plan_record in ports.state.open_plans()):
+        outbox.request_report(ports)
+    outbox.request_awaited_plan(ports)
+    return late

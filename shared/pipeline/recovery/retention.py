@@ -1,0 +1,47 @@
+"""What is old is removed once a day; each kind by itself, so that one that fails holds up no other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from shared.jobs.errors import ReconcileError
+from shared.ports import Ports
+
+log = logging.getLogger(__name__)
+
+EVENTS_OF_DELETED = timedelta(days=30)
+DELIVERIES = timedelta(days=7)
+DEAD_LETTERS = timedelta(days=90)
+PLANS = 200
+
+
+def _prune_blobs(ports: Ports) -> int:
+    """Remove the kept blobs that the commit that was planned last does not have."""
+    commit = ports.state.fleet().commit
+    if not commit:
+        return 0
+    return ports.state.prune_blobs({entry.sha for entry in ports.repository.tree(commit)})
+
+
+def purge_expired(ports: Ports) -> Mapping[str, int]:
+    """Remove what is old; return how many of each kind."""
+    now, state = ports.clock(), ports.state
+    kinds: Mapping[str, Callable[[], int]] = {
+        "events": lambda: state.prune_events_before(
+            now - EVENTS_OF_DELETED, living={record.name for record in state.clusters()}
+        ),
+        "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
+        "plans": lambda: state.prune_plans(PLANS),
+        "blobs": lambda: _prune_blobs(ports),
+        "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
+    }
+    removed: dict[str, int] = {}
+    for kind, remove in kinds.items():
+        try:
+            removed[kind] = remove()
+        except ReconcileError:
+            log.exception("old %s stay until the next run", kind)
+    log.info("removed what is old: %s", ", ".join(f"{count} {kind}" for kind, count in removed.items()))
+    return removed

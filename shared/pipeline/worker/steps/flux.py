@@ -1,0 +1,93 @@
+"""From a cluster that runs to one on which Flux pulls: access, components, sync objects, verified Ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.fleet.kubernetes import flux_objects
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.errors import InvalidManifest
+from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.steps import drain
+from shared.pipeline.worker.steps.azure_state import Json
+from shared.ports import KubernetesApi, Ports
+
+CRD = "apiextensions.k8s.io/v1"
+
+
+def ensure_access(record: ClusterRecord, ports: Ports) -> Outcome:
+    """Reach the Kubernetes API with credentials fetched for this purpose and kept in memory only."""
+    ports.kubernetes.connect(record.desired.id).check()
+    return Done()
+
+
+def ensure_components(record: ClusterRecord, ports: Ports) -> Outcome:
+    """Apply Flux as the fleet repository pins it: namespaces and definitions first, then the rest."""
+    try:
+        manifests = flux_objects.components(ports.repository.blob(record.desired.components))
+    except flux_objects.ComponentsError as error:
+        return Fail(InvalidManifest(f"{record.desired.spec.flux.components}: {error}"))
+    api = ports.kubernetes.connect(record.desired.id)
+    first = [manifest for manifest in manifests if flux_objects.comes_first(manifest)]
+    applied = _apply_missing(first, api)
+    for manifest in first:
+        if manifest["kind"] == "CustomResourceDefinition" and not _established(manifest, api):
+            name = manifest["metadata"]["name"]
+            return Wait(2, f"the cluster is establishing {name}")
+    applied += _apply_missing([m for m in manifests if not flux_objects.comes_first(m)], api)
+    return Done(f"applied {applied} objects of Flux" if applied else "")
+
+
+def ensure_sync(record: ClusterRecord, ports: Ports) -> Outcome:
+    """Apply the git credentials, the GitRepository and the Kustomization where they differ."""
+    api = ports.kubernetes.connect(record.desired.id)
+    applied = _apply_missing(flux_objects.sync_objects(record.desired, ports.config.git_credentials), api)
+    return Done(f"applied {applied} sync objects" if applied else "")
+
+
+def other_source(record: ClusterRecord, ports: Ports) -> list[str]:
+    """Return the fields in which Flux in a cluster follows another source, or another path, than ours."""
+    api = ports.kubernetes.connect(record.desired.id)
+    ours = [thing for thing in flux_objects.sync_objects(record.desired, None) if thing["kind"] != "Secret"]
+    return [
+        path
+        for thing in ours
+        for path in flux_objects.source_difference(thing, api.get(flux_objects.ref_of(thing)))
+    ]
+
+
+def verify(record: ClusterRecord, ports: Ports) -> Outcome:
+    """Wait until Flux says Ready for what was applied, and every node runs the version of its pool."""
+    api = ports.kubernetes.connect(record.desired.id)
+    live: Json | None = None
+    for ref in (flux_objects.SOURCE, flux_objects.KUSTOMIZATION):
+        live = api.get(ref)
+        if live is None:
+            return Restart(f"the {ref} is gone from the cluster")
+        ready, why = flux_objects.readiness(live)
+        if not ready:
+            return Wait(ports.config.poll_seconds, f"Flux: {ref.kind} {ref.name}: {why}")
+    existing = ports.aks.get(record.desired.id)
+    if existing is None:
+        return Restart(f"the cluster {record.name} is gone from Azure")
+    return drain.behind(existing, record, ports) or Done(f"Flux applied {_revision(live)}")
+
+
+def _apply_missing(manifests: Sequence[Json], api: KubernetesApi) -> int:
+    """Apply the objects that the cluster does not hold as we would apply them; return how many."""
+    missing = [m for m in manifests if not flux_objects.is_applied(m, api.get(flux_objects.ref_of(m)))]
+    for manifest in missing:
+        api.apply(manifest)
+    return len(missing)
+
+
+def _established(manifest: Json, api: KubernetesApi) -> bool:
+    live = api.get(ObjectRef(CRD, "CustomResourceDefinition", manifest["metadata"]["name"])) or {}
+    conditions = (live.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
+
+
+def _revision(kustomization: Json | None) -> str:
+    status = (kustomization or {}).get("status") or {}
+    return str(status.get("lastAppliedRevision") or "the source")

@@ -1,0 +1,46 @@
+"""The steps of the recipes: each looks, decides through a pure function, makes at most one bounded write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shared.fleet.aks.writes import is_stopped
+from shared.jobs.errors import Unavailable
+from shared.jobs.outcomes import Outcome
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools
+from shared.pipeline.worker.steps.azure_state import stopped
+from shared.pipeline.worker.steps.orphaned_record import stray
+from shared.pipeline.worker.steps.suspension import suspended
+from shared.ports import Ports
+
+_STEPS: dict[Step, Callable[[ClusterRecord, Ports], Outcome]] = {
+    Step.RESOURCE_GROUP: cluster.ensure_resource_group,
+    Step.CLUSTER: cluster.ensure_cluster,
+    Step.NODE_POOLS: node_pools.ensure_node_pools,
+    Step.MAINTENANCE: maintenance_windows.ensure_maintenance_windows,
+    Step.ACCESS: flux.ensure_access,
+    Step.FLUX_COMPONENTS: flux.ensure_components,
+    Step.FLUX_SYNC: flux.ensure_sync,
+    Step.VERIFY: flux.verify,
+    Step.TOMBSTONE: delete.tombstone,
+    Step.DELETE_CLUSTER: delete.delete_cluster,
+    Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
+    Step.FORGET: delete.forget,
+}
+_IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
+
+
+def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
+    """Run the step that the row is at, unless something holds it; raise what the ports raise."""
+    held = stray(record, ports) or suspended(record, ports)
+    if held:
+        return held
+    try:
+        return _STEPS[record.job.step](record, ports)
+    except Unavailable:
+        existing = ports.aks.get(record.desired.id) if record.job.step in _IN_THE_CLUSTER else None
+        if existing is not None and is_stopped(existing):
+            return stopped(ports)
+        raise
