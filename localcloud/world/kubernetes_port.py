@@ -39,7 +39,7 @@ class WorldKubernetes:
         at = self._at(ref)
         if at is None:
             raise Dependency(
-                f"{ref}: the cluster does not know {ref.api_version} {ref.kind}", code="NotFound"
+                f"{ref}: the cluster does not serve {ref.api_version} {ref.kind}", code="NotFound"
             )
         try:
             return self._world.apply(at, manifest, _WRITE)
@@ -52,7 +52,7 @@ class WorldKubernetes:
         """Return all objects of a kind."""
         known = self._world.kind(api_version, kind)
         if known is None:
-            raise Dependency(f"the cluster does not know {api_version} {kind}", code="NotFound")
+            raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
         try:
             where = namespace if known.namespaced else ""
             return self._world.list(known, where, labels=labels, fields=fields)[0]

@@ -1,8 +1,8 @@
 """Azure Service Bus behind the ``Queue`` port.
 
-One sender link per queue is kept open and used by one thread at a time. The service closes a link that is
-idle for ten minutes, and a token ends after an hour: a send that fails on a link which had worked before is
-tried once more on a new link. Sending twice is harmless: every message has an id, and the queue drops
+One sender link per queue stays open, and one thread at a time uses it. The service closes a link after ten
+idle minutes, and a token expires after an hour: when a send fails on a link that worked before, the adapter
+retries once on a new link. Sending twice is harmless: every message has an id, and the queue drops
 duplicates.
 """
 
@@ -36,7 +36,7 @@ from shared.jobs.errors import (
 from shared.ports import Message
 
 SEND_SECONDS = 20
-"""How long a send may take, the opening of the link included."""
+"""Time limit of a send, the opening of the link included."""
 
 _CLASSES: Mapping[type[ServiceBusError], type[ReconcileError]] = {
     ServiceBusServerBusyError: Throttled,
@@ -55,7 +55,7 @@ def service_bus_client(
     namespace: str | None = None,
     credential: TokenCredential | None = None,
 ) -> ServiceBusClient:
-    """Return a client without retries: by connection string if there is one, else by identity.
+    """Return a client without retries: by connection string if there is one, otherwise by identity.
 
     ``namespace`` is the fully qualified name, as "fleet.servicebus.windows.net".
     """
@@ -98,12 +98,12 @@ class ServiceBusQueue:
             self._drop_link()
 
     def _send_or_reopen(self, outgoing: ServiceBusMessage) -> None:
-        had_worked = self._sender is not None
+        link_worked = self._sender is not None
         try:
             self._send(outgoing)
         except ServiceBusError as error:
             self._drop_link()
-            if not had_worked or not isinstance(_translated(error, self._name), _ABOUT_THE_LINK):
+            if not link_worked or not isinstance(_translated(error, self._name), _ABOUT_THE_LINK):
                 raise
             self._send(outgoing)
 
@@ -123,7 +123,7 @@ class ServiceBusQueue:
 
 
 def _translated(error: ServiceBusError, queue: str) -> ReconcileError:
-    """Return the error for the engine; what the library does not name means that the service is away."""
+    """Return the error for the engine; an error without a class of its own means Unavailable."""
     kind = next((ours for theirs, ours in _CLASSES.items() if isinstance(error, theirs)), Unavailable)
     if isinstance(error.inner_exception, ClientAuthenticationError):
         kind = Unauthenticated

@@ -45,7 +45,7 @@ def test_an_object_of_an_unknown_kind_is_none_and_cannot_be_applied(setting: Set
     gadget = ObjectRef("example.org/v1", "Gadget", "one", "default")
     manifest = {"apiVersion": "example.org/v1", "kind": "Gadget", "metadata": {"name": "one"}}
     assert setting.api.get(gadget) is None
-    with pytest.raises(Dependency, match="does not know"):
+    with pytest.raises(Dependency, match="does not serve"):
         setting.api.apply(manifest)
 
 
@@ -186,7 +186,7 @@ def test_a_selector_that_makes_no_sense_is_refused(setting: Setting) -> None:
 
 
 def test_a_list_of_an_unknown_kind_waits_for_it(setting: Setting) -> None:
-    with pytest.raises(Dependency, match="does not know"):
+    with pytest.raises(Dependency, match="does not serve"):
         setting.api.list("example.org/v1", "Gadget")
 
 

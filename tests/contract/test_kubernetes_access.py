@@ -130,7 +130,7 @@ def test_a_credential_that_was_good_a_moment_ago_is_worth_another_try(
 @pytest.mark.parametrize("config", ["", "[1, 2]", "a: [", "kind: Config\ncontexts: []\ncurrent-context: x"])
 def test_a_kubeconfig_that_makes_no_sense_is_no_credential(config: str, clock: ManualClock) -> None:
     broken = KubernetesConnections(lambda _cluster: config, aad_token=None, clock=clock)
-    with pytest.raises(Unauthenticated, match="the kubeconfig of alpha is not usable"):
+    with pytest.raises(Unauthenticated, match="the kubeconfig of alpha is invalid"):
         broken.connect(CLUSTER)
 
 

@@ -177,7 +177,7 @@ def test_a_tree_of_more_than_a_hundred_thousand_entries_is_truncated(server: Git
     files: dict[str, bytes | None] = {f"{i % 320}/{i}": b"" for i in range(99_680)}
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
     assert len(adapter.tree(git.commit(files))) == 99_680  # and 320 folders
-    with pytest.raises(Unavailable, match="too large"):
+    with pytest.raises(Unavailable, match="exceeds GitHub"):
         adapter.tree(git.commit({"one more": b""}))
     adapter.close()
 
@@ -244,7 +244,7 @@ TOO_MANY = {"message": "Validation Failed", "errors": [{"message": "maximum numb
         (Fault("POST", 422, TOO_MANY), InvalidManifest, "Validation Failed: maximum number of statuses"),
         (Fault("POST", 422, {"message": "No commit found for SHA: 1"}), InvalidManifest, "No commit found"),
         (Fault("POST", 403, INTEGRATION), Unauthorized, "not accessible by integration"),
-        (Fault("POST", 404, {"message": "Not Found"}), Dependency, "the credential may not see it"),
+        (Fault("POST", 404, {"message": "Not Found"}), Dependency, "the credential cannot read it"),
         (Fault("POST", 429, {}, {"Retry-After": "9"}), Throttled, "gave no reason"),
     ],
 )

@@ -1,8 +1,8 @@
-"""The way to GitHub through PyGithub: clients, the credential, and what goes wrong as our errors.
+"""GitHub through PyGithub: clients, credentials, and the translation of its errors.
 
-A call is one HTTP request, with no retry and no sleep inside the library. Safe to share between threads:
-PyGithub keeps a request on its one connection until it is sent, so that two threads on one client can get
-each other's answers; here a client serves one call at a time. No error holds a credential.
+A call is one HTTP request; the library neither retries nor sleeps. The client is safe to share between
+threads: two threads on one PyGithub client can receive each other's responses, so a PyGithub client serves
+one call at a time here. No error contains a credential.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""
 
 SECONDARY_WAIT = 60.0
-"""Seconds to wait when GitHub throttles and does not say how long: its documentation asks for a minute."""
+"""Seconds to wait when GitHub throttles without a Retry-After; its documentation asks for a minute."""
 
 _MOVED = (301, 303, 307, 308)
 _NO_RETRY = Retry(0, read=False, status_forcelist=(*_MOVED, 302), allowed_methods=None, raise_on_status=True)
-"""Nothing is tried again, and a redirect is an error: PyGithub would follow it without its query, so that
-the tree of a renamed repository came back without its folders' content, and take a refused write as done."""
+"""No retries, and a redirect is an error: PyGithub follows redirects without the query, so the tree of a
+renamed repository would lack the content of its folders, and a rejected write would look successful."""
 _LINK = _NO_RETRY.new(status_forcelist=_MOVED)
-"""Where the answer is a link: a 302 that is read and not followed."""
+"""For requests whose response is a link: a 302 is read and not followed."""
 
 
 class GitHubClient:
-    """Calls the repository "owner/name" at GitHub or at a GitHub Enterprise Server's ``base_url``."""
+    """Calls the repository "owner/name" on GitHub, or on a GitHub Enterprise Server at ``base_url``."""
 
     def __init__(self, repository: str, auth: Auth.Auth, *, base_url: str) -> None:
         self.name = repository
@@ -62,7 +62,7 @@ class GitHubClient:
 
     @property
     def login(self) -> str:
-        """The name that our comments carry; asked for once."""
+        """The login under which our comments appear; read once."""
         if not self._login:
             with self.calling("the credential has no name") as api:
                 self._login = self._ask_login(api)
@@ -74,20 +74,20 @@ class GitHubClient:
         return str(json_call(api, "GET", "/user")["login"])
 
     def archive_link(self, commit: str) -> str:
-        """Return where a commit's files are as a tarball: a secret, for it lets anybody read them."""
+        """Return the URL of a commit's tarball: a secret, because whoever has it can read the files."""
         with self.calling(f"no commit {commit}", link=True) as api:
             link = api.get_archive_link("tarball", commit)
         if urlsplit(link).scheme not in ("https", self._scheme):
-            raise Unavailable(f"{self.name}: GitHub offers its archive over an open line")
+            raise Unavailable(f"{self.name}: GitHub offers its archive over plain HTTP")
         return link
 
     @contextmanager
     def calling(
         self, missing: str, *, absent: Sequence[int] = (404,), link: bool = False
     ) -> Iterator[GitHubApi]:
-        """Lend the repository's API for one call, and raise what goes wrong as our errors.
+        """Lend the repository's API for one call, and translate its errors.
 
-        ``missing`` says what a status in ``absent`` means; ``link``: the answer is an address, not JSON.
+        ``missing`` describes what a status in ``absent`` means; ``link``: the response is a URL, not JSON.
         """
         try:
             with self._clients.for_link() if link else self._clients.one() as client:
@@ -95,26 +95,26 @@ class GitHubClient:
         except GithubException as error:
             if error.status in absent:
                 raise Dependency(
-                    f"{self.name}: {missing}, or the credential may not see it",
+                    f"{self.name}: {missing}, or the credential cannot read it",
                     request_id=_header(error, "x-github-request-id"),
                 ) from error
             raise _error(error, self.name) from error
         except requests.exceptions.RetryError as error:
             raise InvalidManifest(
-                f"{self.name}: GitHub answers with a redirect; the repository was renamed or moved: set "
-                "GITHUB_REPOSITORY to its name of today and GITHUB_REPOSITORY_PREVIOUS to this one "
+                f"{self.name}: GitHub answered with a redirect, so the repository was renamed or moved: set "
+                "GITHUB_REPOSITORY to its current name and GITHUB_REPOSITORY_PREVIOUS to this one "
                 "(and check GITHUB_API_URL)"
             ) from error
         except requests.RequestException as error:
             raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
         except (ValueError, LookupError, TypeError, BadAttributeException) as error:
-            raise Unavailable(f"{self.name}: GitHub's answer cannot be read") from error
+            raise Unavailable(f"{self.name}: GitHub's response cannot be parsed") from error
 
 
 def json_call(
     api: GitHubApi, method: str, url: str, *, query: Mapping[str, Any] | None = None, body: Any = None
 ) -> Any:
-    """Make one call and return the JSON of its answer; ``url`` is absolute or below the API's root."""
+    """Make one call and return the JSON of its response; ``url`` is absolute or relative to the API root."""
     return api.requester.requestJsonAndCheck(method, url, parameters=dict(query or {}), input=body)[1]
 
 
@@ -125,16 +125,16 @@ def github_auth(
     private_key: str | None = None,
     installation_id: int | str | None = None,
 ) -> Auth.Auth:
-    """Return the credential of a GitHub App's installation when ``app_id`` is set, else of the token.
+    """Return the credential of a GitHub App installation when ``app_id`` is set, otherwise of the token.
 
-    An installation's token lives an hour and is renewed by the library. ``private_key`` is PEM; its line
-    ends may be written as backslash and n, as environment variables hold them.
+    An installation token expires after an hour and the library renews it. ``private_key`` is PEM; its line
+    ends may be written as ``\\n``, as environment variables hold them.
     """
     if app_id and private_key and installation_id:
         app = Auth.AppAuth(app_id, sign_func=_signer(private_key.replace("\\n", "\n")))
         return app.get_installation_auth(int(installation_id))
     if not token:
-        raise Unauthenticated("neither a GitHub token nor a whole GitHub App is configured")
+        raise Unauthenticated("neither a GitHub token nor a complete GitHub App is configured")
     return Auth.Token(token)
 
 
@@ -143,27 +143,27 @@ def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
         try:
             return jwt.encode(claims, private_key, algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError):
-            # Not chained: the cause could quote the key.
+            # Not chained: the cause could contain the key.
             raise Unauthenticated("the GitHub App's private key is not an RSA key in PEM form") from None
 
     return sign
 
 
 def _error(error: GithubException, repository: str) -> ReconcileError:
-    """Return the error for an answer of GitHub's that is not a success."""
+    """Return the error for an unsuccessful response of GitHub."""
     data = error.data if isinstance(error.data, dict) else {}
     message = f"{repository}: {_sentence(data) or 'GitHub gave no reason'}"
     request_id, wait = _header(error, "x-github-request-id"), _retry_after(error)
     limited = _header(error, "x-ratelimit-remaining") == "0" or "rate limit" in message.lower()
     if error.status == 429 or (error.status == 403 and (limited or _header(error, "retry-after"))):
-        # GitHub answers its rate limits with 403 as often as with 429.
+        # GitHub reports its rate limits as 403 as often as 429.
         seconds = SECONDARY_WAIT if wait is None else wait
         return Throttled(message, retry_after=seconds, request_id=request_id)
     return from_http(error.status, "", message, retry_after=wait, request_id=request_id)
 
 
 def _sentence(data: Mapping[str, Any]) -> str:
-    """Return the message of an answer with its details, as "Validation Failed: description is too long"."""
+    """Return the message of a response with its details: "Validation Failed: description is too long"."""
     details: list[str] = [str(data.get("message", ""))]
     for item in data.get("errors") or ():
         details.append(str(item.get("message", item.get("code", "")) if isinstance(item, dict) else item))
@@ -171,7 +171,7 @@ def _sentence(data: Mapping[str, Any]) -> str:
 
 
 def _retry_after(error: GithubException) -> float | None:
-    """Return the seconds GitHub asks us to wait, by its own clock; None when it does not say."""
+    """Return the seconds that GitHub asks us to wait, by its own clock; None when it gives none."""
     wait = retry_after(error.headers or {})
     if wait is not None:
         return wait
@@ -186,7 +186,7 @@ def _header(error: GithubException, name: str) -> str:
 
 
 class _Clients:
-    """Lends clients, each to one call at a time; as many are kept as were ever used side by side."""
+    """A pool of clients, each lent to one call at a time."""
 
     def __init__(self, auth: Auth.Auth, base_url: str) -> None:
         self._base_url = base_url
@@ -213,7 +213,7 @@ class _Clients:
 
     @contextmanager
     def for_link(self) -> Iterator[Github]:
-        """Lend a client that gives a redirect back as an answer."""
+        """Lend a client that returns a redirect as a response."""
         client = self._client(self._auth, _LINK)
         try:
             yield client
@@ -221,7 +221,7 @@ class _Clients:
             client.close()
 
     def close(self) -> None:
-        """Close the clients; one that is lent out is closed when it comes back."""
+        """Close the clients; a client that is in use is closed when it is returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -230,7 +230,7 @@ class _Clients:
 
     def app_slug(self, auth: Auth.AppInstallationAuth) -> str:
         """Return the name of the GitHub App; one call."""
-        # Its requester signs as the App, not as the installation.
+        # Its requester authenticates as the App, not as the installation.
         integration = GithubIntegration(**auth.requester.kwargs)
         try:
             return integration.get_app().slug
@@ -251,7 +251,7 @@ class _Clients:
 
 
 class _SharedAuth(Auth.Auth):
-    """One credential for many clients: an App's token is asked for once, by one thread at a time."""
+    """One credential for many clients: an App's token is requested once, by one thread at a time."""
 
     def __init__(self, auth: Auth.Auth) -> None:
         self._auth = auth
@@ -259,11 +259,11 @@ class _SharedAuth(Auth.Auth):
 
     @property
     def token_type(self) -> str:
-        """The word before the token."""
+        """The scheme of the Authorization header."""
         return self._auth.token_type
 
     @property
     def token(self) -> str:
-        """The token, fetched anew when it has ended."""
+        """The token, renewed when it has expired."""
         with self._lock:
             return self._auth.token

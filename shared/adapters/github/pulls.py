@@ -1,7 +1,7 @@
-"""Pull requests on GitHub: what they would merge, our comments on them, and check runs.
+"""Pull requests on GitHub: their merge commits, our comments on them, and check runs.
 
-Our comment is the oldest of our own that begins with a marker: a marker in a comment of somebody else
-leads nowhere.
+Our comment is the oldest one with our login that begins with the marker; a marker in somebody else's comment
+is ignored.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from shared.jobs.errors import Dependency, Unauthorized
 from shared.ports import Annotation, Check, Comment, Pull
 
 PAGE = 100
-"""The most that GitHub lists in one answer."""
+"""The most that GitHub lists in one response."""
 
 COMMENT_PAGES = 5
-"""A comment of ours is among the first of a pull request, for it is written when that is opened."""
+"""Our comment is among the first of a pull request, because it is written when the pull request opens."""
 
-ANNOTATIONS_A_CALL = 50
-"""GitHub's limit; further ones are added by updating the check run."""
+ANNOTATIONS_PER_CALL = 50
+"""GitHub's limit; an update of the check run adds more."""
 
 ANNOTATIONS = 1000
 
 
 class GitHubPullRequests:
-    """The pull requests of the client's repository."""
+    """The ``PullRequests`` port on GitHub."""
 
     def __init__(self, client: GitHubClient) -> None:
         self._client = client
 
     @property
     def can_check(self) -> bool:
-        """Whether we are a GitHub App: nobody else may write check runs."""
+        """Whether the credential is a GitHub App's: only Apps may write check runs."""
         return self._client.is_app
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
-        """Return the open ones into a branch, newest first, at most 100."""
+        """Return the open pull requests into a branch, newest first, at most 100."""
         query = {"state": "open", "base": base, "sort": "created", "direction": "desc", "per_page": PAGE}
         with self._client.calling("no pull requests") as api:
             return [_pull(item) for item in json_call(api, "GET", f"{api.url}/pulls", query=query)]
 
     def pull(self, number: int) -> Pull | None:
-        """Return a pull request, or None; asking makes GitHub prepare the merge commit."""
+        """Return a pull request, or None; reading it makes GitHub create the test merge commit."""
         try:
             with self._client.calling(f"no pull request {number}") as api:
                 item = json_call(api, "GET", f"{api.url}/pulls/{number}")
@@ -67,7 +67,7 @@ class GitHubPullRequests:
         return None
 
     def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
-        """Write a new comment, or over one."""
+        """Create a comment, or replace ``over``."""
         with self._client.calling(f"no pull request {number}") as api:
             if over is None:
                 json_call(api, "POST", f"{api.url}/issues/{number}/comments", body={"body": body})
@@ -75,7 +75,7 @@ class GitHubPullRequests:
                 json_call(api, "PATCH", f"{api.url}/issues/comments/{over.id}", body={"body": body})
 
     def check(self, commit: str, check: Check) -> None:
-        """Write a check run: one call, and one more for each 50 annotations after the first 50."""
+        """Create a check run: one call, and one more for each 50 annotations after the first 50."""
         if not self.can_check:
             raise Unauthorized("only a GitHub App may write check runs; set GITHUB_APP_ID and its key")
         notes = [_annotation(annotation) for annotation in check.annotations[:ANNOTATIONS]]
@@ -85,22 +85,22 @@ class GitHubPullRequests:
             "head_sha": commit,
             "status": "completed",
             "conclusion": check.conclusion,
-            "output": {**output, "annotations": notes[:ANNOTATIONS_A_CALL]},
+            "output": {**output, "annotations": notes[:ANNOTATIONS_PER_CALL]},
         }
         if check.details_url:
             body["details_url"] = check.details_url
         with self._client.calling(f"no commit {commit}") as api:
             run = json_call(api, "POST", f"{api.url}/check-runs", body=body)
-        for start in range(ANNOTATIONS_A_CALL, len(notes), ANNOTATIONS_A_CALL):
-            more = {"output": {**output, "annotations": notes[start : start + ANNOTATIONS_A_CALL]}}
+        for start in range(ANNOTATIONS_PER_CALL, len(notes), ANNOTATIONS_PER_CALL):
+            more = {"output": {**output, "annotations": notes[start : start + ANNOTATIONS_PER_CALL]}}
             with self._client.calling(f"no check run of {commit}") as api:
                 json_call(api, "PATCH", f"{api.url}/check-runs/{run['id']}", body=more)
 
 
 def _pull(item: Mapping[str, Any]) -> Pull:
     head, base = item["head"], item["base"]
-    mergeable = item.get("mergeable")  # only in the answer for one pull request
-    source = head.get("repo") or {}  # a fork may have been deleted
+    mergeable = item.get("mergeable")  # present only in the response for a single pull request
+    source = head.get("repo") or {}  # None when the fork was deleted
     return Pull(
         number=item["number"],
         head=head["sha"],

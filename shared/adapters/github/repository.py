@@ -1,7 +1,7 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method is one HTTP call (a blob that was read before: none; an archive: two). Blobs are immutable, so
-the last ones read stay in memory, bounded by their bytes, and each is believed only by its id.
+Every method makes one HTTP call (a cached blob: none; an archive: two). Blobs are immutable, so the most
+recently used ones stay in memory, bounded by their bytes, and each is verified by its id.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLAIN_MODES = ("100644", "100755")
 
 
 class GitHubRepository:
-    """The repository "owner/name" at GitHub or at a GitHub Enterprise Server's ``base_url``."""
+    """The repository "owner/name" on GitHub, or on a GitHub Enterprise Server at ``base_url``."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class GitHubRepository:
 
     def look(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
-        # 409: the repository is empty, so it has no branch at all.
+        # 409: the repository is empty, so it has no branches.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
             ref = api.get_git_ref(f"heads/{branch}")
             return BranchHead(ref.object.sha, parsedate_to_datetime(str(ref.raw_headers["date"])))
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
-        """Tell whether a commit comes after another, or is it; False also where either is not known."""
-        # The changed files of a comparison come with its first page alone, and are not wanted.
+        """Tell whether a commit is a descendant of another, or equal to it; False when either is unknown."""
+        # Only the first page of a comparison lists the changed files, which are not needed.
         page = {"per_page": 1, "page": 2}
         try:
             with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
@@ -60,13 +60,13 @@ class GitHubRepository:
             return False
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
-        """Return every file at a commit; raise Unavailable when GitHub cut the answer short."""
+        """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
         with self._client.calling(f"no commit {commit}") as api:
             answer = api.get_git_tree(commit, recursive=True).raw_data
         if answer.get("truncated", True):
             raise Unavailable(
-                f"{self._name}: the tree of {commit} is too large for one answer of GitHub "
-                "(100,000 entries or 7 MB); a part of it must not be taken for the whole"
+                f"{self._name}: the tree of {commit} exceeds GitHub's limits for one response "
+                "(100,000 entries or 7 MB), and a truncated tree cannot be planned"
             )
         return [_tree_entry(item) for item in answer["tree"] if item["type"] != "tree"]
 
@@ -77,16 +77,16 @@ class GitHubRepository:
             with self._client.calling(f"no blob {sha}") as api:
                 data = base64.b64decode(api.get_git_blob(sha).content)
             if blob_id(data) != sha:
-                raise Unavailable(f"{self._name}: GitHub's answer for the blob {sha} is another content")
+                raise Unavailable(f"{self._name}: GitHub returned other content for the blob {sha}")
             self._blobs.put(sha, data)
         return data
 
     def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
-        """Return the plain files at these paths; raise Unavailable unless GitHub's tarball came whole."""
+        """Return the plain files at these paths; raise Unavailable unless the tarball is complete."""
         return read_archive(self._client.archive_link(commit), paths, timeout=TIMEOUT)
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
-        """Write the commit status; raise InvalidManifest when GitHub refuses what it says."""
+        """Create the commit status; raise InvalidManifest when GitHub rejects its content."""
         optional = {"target_url": status.target_url} if status.target_url else {}
         with self._client.calling(f"no commit {commit}") as api:
             attributes = {"sha": commit, "url": f"{api.url}/commits/{commit}"}
@@ -109,7 +109,7 @@ def _tree_entry(item: Mapping[str, Any]) -> TreeEntry:
 
 
 class _BlobCache:
-    """The blobs that were used last, up to a number of bytes."""
+    """The most recently used blobs, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -1,7 +1,7 @@
 """The Kubernetes port on the official client: raw JSON calls with server-side apply.
 
-Clusters with local accounts disabled (kubeconfigs that name a plugin to run) are entered with an Entra
-token instead of the plugin. Connections live for five minutes, so that a rotated credential is picked up.
+For clusters with local accounts disabled (kubeconfigs with an exec plugin), the adapter uses an Entra token
+instead of the plugin. A connection lives for five minutes, so a rotated credential is picked up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PAGE = 500
 
 
 class KubernetesConnections:
-    """Opens and keeps connections; ``kubeconfig`` fetches one, ``aad_token`` a token for a scope."""
+    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class KubernetesConnections:
             if cluster in self._open:
                 return self._open[cluster][0]
         login = read_login(cluster, (kubeconfig or self._kubeconfig)(cluster))
-        if login.plugin and self._aad_token is not None:
+        if login.exec_plugin and self._aad_token is not None:
             login = Login(login.url, login.ca, token=_token(self._aad_token))
-        connection = _Connection(cluster, open_client(cluster, login), self._forget)
+        connection = _Connection(cluster, open_client(cluster, login), self._discard)
         with self._lock:
             self._drop([cluster] if cluster in self._open else [])
             self._open[cluster] = (connection, now + _LIFETIME)
@@ -81,7 +81,7 @@ class KubernetesConnections:
         with self._lock:
             self._drop(list(self._open))
 
-    def _forget(self, cluster: ClusterId, connection: _Connection) -> None:
+    def _discard(self, cluster: ClusterId, connection: _Connection) -> None:
         with self._lock:
             if cluster in self._open and self._open[cluster][0] is connection:
                 self._drop([cluster])
@@ -102,9 +102,9 @@ class _Connection:
     """A KubernetesApi over the official client."""
 
     def __init__(
-        self, cluster: ClusterId, client: Any, forget: Callable[[ClusterId, _Connection], None]
+        self, cluster: ClusterId, client: Any, discard: Callable[[ClusterId, _Connection], None]
     ) -> None:
-        self._cluster, self._client, self._forget = cluster, client, forget
+        self._cluster, self._client, self._discard = cluster, client, discard
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
         self._accepted = False
 
@@ -132,7 +132,7 @@ class _Connection:
         )
         path = self._path(ref)
         if path is None:
-            message = f"{ref}: the cluster does not know {ref.api_version} {ref.kind}"
+            message = f"{ref}: the cluster does not serve {ref.api_version} {ref.kind}"
             raise Dependency(message, code="NotFound")
         answer = self._call("PATCH", f"{path}?fieldManager={_MANAGER}&force=true", manifest, _APPLY)
         if answer.status >= 300:
@@ -147,12 +147,12 @@ class _Connection:
         """Return all objects of a kind, page by page."""
         path = self._collection(api_version, kind, namespace)
         if path is None:
-            raise Dependency(f"the cluster does not know {api_version} {kind}", code="NotFound")
+            raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
         query = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
         found: list[Json] = []
         while True:
-            asked = urlencode({name: value for name, value in query.items() if value})
-            answer = self._call("GET", f"{path}?{asked}")
+            parameters = urlencode({name: value for name, value in query.items() if value})
+            answer = self._call("GET", f"{path}?{parameters}")
             if answer.status >= 300:
                 if answer.status == 404:
                     self._resources.clear()
@@ -164,14 +164,14 @@ class _Connection:
                 return found
 
     def cordon(self, node: str, *, on: bool = True) -> None:
-        """Let no new pod be scheduled on a node, or let them again; a gone node is success."""
+        """Cordon a node, or uncordon it (``on`` False); a node that no longer exists is success."""
         path = f"/api/v1/nodes/{quote(node, safe='')}?fieldManager={_MANAGER}"
         answer = self._call("PATCH", path, {"spec": {"unschedulable": on}}, _MERGE)
         if answer.status >= 300 and answer.status != 404:
             raise self._error(answer, f"node {node}")
 
     def evict(self, namespace: str, pod: str) -> None:
-        """Ask for a pod to end, with respect for disruption budgets; one that is gone is success."""
+        """Evict a pod within its disruption budgets; a pod that no longer exists is success."""
         metadata = {"name": pod, "namespace": namespace}
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/eviction"
@@ -188,12 +188,12 @@ class _Connection:
         self._client.close()
 
     def _path(self, ref: ObjectRef) -> str | None:
-        """Return the URL path of an object, or None when the cluster does not know its kind."""
+        """Return the URL path of an object, or None when the cluster does not serve its kind."""
         collection = self._collection(ref.api_version, ref.kind, ref.namespace or "default")
         return None if collection is None else f"{collection}/{quote(ref.name, safe='')}"
 
     def _collection(self, api_version: str, kind: str, namespace: str) -> str | None:
-        """Return the URL path of a kind's objects ("": in all namespaces), or None when it is not known."""
+        """Return the URL path of a kind's objects ("": in all namespaces), or None when it is unknown."""
         base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if (api_version, kind) not in self._resources:
             self._discover(api_version, base)
@@ -229,7 +229,7 @@ class _Connection:
             )
             content = bytes(reply.read())
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
-            self._forget(self._cluster, self)
+            self._discard(self._cluster, self)
             what = str(error.reason).splitlines()[0] if isinstance(error, ApiException) else ""
             name = what or type(error).__name__
             raise Unavailable(f"the API server of {self._cluster.name} does not answer: {name}") from error
@@ -237,14 +237,14 @@ class _Connection:
         return _Answer(reply.status, dict(reply.headers), _parsed(content))
 
     def _error(self, answer: _Answer, subject: str, *, secret: bool = False) -> ReconcileError:
-        """Return the port's error for a refusal; of a Secret it shows only the reason."""
+        """Return the port's error for a rejected request; for a Secret it contains only the reason."""
         reason = str(answer.body.get("reason") or "")
         text = "" if secret else str(answer.body.get("message") or "")
         message = f"{subject}: {text or reason or f'HTTP {answer.status}'}"
         headers = {name.lower(): value for name, value in answer.headers.items()}
         if answer.status == 401:
-            self._forget(self._cluster, self)
-            if self._accepted:  # they were good a moment ago: the next connection fetches new ones
+            self._discard(self._cluster, self)
+            if self._accepted:  # they expired: the next connection fetches new ones
                 return Dependency(f"{subject}: the credentials are no longer accepted", code=reason)
         causes = (answer.body.get("details") or {}).get("causes") or ()
         if answer.status == 410 or any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
@@ -259,15 +259,15 @@ class _Connection:
 
 
 def _budget(status: Mapping[str, Any]) -> str:
-    """Return what a refused eviction says of the disruption budget that refuses it; "" if none does.
+    """Return what a rejected eviction says about its disruption budget; "" when no budget rejected it.
 
-    A pod with two budgets is refused as a server error, with nothing but words to tell it by.
+    The API server rejects a pod with two budgets with a server error that only its message identifies.
     """
     causes = (status.get("details") or {}).get("causes") or ()
-    told = [str(cause.get("message") or "") for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    budgets = [cause for cause in causes if cause.get("reason") == "DisruptionBudget"]
     message = str(status.get("message") or "")
-    if told or "more than one PodDisruptionBudget" in message:
-        return " ".join([message, *told]).strip()
+    if budgets or "more than one PodDisruptionBudget" in message:
+        return " ".join([message, *(str(cause.get("message") or "") for cause in budgets)]).strip()
     return ""
 
 
@@ -280,12 +280,12 @@ def _parsed(content: bytes) -> Mapping[str, Any]:
 
 
 def _token(fetch: Callable[[str], str]) -> str:
-    """Return an Entra token for the API servers; raise Unauthenticated without the identity's own words."""
+    """Return an Entra token for the API servers; errors omit the message of the identity library."""
     try:
         return fetch(AKS_SCOPE)
     except ClientAuthenticationError as error:  # CredentialUnavailableError is one
-        message = f"Entra gives us no token for the API servers: {type(error).__name__}"
+        message = f"Entra issued no token for the API servers: {type(error).__name__}"
         raise Unauthenticated(message) from error
     except AzureError as error:
-        message = f"Entra does not answer for a token for the API servers: {type(error).__name__}"
+        message = f"Entra did not answer a token request for the API servers: {type(error).__name__}"
         raise Unavailable(message) from error

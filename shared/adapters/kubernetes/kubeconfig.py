@@ -1,7 +1,7 @@
-"""From a kubeconfig to a client that trusts the cluster and is trusted by it.
+"""A client for the current context of a kubeconfig.
 
-A kubeconfig is parsed in memory. Client certificates touch the disk only while OpenSSL loads them, in
-files of a private folder that is gone before the first request.
+The kubeconfig is parsed in memory. Client certificates are on disk only while OpenSSL loads them, in a
+private folder that is removed before the first request.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from shared.jobs.errors import Unauthenticated
 
 @dataclass(frozen=True)
 class Login:
-    """What a kubeconfig's current context says; ``plugin``: it wants a program to be run for a token."""
+    """The current context of a kubeconfig; ``exec_plugin``: it asks for a program that fetches a token."""
 
     url: str
     ca: bytes = b""
     certificate: bytes = field(default=b"", repr=False)
     key: bytes = field(default=b"", repr=False)
     token: str = field(default="", repr=False)
-    plugin: bool = False
+    exec_plugin: bool = False
 
 
 def read_login(cluster: ClusterId, text: str) -> Login:
-    """Read a kubeconfig; raise Unauthenticated, without any of its text, when it is not usable."""
+    """Parse a kubeconfig; raise Unauthenticated, without any of its text, when it is invalid."""
     try:
         content = yaml.safe_load(text)
         context = _named(content["contexts"], content["current-context"])["context"]
@@ -48,10 +48,10 @@ def read_login(cluster: ClusterId, text: str) -> Login:
             _decoded(user, "client-certificate-data"),
             _decoded(user, "client-key-data"),
             user.get("token", ""),
-            plugin="exec" in user or "auth-provider" in user,
+            exec_plugin="exec" in user or "auth-provider" in user,
         )
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, StopIteration, binascii.Error):
-        raise Unauthenticated(f"the kubeconfig of {cluster.name} is not usable") from None
+        raise Unauthenticated(f"the kubeconfig of {cluster.name} is invalid") from None
 
 
 def _named(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -63,13 +63,11 @@ def _decoded(section: Mapping[str, str], name: str) -> bytes:
 
 
 def open_client(cluster: ClusterId, login: Login) -> Any:
-    """Return an ApiClient; it is not typed."""
+    """Return an ApiClient, which is untyped."""
     try:
         context = _tls(login)
     except (ssl.SSLError, ValueError):
-        raise Unauthenticated(
-            f"the certificates in the kubeconfig of {cluster.name} are not usable"
-        ) from None
+        raise Unauthenticated(f"the certificates in the kubeconfig of {cluster.name} are invalid") from None
     client: Any = ApiClient(Configuration(host=login.url))
     client.user_agent = "roadstead"
     if login.token:
@@ -82,10 +80,10 @@ def open_client(cluster: ClusterId, login: Login) -> Any:
 
 def _tls(login: Login) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=login.ca.decode() or None)
-    # The authorities of clusters often lack the key identifiers that Python 3.13 began to insist on.
+    # The certificate authorities of clusters often lack the key identifiers that Python 3.13 requires.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if login.certificate and login.key:
-        with tempfile.TemporaryDirectory() as folder:  # only its owner may enter
+        with tempfile.TemporaryDirectory() as folder:  # readable by its owner only
             pair = Path(folder) / "pair.pem"
             pair.touch(mode=0o600)
             pair.write_bytes(login.certificate + b"\n" + login.key)
