@@ -11,7 +11,6 @@ FUNCTIONS = (
     "handlers/",
     "function_app.py",
     "localcloud/functions/",
-   
     "tests/",
 )
 

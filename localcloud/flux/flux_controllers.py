@@ -1,14 +1,14 @@
 """A small Flux: it fetches GitRepository objects and applies Kustomization objects of one cluster.
 
-Level-triggered: every ``reconcile`` looks at all of them, and an unchanged one costs nothing. Nothing
-happens unless the Deployments ``source-controller`` and ``kustomize-controller`` are available in the
-namespace ``flux-system``, so that installing the components matters here as it does in a real cluster.
-Unlike Flux it looks at the repository on every call, whatever ``spec.interval`` says.
+Level-triggered: every ``reconcile`` visits all of them, and an unchanged one costs nothing. A controller
+runs only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
+namespace ``flux-system``: without the components, nothing is applied, as in a real cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from localcloud.flux.kustomize_controller import KustomizeController
@@ -42,3 +42,45 @@ class Flux:
     def _runs(self, name: str) -> bool:
         found = self._world.find(At(DEPLOYMENT, name, _NAMESPACE))
         return found is not None and bool((found.get("status") or {}).get("availableReplicas"))
+
+
+class FluxExtension:
+    """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
+
+    def __init__(self, read_source: ReadSource, clock: Callable[[], datetime]) -> None:
+        self._read, self._clock = read_source, clock
+        self._round: dict[tuple[str, str], Source | None] = {}
+        self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
+        self.news = 0
+        """How often a branch has changed."""
+
+    def install(self, world: KubernetesWorld) -> Callable[[], None]:
+        """Return the function that runs Flux once in a cluster."""
+        return Flux(world, self.source, self._clock).reconcile
+
+    def refresh(self) -> None:
+        """Begin a round: read again every branch that a cluster asked for."""
+        before = {key: source and source.revision for key, source in self._round.items()}
+        self._round = {key: self._cached(key, self._read(*key)) for key in before}
+        if before != {key: source and source.revision for key, source in self._round.items()}:
+            self.news += 1
+
+    def source(self, url: str, branch: str) -> Source | None:
+        """Return the branch as it was when this round first read it."""
+        key = (url, branch)
+        if key not in self._round:
+            self._round[key] = self._cached(key, self._read(url, branch))
+        return self._round[key]
+
+    def _cached(self, key: tuple[str, str], source: Source | None) -> Source | None:
+        if source is None:
+            return None
+
+        def files() -> Mapping[str, bytes]:
+            revision, content = self._files.get(key, ("", {}))
+            if revision != source.revision:
+                content = source.files()
+                self._files[key] = (source.revision, content)
+            return content
+
+        return replace(source, files=files)

@@ -15,7 +15,7 @@ from typing import Any
 from localcloud.azure.world.azure_ports import WorldManagedClusters, WorldResourceGroups
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
-from localcloud.flux.source_controller import Source
+from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.memory_repository import Commits
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.kubernetes.world.controllers import Delays
@@ -29,7 +29,7 @@ from localcloud.servicebus.world.broker_values import (
 )
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import ReconcileError
+from shared.jobs.errors import Dependency, ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline.planner import planner
 from shared.pipeline.recovery import dead_letters, missed_work
@@ -70,7 +70,9 @@ class MemoryCloud:
         self.repository = Commits(self.clock)
         self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
         self.kubernetes: KubernetesFleet = (
-            beside.kubernetes if beside else KubernetesFleet(self.clock, self._source, delays=delays)
+            beside.kubernetes
+            if beside
+            else KubernetesFleet(self.clock, FluxExtension(self._source, self.clock), delays=delays)
         )
         self.azure: AzureWorld = (
             beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
@@ -96,7 +98,12 @@ class MemoryCloud:
     def _source(self, url: str, branch: str) -> Source | None:
         """Return what Flux reads at an address: the fleet's own repository, for want of others."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
-        return next(named, self).repository.source(url, branch)
+        repository = next(named, self).repository
+        try:
+            commit = repository.head(branch)
+        except Dependency:
+            return None
+        return Source(commit, lambda: repository.files(commit))
 
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:
         """Replace ports, as by ones that fail."""

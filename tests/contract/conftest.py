@@ -49,15 +49,13 @@ def azure(
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[KubernetesPlane]:
-    with KubernetesPlane(
-        Authority(), read_source=lambda _url, _branch: None, accepts_token=lambda token: token == "a-token"
-    ) as running:
+    with KubernetesPlane(Authority(), accepts_token=lambda token: token == "a-token") as running:
         yield running
 
 
 def _in_memory() -> Setting:
     clock = ManualClock()
-    fleet = KubernetesFleet(clock, lambda _url, _branch: None)
+    fleet = KubernetesFleet(clock)
     fleet.start(CLUSTER, [])
     world = fleet.world(CLUSTER)
     assert world is not None

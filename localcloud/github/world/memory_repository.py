@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.common.clock import system_clock
-from localcloud.flux.source_controller import Source
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.pull_requests import Pulls
 from shared.fleet.resolve.blob_ids import blob_id
@@ -136,13 +135,9 @@ class Commits:
             raise InvalidManifest(f"No commit found for SHA: {commit}")
         self.statuses.add(commit, status)
 
-    def source(self, _: str, branch: str) -> Source | None:
-        """Return the branch as the local Flux reads it."""
-        commit = self._heads.get(branch)
-        if commit is None:
-            return None
-        tree = self._trees[commit]
-        return Source(commit, lambda: {path: self._blobs[entry.sha] for path, entry in tree.items()})
+    def files(self, commit: str) -> Mapping[str, bytes]:
+        """Return every file at a commit with its content."""
+        return {path: self._blobs[entry.sha] for path, entry in self._trees[commit].items()}
 
 
 def _hash(content: bytes) -> str:

@@ -1,6 +1,6 @@
-"""The Kubernetes API servers of the local cloud: one TLS server for each started cluster, and one Flux.
+"""The Kubernetes API servers of the local cloud: one TLS server for each started cluster.
 
-It is the ``ControlPlane`` that the Azure world tells about clusters and nodes.
+It is the ``ControlPlane`` to which the Azure world reports clusters and nodes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import Node
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer
-from localcloud.flux.flux_controllers import ReadSource
 from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
-from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_clusters import Extension, KubernetesFleet
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.fleet.resource_ids import ClusterId
 
@@ -43,33 +42,33 @@ class _Running:
 class KubernetesPlane:
     """Starts and stops API servers; a context manager.
 
-    ``read_source`` reads git repositories for Flux, which runs every ``flux_interval`` seconds and after
-    writes; ``accepts_token`` says which bearer tokens count. Kubeconfigs are also written to
-    ``kubeconfig_dir``, readable by the owner only.
+    ``extension`` holds the controllers installed into every cluster. They run after writes, and every
+    ``interval`` seconds. ``accepts_token`` decides which bearer tokens are valid. Kubeconfigs are also
+    written to ``kubeconfig_dir``, readable by the owner only.
     """
 
     def __init__(
         self,
         authority: Authority,
         *,
-        read_source: ReadSource,
         accepts_token: Callable[[str], bool],
-        flux_interval: float = 1.0,
+        extension: Extension | None = None,
+        interval: float = 1.0,
         log_dir: Path | None = None,
         kubeconfig_dir: Path | None = None,
         clock: Callable[[], datetime] = system_clock,
     ) -> None:
         self._authority, self._accepts_token = authority, accepts_token
         self._log_dir, self._kubeconfig_dir = log_dir, kubeconfig_dir
-        self._interval = flux_interval
+        self._interval = interval
         self._tls = authority.server_context(client_certificates=True)
         self._running: dict[ClusterId, _Running] = {}
         self._lock = threading.Lock()
         self._retiring: list[threading.Thread] = []
         self._changed, self._closing = threading.Event(), threading.Event()
-        self.fleet = KubernetesFleet(clock, read_source)
-        self._flux = threading.Thread(target=self._run_flux, daemon=True, name="flux")
-        self._flux.start()
+        self.fleet = KubernetesFleet(clock, extension)
+        self._controllers = threading.Thread(target=self._run_controllers, daemon=True, name="controllers")
+        self._controllers.start()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
         """Start a cluster's API server, or keep the one that runs; return its kubeconfig."""
@@ -111,10 +110,10 @@ class KubernetesPlane:
         return self._running[cluster].door
 
     def close(self) -> None:
-        """Stop Flux and every API server."""
+        """Stop the controllers and every API server."""
         self._closing.set()
         self._changed.set()
-        self._flux.join(5)
+        self._controllers.join(5)
         with self._lock:
             running, self._running = list(self._running.values()), {}
         for one in running:
@@ -155,7 +154,7 @@ class KubernetesPlane:
     def _kubeconfig_path(self, cluster: ClusterId, folder: Path) -> Path:
         return folder / f"{cluster.name}.yaml"
 
-    def _run_flux(self) -> None:
+    def _run_controllers(self) -> None:
         due = time.monotonic()
         while not self._closing.is_set():
             self._changed.wait(max(0.0, due - time.monotonic()))
@@ -167,4 +166,4 @@ class KubernetesPlane:
             try:
                 self.fleet.reconcile(fresh=fresh)
             except Exception:
-                _logger.exception("Flux stumbled; it goes on with the next round")
+                _logger.exception("a controller failed; it runs again in the next round")

@@ -5,10 +5,10 @@ Level-triggered: ``run`` looks at the objects after every write and when somethi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from localcloud.kubernetes.world.eviction import budget_status
 from localcloud.kubernetes.world.kinds import (
@@ -22,14 +22,12 @@ from localcloud.kubernetes.world.kinds import (
     SERVICE_ACCOUNT,
     STATEFUL_SET,
     Kind,
+    Kinds,
     kinds_of,
 )
 from localcloud.kubernetes.world.object_requests import At, Write
 from localcloud.kubernetes.world.object_store import Object
 from localcloud.kubernetes.world.patches import MERGE
-
-if TYPE_CHECKING:
-    from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _MANAGER = "kube-controller-manager"
@@ -43,10 +41,50 @@ class Delays:
     rollout: float = 0.0
 
 
+class Api(Protocol):
+    """What the controllers need of the API that they work on."""
+
+    kinds: Kinds
+    clock: Callable[[], datetime]
+
+    @property
+    def version(self) -> int:
+        """Return the version of the newest write."""
+        ...
+
+    def find(self, at: At) -> Object | None:
+        """Return an object, or None."""
+        ...
+
+    def list(self, kind: Kind, namespace: str = "") -> tuple[Sequence[Object], int]:
+        """Return the objects of a kind, and the version they were read at."""
+        ...
+
+    def create(self, kind: Kind, namespace: str, body: Any, write: Write) -> Object:
+        """Create an object."""
+        ...
+
+    def patch(self, at: At, patch: Any, media_type: str, write: Write) -> Object:
+        """Patch an object."""
+        ...
+
+    def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None:
+        """Write a status."""
+        ...
+
+    def delete(self, at: At) -> Object:
+        """Delete an object."""
+        ...
+
+    def drop(self, at: At) -> None:
+        """Remove an object whatever its finalizers."""
+        ...
+
+
 class Controllers:
     """The controllers of one world; called only under its lock."""
 
-    def __init__(self, world: KubernetesWorld, delays: Delays) -> None:
+    def __init__(self, world: Api, delays: Delays) -> None:
         self._world, self._delays = world, delays
         self._seen = 0
         self._next: datetime | None = None

@@ -1,4 +1,4 @@
-"""The Kubernetes side of every cluster, in memory: its API, its nodes and its Flux.
+"""The Kubernetes side of every cluster, in memory: its API, its nodes and the controllers installed there.
 
 It is the ``ControlPlane`` of an Azure world and the ``Kubernetes`` port at once, without a socket; the
 server in ``localcloud.kubernetes.wire.kubernetes_servers`` puts TLS in front of the same worlds.
@@ -7,12 +7,12 @@ server in ``localcloud.kubernetes.wire.kubernetes_servers`` puts TLS in front of
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from localcloud.common.control_plane import Node
-from localcloud.flux.flux_controllers import Flux, ReadSource, Source
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
@@ -24,20 +24,52 @@ from shared.ports import KubernetesApi
 _DELAYS = Delays()
 
 
+class Extension(Protocol):
+    """Controllers that run in every cluster and are no part of Kubernetes, such as Flux."""
+
+    news: int
+    """How often something outside the clusters has changed; a new number makes every cluster reconcile."""
+
+    def refresh(self) -> None:
+        """Read again what is outside the clusters."""
+        ...
+
+    def install(self, world: KubernetesWorld) -> Callable[[], None]:
+        """Return the function that runs the controllers of this cluster once."""
+        ...
+
+
+class NoExtension:
+    """Nothing but Kubernetes."""
+
+    news = 0
+
+    def refresh(self) -> None:
+        """Do nothing."""
+
+    def install(self, _: KubernetesWorld) -> Callable[[], None]:
+        """Return a function that does nothing."""
+        return lambda: None
+
+
 @dataclass(frozen=True)
 class _Member:
     world: KubernetesWorld
-    flux: Flux
+    reconcile: Callable[[], None]
 
 
 class KubernetesFleet:
-    """The clusters that are started; ``read_source`` reads the git repositories for Flux."""
+    """The clusters that are started; ``extension`` is installed into each."""
 
     def __init__(
-        self, clock: Callable[[], datetime], read_source: ReadSource, *, delays: Delays = _DELAYS
+        self,
+        clock: Callable[[], datetime],
+        extension: Extension | None = None,
+        *,
+        delays: Delays = _DELAYS,
     ) -> None:
         self._clock, self._delays = clock, delays
-        self._reader = _Reader(read_source)
+        self._extension: Extension = extension or NoExtension()
         self._members: dict[ClusterId, _Member] = {}
         self._off: set[ClusterId] = set()
         self._seen: dict[ClusterId, tuple[int, int]] = {}
@@ -48,7 +80,7 @@ class KubernetesFleet:
         with self._lock:
             if cluster not in self._members:
                 world = KubernetesWorld(self._clock, name=cluster.resource, delays=self._delays)
-                self._members[cluster] = _Member(world, Flux(world, self._reader, self._clock))
+                self._members[cluster] = _Member(world, self._extension.install(world))
         self.set_nodes(cluster, nodes)
         return f"apiVersion: v1\nkind: Config\ncurrent-context: {cluster.name}\n"
 
@@ -94,55 +126,17 @@ class KubernetesFleet:
         return WorldKubernetes(world)
 
     def reconcile(self, *, fresh: bool = True) -> None:
-        """Run Flux once in every cluster in which something was written since.
+        """Run the extension once in every cluster in which something was written since.
 
-        A ``fresh`` round looks at the git repositories again; a new commit there counts for all clusters.
+        A ``fresh`` round reads again what is outside; a change there counts for all clusters.
         """
         with self._lock:
             members = list(self._members.items())
         if fresh:
-            self._reader.begin()
+            self._extension.refresh()
         for cluster, member in members:
             member.world.tick()
-            seen = (member.world.version, self._reader.news)
+            seen = (member.world.version, self._extension.news)
             if self._seen.get(cluster) != seen:
                 self._seen[cluster] = seen
-                member.flux.reconcile()
-
-
-class _Reader:
-    """Reads each branch once a round, and the files of a commit once, whatever the number of clusters."""
-
-    def __init__(self, read: ReadSource) -> None:
-        self._read = read
-        self._round: dict[tuple[str, str], Source | None] = {}
-        self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
-        self.news = 0
-        """How often a branch was found to have changed."""
-
-    def begin(self) -> None:
-        """Begin a round: look at every branch that was asked for before."""
-        before = {key: source and source.revision for key, source in self._round.items()}
-        self._round = {key: self._kept(key, self._read(*key)) for key in before}
-        if before != {key: source and source.revision for key, source in self._round.items()}:
-            self.news += 1
-
-    def __call__(self, url: str, branch: str) -> Source | None:
-        """Return the branch as it was at the first question of this round."""
-        key = (url, branch)
-        if key not in self._round:
-            self._round[key] = self._kept(key, self._read(url, branch))
-        return self._round[key]
-
-    def _kept(self, key: tuple[str, str], source: Source | None) -> Source | None:
-        if source is None:
-            return None
-
-        def files() -> Mapping[str, bytes]:
-            revision, content = self._files.get(key, ("", {}))
-            if revision != source.revision:
-                content = source.files()
-                self._files[key] = (source.revision, content)
-            return content
-
-        return replace(source, files=files)
+                member.reconcile()

@@ -19,7 +19,7 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
-from localcloud.flux.flux_controllers import Source
+from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.parts.part import Config, repositories, request_log, run
@@ -95,8 +95,8 @@ def serve(config: Config) -> Iterator[None]:
         plane = stack.enter_context(
             KubernetesPlane(
                 authority,
-                read_source=source,
                 accepts_token=lambda token: identity.accepts(token, AKS_AUDIENCE),
+                extension=FluxExtension(source, system_clock),
                 log_dir=request_log(state, "kubernetes").parent,
                 kubeconfig_dir=kubeconfigs,
             )
