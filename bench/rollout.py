@@ -89,7 +89,7 @@ class Rollout:
 def roll_out(clusters: int, workers: int) -> Rollout:
     """Create so many clusters from nothing until all are Ready."""
     cloud = MemoryCloud(throttle=True, config=CONFIG)
-    cloud.azure.timings = Timings(create_cluster=CREATION)
+    cloud.azure.engine.timings = Timings(create_cluster=CREATION)
     cloud.with_ports(Workers(cloud, workers).ports)
     begin, real = cloud.clock(), time.monotonic()
     names = [f"cluster-{number:04}" for number in range(clusters)]

@@ -169,24 +169,24 @@ def _somebody_first(call: Call) -> Any:
 
 def _operation_fails(call: Call) -> Any:
     code = call.one_of("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed")
-    call.life.azure.fail_next(call.args[0].name, code, "it went wrong")
+    call.life.azure.interventions.fail_next(call.args[0].name, code, "it went wrong")
     return call.now()
 
 
 def _operation_sticks(call: Call) -> Any:
-    call.life.azure.stick_next(call.args[0].name)
+    call.life.azure.interventions.stick_next(call.args[0].name)
     return call.now()
 
 
 def _operation_vanishes(call: Call) -> Any:
     cluster: ClusterId = call.args[0]
-    call.life.azure.vanish_next(cluster.name)
+    call.life.azure.interventions.vanish_next(cluster.name)
     call.life.checker.may_vanish(cluster)
     return call.now()
 
 
 def _nodes_lag(call: Call) -> Any:
-    call.life.azure.lag_next(call.args[0].name, call.args[1])
+    call.life.azure.interventions.lag_next(call.args[0].name, call.args[1])
     return call.now()
 
 

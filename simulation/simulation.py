@@ -79,8 +79,8 @@ class Life:
         self.clouds = self._fleets(2 if self.chance.random() < 0.15 else 1)
         first = self.clouds[0]
         self.clock, self.azure = first.clock, first.azure
-        self.azure.timings = TIMINGS
-        self.azure.accepted = Accepted(self.checker)
+        self.azure.engine.timings = TIMINGS
+        self.azure.engine.accepted = Accepted(self.checker)
         self.began = self.clock()
         self.trouble = Trouble(self, rate=rate, kinds=kinds)
         self._people = {id(cloud): People(self, cloud) for cloud in self.clouds}
@@ -190,7 +190,7 @@ class Life:
     def stop(self, cluster: ClusterId) -> None:
         """Stop a cluster, as in the portal, if Azure lets it be stopped now."""
         with suppress(ArmError):
-            self.azure.stop(cluster)
+            self.azure.interventions.stop(cluster)
             self.checker.disturb(cluster)
             self.tell("somebody stops %s", cluster.name)
 
@@ -200,9 +200,9 @@ class Life:
             if is_going(self.live(cluster)):
                 continue  # nobody cancels a delete
             self.checker.disturb(cluster)
-            self.azure.abort(cluster)
-            self.azure.catch_up(cluster)
-            self.azure.start(cluster)
+            self.azure.interventions.abort(cluster)
+            self.azure.interventions.catch_up(cluster)
+            self.azure.interventions.start(cluster)
 
     # What happens
 

@@ -26,7 +26,7 @@ from tests.pipeline.test_main_job import push
 @pytest.fixture
 def cloud() -> MemoryCloud:
     made = MemoryCloud()
-    made.azure.fail_next(
+    made.azure.interventions.fail_next(
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
     push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))

@@ -138,7 +138,7 @@ def test_an_upgrade_of_the_node_image_is_an_operation_or_not_modified(served: Se
         time.sleep(0.02)
     newest = served.http.post(url, params=version)
     assert (newest.status_code, newest.content) == (304, b"")
-    served.world.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
+    served.world.interventions.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
     begun = served.http.post(url, params=version)
     assert begun.status_code == 202
     status = served.http.get(begun.headers["Azure-AsyncOperation"]).json()

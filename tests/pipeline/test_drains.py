@@ -190,7 +190,7 @@ def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
 def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
     scaled = "    - {name: apps, vmSize: SIZE, minCount: 1, maxCount: 5}\n"
     cloud = ready(scaled.replace("SIZE", "Standard_D4s_v5"))
-    cloud.azure.scale(ONE, "apps", 3)
+    cloud.azure.interventions.scale(ONE, "apps", 3)
     cloud.kubernetes.reconcile()
     blocked_pod(cloud)
     push(cloud, files(scaled.replace("SIZE", "Standard_D8s_v5")))

@@ -251,7 +251,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
 
 def test_a_failed_creation_is_told_and_the_next_commit_tries_again() -> None:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
     commit = push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}

@@ -14,7 +14,7 @@ from tests.pipeline.test_main_job import phases, push, status
 
 def failed() -> tuple[MemoryCloud, str]:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     commit = push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}

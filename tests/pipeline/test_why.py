@@ -56,7 +56,7 @@ def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
 
 def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit() -> None:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     push(cloud, files())
     cloud.run()
     push(cloud, files(BROKEN))

@@ -16,22 +16,23 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.azure.world.interventions import Interventions
 from localcloud.common.http_server import json_response
 from shared.fleet.resource_ids import ClusterId
 
 _PATH = re.compile(r"/_local/clusters/(?P<name>[^/]+)/(?P<control>\w+)")
 _NEXT: Mapping[str, Callable[..., None]] = {
-    "fail": AzureWorld.fail_next,
-    "stick": AzureWorld.stick_next,
-    "vanish": AzureWorld.vanish_next,
-    "lag": AzureWorld.lag_next,
+    "fail": Interventions.fail_next,
+    "stick": Interventions.stick_next,
+    "vanish": Interventions.vanish_next,
+    "lag": Interventions.lag_next,
 }
 _NOW: Mapping[str, Callable[..., None]] = {
-    "stop": AzureWorld.stop,
-    "start": AzureWorld.start,
-    "abort": AzureWorld.abort,
-    "scale": AzureWorld.scale,
-    "image": AzureWorld.set_node_image,
+    "stop": Interventions.stop,
+    "start": Interventions.start,
+    "abort": Interventions.abort,
+    "scale": Interventions.scale,
+    "image": Interventions.set_node_image,
 }
 
 
@@ -44,9 +45,9 @@ def control(world: AzureWorld, request: Request) -> Response:
     try:
         values: dict[str, Any] = json.loads(request.get_data() or b"{}")
         if wanted in _NEXT:
-            _NEXT[wanted](world, name, **values)
+            _NEXT[wanted](world.interventions, name, **values)
         else:
-            _NOW[wanted](world, _named(world, name), **values)
+            _NOW[wanted](world.interventions, _named(world, name), **values)
     except ArmError as error:
         return json_response(error.status, error.body())
     except (KeyError, TypeError, ValueError) as error:

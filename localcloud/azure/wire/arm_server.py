@@ -165,11 +165,11 @@ def _upgrade_node_image(world: AzureWorld, request: Request, at: re.Match[str]) 
 
 
 def _upgrade_profile(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.upgrade_profile(_cluster(at)))
+    return json_response(200, world.get_upgrade_profile(_cluster(at)))
 
 
 def _versions(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.versions(at["subscription"], at["location"]))
+    return json_response(200, world.list_versions(at["subscription"], at["location"]))
 
 
 def _list_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:

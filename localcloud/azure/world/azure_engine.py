@@ -1,7 +1,8 @@
-"""What makes the Azure world go: its state, the lock around it, operations that begin and end.
+"""The state of the Azure world, the lock around it, and the operations that begin and end.
 
-There are no threads: every access first settles what is due by the clock. Ids and ETags come from a
-counter, so two runs are the same.
+There are no threads: every access first completes what is due by the clock. Ids and ETags come from a
+counter, so two runs are the same. The requests are in ``azure_world`` and ``upkeep``, the faults in
+``interventions``; each holds the engine.
 """
 
 from __future__ import annotations
@@ -49,35 +50,35 @@ class AzureEngine:
         timings: Timings | None = None,
         throttle: bool = True,
     ) -> None:
-        self._clock, self._plane, self.timings = clock, plane, timings or Timings()
+        self._clock, self.plane, self.timings = clock, plane, timings or Timings()
         self.limits = limits.Limits(enabled=throttle)
-        self._lock = threading.RLock()
-        self._groups: dict[tuple[str, str], Group] = {}
-        self._clusters: dict[ClusterId, Cluster] = {}
-        self._schedule = Schedule()
-        self._dooms: dict[str, Doom] = {}
-        self._quotas: dict[tuple[str, str], int] = {}
+        self.lock = threading.RLock()
+        self.groups: dict[tuple[str, str], Group] = {}
+        self.clusters: dict[ClusterId, Cluster] = {}
+        self.schedule = Schedule()
+        self.dooms: dict[str, Doom] = {}
+        self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
 
     def settle(self) -> None:
         """Let everything happen that is due by now."""
-        with self._lock:
-            for operation in self._schedule.due(self._clock()):
+        with self.lock:
+            for operation in self.schedule.due(self._clock()):
                 self._complete(operation)
 
     def request_id(self) -> str:
         """Return an id for a request that somebody may ask about."""
-        with self._lock:
-            return self._schedule.unique()
+        with self.lock:
+            return self.schedule.unique()
 
     # Requests
 
     @contextmanager
-    def _request(
+    def request(
         self, subscription: str, front: limits.Limit, behind: limits.Limit | None = None, key: Hashable = None
     ) -> Iterator[datetime]:
         """Take the lock, settle, count the request at ARM's front and at the service; give the time."""
-        with self._lock:
+        with self.lock:
             now = self._clock()
             self.settle()
             self.limits.take(front, subscription.lower(), now)
@@ -85,45 +86,52 @@ class AzureEngine:
                 self.limits.take(behind, key or subscription.lower(), now)
             yield now
 
-    def _accept(self, accepted: Accepted) -> Accepted:
+    def accept(self, accepted: Accepted) -> Accepted:
+        """Record an accepted write, and return it."""
         if accepted.kind:
             self.accepted.append({"accepted": accepted.kind, "resource": accepted.resource})
         return accepted
 
-    def _group(self, subscription: str, name: str) -> Group:
-        group = self._groups.get(group_key(subscription, name))
+    def group(self, subscription: str, name: str) -> Group:
+        """Return a resource group; raise ArmError (404) when there is none."""
+        group = self.groups.get(group_key(subscription, name))
         if group is None:
             raise no_group(name)
         return group
 
-    def _writable_group(self, cluster: ClusterId) -> None:
-        if self._group(cluster.subscription, cluster.resource_group).deleting is not None:
+    def writable_group(self, cluster: ClusterId) -> None:
+        """Raise ArmError (409) while the group of a cluster is being deleted."""
+        if self.group(cluster.subscription, cluster.resource_group).deleting is not None:
             raise group_being_deleted(cluster.resource_group)
 
-    def _inside(self, subscription: str, name: str) -> list[Cluster]:
+    def inside(self, subscription: str, name: str) -> list[Cluster]:
+        """Return the clusters in a resource group."""
         wanted = group_key(subscription, name)
-        return [c for key, c in self._clusters.items() if (key.subscription, key.resource_group) == wanted]
+        return [c for key, c in self.clusters.items() if (key.subscription, key.resource_group) == wanted]
 
-    def _cluster(self, cluster: ClusterId) -> Cluster:
-        found = self._clusters.get(key_of(cluster))
+    def cluster(self, cluster: ClusterId) -> Cluster:
+        """Return a cluster; raise ArmError (404) when there is none."""
+        found = self.clusters.get(key_of(cluster))
         if found is None:
-            self._group(cluster.subscription, cluster.resource_group)
+            self.group(cluster.subscription, cluster.resource_group)
             raise no_resource(cluster.resource)
         return found
 
-    def _require_ready(self, cluster: Cluster) -> None:
+    def require_ready(self, cluster: Cluster) -> None:
+        """Raise ArmError while another operation runs, or while the cluster is stopped."""
         cluster.require_idle()
         if cluster.properties["powerState"]["code"] == "Stopped":
             raise not_allowed("The operation is not allowed while the managed cluster is stopped.")
 
-    def _check_quota(self, cluster: ClusterId, location: str, pools: Pools) -> None:
-        limit = self._quotas.get((cluster.subscription.lower(), location))
+    def check_quota(self, cluster: ClusterId, location: str, pools: Pools) -> None:
+        """Raise ArmError when the vCPUs of the pools exceed what the region has left."""
+        limit = self.quotas.get((cluster.subscription.lower(), location))
         if limit is None:
             return
         key = key_of(cluster)
         others = [
             other
-            for other_key, other in self._clusters.items()
+            for other_key, other in self.clusters.items()
             if other_key != key
             and other_key.subscription == key.subscription
             and other.document["location"] == location
@@ -139,78 +147,82 @@ class AzureEngine:
 
     # Operations begin
 
-    def _create(self, cluster: ClusterId, body: Json, now: datetime) -> Accepted:
+    def create(self, cluster: ClusterId, body: Json, now: datetime) -> Accepted:
+        """Start to create a cluster."""
         document = created_cluster(cluster, body)
         version = cluster_version(cluster.name, document["properties"]["kubernetesVersion"])
         document["properties"]["currentKubernetesVersion"] = version
         pools = pools_of_new_cluster(document, body)
-        self._check_quota(cluster, document["location"], pools)
-        created = self._clusters[key_of(cluster)] = Cluster(cluster, document, pools)
-        operation = self._begin(created, "create", now)
-        self._mark_all(created, "Creating")
-        return self._accept(Accepted("create", cluster.resource, 201, deepcopy(created.view()), operation))
+        self.check_quota(cluster, document["location"], pools)
+        created = self.clusters[key_of(cluster)] = Cluster(cluster, document, pools)
+        operation = self.begin(created, "create", now)
+        self.mark_all(created, "Creating")
+        return self.accept(Accepted("create", cluster.resource, 201, deepcopy(created.view()), operation))
 
-    def _update(self, existing: Cluster, body: Json, now: datetime) -> Accepted:
+    def update(self, existing: Cluster, body: Json, now: datetime) -> Accepted:
+        """Start to update a cluster."""
         document = updated_cluster(existing.document, body)
         wanted, current = (
             document["properties"][k] for k in ("kubernetesVersion", "currentKubernetesVersion")
         )
         version = cluster_version(existing.id.name, wanted, current)
         pools = pools_after_update(existing, document, body, version)
-        self._check_quota(existing.id, document["location"], pools)
+        self.check_quota(existing.id, document["location"], pools)
         existing.document, existing.pools = document, pools
-        operation = self._begin(existing, "update", now)
-        self._mark_all(existing, "Updating" if version == current else "Upgrading")
+        operation = self.begin(existing, "update", now)
+        self.mark_all(existing, "Updating" if version == current else "Upgrading")
         view = deepcopy(existing.view())
-        return self._accept(Accepted("update", existing.id.resource, 200, view, operation))
+        return self.accept(Accepted("update", existing.id.resource, 200, view, operation))
 
-    def _start_delete(self, cluster: Cluster, now: datetime) -> Operation:
-        """Begin to delete; a delete that runs goes on, anything else that runs is cancelled."""
+    def start_delete(self, cluster: Cluster, now: datetime) -> Operation:
+        """Start to delete; a running delete continues, any other running operation is cancelled."""
         if cluster.operation is not None:
             if cluster.operation.kind == "delete":
                 return cluster.operation
             cluster.operation.status = "Canceled"
-        operation = self._begin(cluster, "delete", now)
-        self._mark_all(cluster, "Deleting")
+        operation = self.begin(cluster, "delete", now)
+        self.mark_all(cluster, "Deleting")
         return operation
 
-    def _begin(self, cluster: Cluster, kind: str, now: datetime, pool: str = "") -> Operation:
+    def begin(self, cluster: Cluster, kind: str, now: datetime, pool: str = "") -> Operation:
+        """Start an operation on a cluster, with the fault that was set for the next one."""
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
         doom = Doom()
         if not kind.startswith("delete"):
-            doom = self._dooms.pop(cluster.id.name.lower(), doom)
+            doom = self.dooms.pop(cluster.id.name.lower(), doom)
         due = NEVER if doom.sticks else now + timedelta(seconds=self.timings.of(kind))
-        operation = self._schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
+        operation = self.schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
         operation.cluster, operation.doom = key_of(cluster.id), doom
         cluster.operation = operation
         return operation
 
-    def _mark_all(self, cluster: Cluster, state: str) -> None:
+    def mark_all(self, cluster: Cluster, state: str) -> None:
+        """Set the provisioning state of a cluster and of all its pools, each with a new ETag."""
         mark(cluster.properties, state)
-        cluster.document["eTag"] = self._schedule.unique()
+        cluster.document["eTag"] = self.schedule.unique()
         for pool in cluster.pools.values():
-            mark(pool, state, self._schedule.unique())
+            mark(pool, state, self.schedule.unique())
 
     # Operations end
 
     def _complete(self, operation: Operation) -> None:
         operation.status = "Failed" if operation.error else "Succeeded"
         if operation.cluster is None:
-            self._groups = {k: g for k, g in self._groups.items() if g.deleting is not operation}
+            self.groups = {k: g for k, g in self.groups.items() if g.deleting is not operation}
             return
-        cluster = self._clusters[operation.cluster]
+        cluster = self.clusters[operation.cluster]
         cluster.operation = None
         gone = operation.kind == "delete" or operation.doom.vanishes
         if gone and not operation.pool:
-            del self._clusters[operation.cluster]
-            self._plane.stop(cluster.id)
+            del self.clusters[operation.cluster]
+            self.plane.stop(cluster.id)
         elif operation.pool:
             self._complete_pool(cluster, operation)
         else:
             self._complete_cluster(cluster, operation)
 
     def _complete_cluster(self, cluster: Cluster, operation: Operation) -> None:
-        self._mark_all(cluster, operation.status)
+        self.mark_all(cluster, operation.status)
         if operation.error:
             cluster.properties["status"] = _failure(operation)
             return
@@ -223,13 +235,13 @@ class AzureEngine:
             self._move_version(cluster, name, operation.doom)
         cluster.up = set(cluster.pools)
         if cluster.kubeconfig:
-            self._tell_plane(cluster)
+            self.report_nodes(cluster)
         else:
-            cluster.kubeconfig = self._plane.start(cluster.id, nodes_of(cluster))
+            cluster.kubeconfig = self.plane.start(cluster.id, nodes_of(cluster))
 
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]
-        mark(pool, operation.status, self._schedule.unique())
+        mark(pool, operation.status, self.schedule.unique())
         vanishes = operation.doom.vanishes and not _is_last_system_pool(cluster, operation.pool)
         if operation.kind == "delete-pool" or vanishes:
             del cluster.pools[operation.pool]
@@ -243,7 +255,7 @@ class AzureEngine:
             if operation.kind == "upgrade-pool":
                 pool["nodeImageVersion"] = NODE_IMAGES[-1]
             cluster.up.add(operation.pool)
-        self._tell_plane(cluster)
+        self.report_nodes(cluster)
 
     def _move_version(self, cluster: Cluster, name: str, doom: Doom) -> None:
         """Bring a pool to its version, and its nodes with it unless they are doomed to stay behind."""
@@ -257,9 +269,10 @@ class AzureEngine:
         if moved != current:
             pool |= {"currentOrchestratorVersion": moved, "nodeImageVersion": NODE_IMAGES[-1]}
 
-    def _tell_plane(self, cluster: Cluster) -> None:
+    def report_nodes(self, cluster: Cluster) -> None:
+        """Report the nodes of a cluster to its control plane."""
         if cluster.kubeconfig:
-            self._plane.set_nodes(cluster.id, nodes_of(cluster))
+            self.plane.set_nodes(cluster.id, nodes_of(cluster))
 
 
 def _is_last_system_pool(cluster: Cluster, name: str) -> bool:

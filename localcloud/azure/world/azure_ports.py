@@ -93,12 +93,12 @@ class WorldManagedClusters:
     def upgrade_profile(self, cluster: ClusterId) -> Json:
         """Return what the cluster may be upgraded to."""
         with _refusals():
-            return self._world.upgrade_profile(cluster)
+            return self._world.get_upgrade_profile(cluster)
 
     def versions(self, subscription: str, location: str) -> Json:
         """Return the Kubernetes versions that a region offers."""
         with _refusals():
-            return self._world.versions(subscription, location)
+            return self._world.list_versions(subscription, location)
 
     def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
         """Return the cluster's maintenance configurations by name."""

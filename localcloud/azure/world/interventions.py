@@ -1,17 +1,21 @@
-"""What a test, or whoever plays with the local cloud, does behind Azure's back."""
+"""What happens to clusters without a request from Roadstead: faults, the portal, an autoscaler."""
 
 from __future__ import annotations
 
 from localcloud.azure.world.arm_resources import Doom
-from localcloud.azure.world.azure_engine import AzureEngine, Json, key_of
+from localcloud.azure.world.azure_engine import AzureEngine
 from shared.fleet.resource_ids import ClusterId
 
 
-class AzureBehind(AzureEngine):
-    """Trouble for the next operation of a cluster, and what people and autoscalers do without Roadstead.
+class Interventions:
+    """Faults for the next operation of a cluster, and changes that operators and autoscalers make.
 
-    ``*_next`` take the cluster's name, wherever it is, and spare deletes; the last one counts.
+    ``*_next`` take the name of a cluster in any resource group and do not affect deletes; the last call
+    before the operation wins.
     """
+
+    def __init__(self, engine: AzureEngine) -> None:
+        self._engine = engine
 
     def fail_next(self, name: str, code: str, message: str) -> None:
         """Let the next operation end as Failed; a create leaves the cluster behind, with pools."""
@@ -34,49 +38,30 @@ class AzureBehind(AzureEngine):
 
     def catch_up(self, cluster: ClusterId) -> None:
         """Bring the nodes along that kept their kubelet, as a person does who frees what held them."""
-        with self._lock:
-            found = self._cluster(cluster)
+        with self._engine.lock:
+            found = self._engine.cluster(cluster)
             found.lagging.clear()
-            self._tell_plane(found)
+            self._engine.report_nodes(found)
 
     def abort(self, cluster: ClusterId) -> None:
         """End the operation that runs as Canceled, as ``az aks operation-abort`` does."""
-        with self._lock:
-            self.settle()
-            found = self._cluster(cluster)
+        with self._engine.lock:
+            self._engine.settle()
+            found = self._engine.cluster(cluster)
             if found.operation is None:
                 return
             found.operation.status = "Canceled"
             pool = found.operation.pool
             found.operation = None
             if pool:
-                found.pools[pool] |= {"provisioningState": "Canceled", "eTag": self._schedule.unique()}
+                found.pools[pool] |= {"provisioningState": "Canceled", "eTag": self._engine.schedule.unique()}
             else:
-                self._mark_all(found, "Canceled")
-
-    def ids(self) -> list[ClusterId]:
-        """Return the clusters that are there, in all subscriptions."""
-        with self._lock:
-            self.settle()
-            return [cluster.id for cluster in self._clusters.values()]
-
-    def groups(self) -> list[tuple[str, str]]:
-        """Return the resource groups that are there, as (subscription, name) in lower case."""
-        with self._lock:
-            self.settle()
-            return list(self._groups)
-
-    def look(self, cluster: ClusterId) -> Json | None:
-        """Return a cluster as it is, or None; counts as no request, and is not to be written to."""
-        with self._lock:
-            self.settle()
-            found = self._clusters.get(key_of(cluster))
-            return found.view() if found else None
+                self._engine.mark_all(found, "Canceled")
 
     def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
         """Give the subscription so many vCPUs in a region; without a limit there is no end to them."""
-        with self._lock:
-            self._quotas[subscription.lower(), location] = vcpus
+        with self._engine.lock:
+            self._engine.quotas[subscription.lower(), location] = vcpus
 
     def stop(self, cluster: ClusterId) -> None:
         """Stop a cluster, as ``az aks stop`` does: only a start or a delete is allowed then.
@@ -98,22 +83,22 @@ class AzureBehind(AzureEngine):
         self._change_pool(cluster, pool, nodeImageVersion=image)
 
     def _change_pool(self, cluster: ClusterId, pool: str, **change: object) -> None:
-        with self._lock:
-            self.settle()
-            found = self._cluster(cluster)
-            found.pools[pool] |= {**change, "eTag": self._schedule.unique()}
-            self._tell_plane(found)
+        with self._engine.lock:
+            self._engine.settle()
+            found = self._engine.cluster(cluster)
+            found.pools[pool] |= {**change, "eTag": self._engine.schedule.unique()}
+            self._engine.report_nodes(found)
 
     def _set_power(self, cluster: ClusterId, code: str) -> None:
-        with self._lock:
-            self.settle()
-            found = self._cluster(cluster)
+        with self._engine.lock:
+            self._engine.settle()
+            found = self._engine.cluster(cluster)
             found.require_idle()
             for holder in (found.properties, *found.pools.values()):
                 holder["powerState"] = {"code": code}
-            self._tell_plane(found)
-            self._plane.set_power(found.id, on=code == "Running")
+            self._engine.report_nodes(found)
+            self._engine.plane.set_power(found.id, on=code == "Running")
 
     def _doom(self, name: str, doom: Doom) -> None:
-        with self._lock:
-            self._dooms[name.lower()] = doom
+        with self._engine.lock:
+            self._engine.dooms[name.lower()] = doom
