@@ -1,6 +1,6 @@
-"""The seeded fault simulation: whole fleets lived through in memory, with everything that can go wrong.
+"""Deterministic simulation testing: whole fleets in memory, with every fault that can happen in reality.
 
-A seed decides what people commit and when, which messages are lost in between, and what fails. The real
-planner and engine run over the local worlds in one thread on a virtual clock, and ``checker`` holds what
-they do against what git asked for. ``python -m simulation --help``.
+A seed decides what operators push and when, which messages are lost, and which calls fail. The real planner
+and worker run over the worlds of the local cloud, in one thread on a virtual clock, and ``invariants`` checks
+every write against git. ``python -m simulation --help``.
 """

@@ -1,4 +1,4 @@
-"""``python -m simulation``: many seeds, or one with its story."""
+"""``python -m simulation``: many seeds, or one with its trace."""
 
 from simulation.runner import main
 

@@ -1,7 +1,7 @@
-"""What people want of their fleets, as values, and the files of the repository that say so.
+"""The desired state of a fleet as values, and the files of the repository that express it.
 
-Small on purpose: few fields, few objects of Flux. What can be asked for is in these classes; how a fleet
-changes from one commit to the next is in ``people``.
+Few fields and few Flux objects, on purpose. How the desired state changes from one commit to the next is in
+``operator_actions``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
-"""The cluster that lives in another one's resource group."""
+"""The cluster that shares the resource group of another one."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ SYSTEM = Pool("system", mode="System")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A cluster's manifest; ``wrong``: with a mistake in it, ``suspended``: until when, as git says it."""
+class DesiredCluster:
+    """The manifest of a cluster; ``invalid``: with a mistake in it, ``suspended``: until when, as in git."""
 
     name: str
     pools: tuple[Pool, ...] = (SYSTEM,)
     version: str = "1.33"
     tag: str = ""
     protected: bool = False
-    wrong: bool = False
+    invalid: bool = False
     suspended: str = ""
     adopt: str = ""
 
-    def with_pool(self, pool: Pool) -> Wish:
-        """Return the wish with a pool in the place of the one of its name, or one more."""
+    def with_pool(self, pool: Pool) -> DesiredCluster:
+        """Return the cluster with a pool that replaces the one of its name, or is added."""
         others = tuple(p for p in self.pools if p.name != pool.name)
         if len(others) == len(self.pools):
             return replace(self, pools=(*self.pools, pool))
@@ -55,74 +55,75 @@ def group_of(name: str) -> str:
     return GROUPS.get(name, f"rg-{name}")
 
 
-def like_a_strangers(wish: Wish) -> bool:
-    """Tell whether a wish is what people make by hand; an older version is no difference."""
-    return wish.pools == (SYSTEM,) and not wish.tag and wish.version <= "1.33"
+def matches_manual_cluster(cluster: DesiredCluster) -> bool:
+    """Return whether a cluster equals what operators create by hand; an older version is no difference."""
+    return cluster.pools == (SYSTEM,) and not cluster.tag and cluster.version <= "1.33"
 
 
 @dataclass(frozen=True)
-class FleetWish:
-    """What a commit asks for; ``note`` changes nothing but the commit."""
+class DesiredFleet:
+    """What a commit asks for; ``note`` changes the commit and nothing else."""
 
-    clusters: Mapping[str, Wish] = field(default_factory=dict)
+    clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
     budget: int = 1
-    wrong: bool = False
+    invalid: bool = False
     note: int = 0
 
-    def with_cluster(self, wish: Wish) -> FleetWish:
-        """Return the fleet with one cluster more, or changed."""
-        return replace(self, clusters={**self.clusters, wish.name: wish})
+    def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
+        """Return the fleet with a cluster added or changed."""
+        return replace(self, clusters={**self.clusters, cluster.name: cluster})
 
-    def without(self, *names: str) -> FleetWish:
+    def without(self, *names: str) -> DesiredFleet:
         """Return the fleet without some clusters."""
         return replace(self, clusters={n: c for n, c in self.clusters.items() if n not in names})
 
     @property
-    def mended(self) -> FleetWish:
-        """The same without its mistakes."""
-        clusters = {name: replace(wish, wrong=False) for name, wish in self.clusters.items()}
-        return replace(self, clusters=clusters, wrong=False)
+    def corrected(self) -> DesiredFleet:
+        """The fleet without its mistakes."""
+        clusters = {name: replace(cluster, invalid=False) for name, cluster in self.clusters.items()}
+        return replace(self, clusters=clusters, invalid=False)
 
     def files(self, fleet: str) -> dict[str, bytes]:
         """Return the files of the repository."""
-        files = {f"clusters/{name}/cluster.yaml": _cluster(wish) for name, wish in self.clusters.items()}
-        files |= {"fleet.yaml": _fleet(fleet, self.budget, self.wrong), "README.md": str(self.note).encode()}
+        files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
+        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid)
+        files["README.md"] = str(self.note).encode()
         return files | {"flux/gotk-components.yaml": COMPONENTS, "platform/apps.yaml": PLATFORM}
 
 
 @lru_cache(maxsize=512)
-def _cluster(wish: Wish) -> bytes:
-    adopt = f", annotations: {{roadstead.dev/adopt: {wish.adopt}}}" if wish.adopt else ""
+def _cluster(cluster: DesiredCluster) -> bytes:
+    adopt = f", annotations: {{roadstead.dev/adopt: {cluster.adopt}}}" if cluster.adopt else ""
     text = f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
-metadata: {{name: {wish.name}{adopt}}}
+metadata: {{name: {cluster.name}{adopt}}}
 spec:
-  {"locaton" if wish.wrong else "location"}: eastus
-  resourceGroup: {group_of(wish.name)}
-  kubernetesVersion: "{wish.version}"
-  deletionProtection: {str(wish.protected).lower()}
-  tags: {{{f"cost: {wish.tag}" if wish.tag else ""}}}
+  {"locaton" if cluster.invalid else "location"}: eastus
+  resourceGroup: {group_of(cluster.name)}
+  kubernetesVersion: "{cluster.version}"
+  deletionProtection: {str(cluster.protected).lower()}
+  tags: {{{f"cost: {cluster.tag}" if cluster.tag else ""}}}
   nodePools:
 """
-    for pool in wish.pools:
+    for pool in cluster.pools:
         labels = f", nodeLabels: {{tier: {pool.label}}}" if pool.label else ""
         kind = f"name: {pool.name}, mode: {pool.mode}, vmSize: {pool.size}"
         text += f"    - {{{kind}, count: {pool.count}{labels}}}\n"
-    if wish.suspended:
-        text += f'  suspend: {{owner: somebody, reason: an audit, until: "{wish.suspended}"}}\n'
+    if cluster.suspended:
+        text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
 
 
 @lru_cache(maxsize=64)
-def _fleet(fleet: str, budget: int, wrong: bool) -> bytes:
+def _fleet(fleet: str, budget: int, invalid: bool) -> bytes:
     return f"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Fleet
 metadata: {{name: {fleet}}}
 spec:
   guards: {{deleteBudget: {{count: {budget}, percent: 100}}}}
-  {"defautls" if wrong else "defaults"}:
+  {"defautls" if invalid else "defaults"}:
     subscriptionId: {SUBSCRIPTION}
     kubernetesVersion: "1.33"
     flux: {{repository: "https://github.com/example/{fleet}", path: ./platform}}
@@ -171,5 +172,5 @@ COMPONENTS = "---\n".join(
         _controller("kustomize-controller"),
     )
 ).encode()
-"""A Flux as small as it can be, for the clusters of the simulation."""
+"""The smallest set of Flux components that the local Flux accepts."""
 PLATFORM = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: flux-system}\n"

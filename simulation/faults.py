@@ -1,37 +1,36 @@
-"""What can go wrong, each with the calls that it can happen to in reality.
+"""The faults, each with the calls at which it can happen in reality.
 
-None contradicts what a service promises:
-- Table Storage: strongly consistent; a write may be applied and its answer lost. Its reads are never old.
-- Service Bus: never loses what it took in; delivers again, late, and out of order over several sessions; a
-  lock may be lost at any moment.
-- Azure: writes are accepted and the answer is lost; operations fail, stick, and take things with them; what
-  is in a group is read from ARM's copies, which may be some seconds old, a cluster from AKS itself.
-- GitHub: a branch may be shown as it was some seconds before.
-- Kubernetes: does not answer; definitions are established later.
-- A process may be frozen at any call, longer than its locks and claims last. Between the fence and the
-  write behind it, it is frozen for at most ``SHORT_FREEZE`` seconds: no service takes a fencing token, and
-  the fence's margin is what the design counts on.
+No fault contradicts what a service promises:
+- Table Storage is strongly consistent. A write may be applied and its answer lost; a read is never stale.
+- Service Bus never loses an accepted message. It delivers again, late, and out of order over several
+  sessions, and a lock may be lost at any moment.
+- Azure accepts writes and loses the answer. Operations fail, stick, and remove resources. Azure Resource
+  Manager lists a group from copies that may be some seconds old, and reads a cluster from AKS itself.
+- GitHub may show a branch as it was some seconds before.
+- A Kubernetes API does not answer, or establishes definitions late.
+- A process may be frozen at any call, longer than its locks and leases last. Between the lease guard and the
+  write that it guards, it is frozen for at most ``SHORT_FREEZE`` seconds: no service takes a fencing token,
+  and the design relies on the margin of the lease guard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Throttled, Unavailable
 from shared.ports import BranchHead, Message
+from simulation.event_loop import SHORT_FREEZE, EventLoop
+from simulation.history import AzureHistory
+from simulation.operators import Operators
 
-if TYPE_CHECKING:
-    from simulation.simulation import Life
-
-SHORT_FREEZE = 10.0
-MAX_SKEW = 3.0
-IN_TIME = 55.0
+CREATION_SECONDS = 55.0
 FREEZES = (1.0, 5.0, 35.0, 70.0, 130.0, 400.0)
 OUTAGES = (3.0, 20.0, 60.0, 180.0)
 DELAYS = (2.0, 30.0, 90.0, 700.0)
@@ -50,14 +49,24 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         "kubernetes": "",
     }.items()
 }
-"""The calls that change something outside."""
+"""The calls that change something outside of the functions."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a fault acts on; ``outages`` has the ports that do not answer, and until when."""
+
+    loop: EventLoop
+    history: AzureHistory
+    operators: Mapping[str, Operators]
+    outages: dict[str, datetime]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that is about to be made by a function of one fleet."""
+    """A call that a function of a fleet is about to make."""
 
-    life: Life
+    scene: Scene
     cloud: MemoryCloud
     port: str
     name: str
@@ -67,21 +76,31 @@ class Call:
 
     @property
     def effect(self) -> bool:
-        """Whether it changes anything outside."""
+        """Whether it changes something outside of the functions."""
         return self.name in EFFECTS[self.port]
 
     @property
     def with_lease_guard(self) -> bool:
-        """Whether it is a write to Azure, which comes right after a look at the fence."""
+        """Whether it is a write to Azure, which the lease guard precedes."""
         return self.effect and self.port in ("groups", "aks")
 
+    @property
+    def loop(self) -> EventLoop:
+        """The event loop."""
+        return self.scene.loop
+
+    @property
+    def operators(self) -> Operators:
+        """The operators of the fleet."""
+        return self.scene.operators[self.cloud.ports.config.fleet]
+
     def now(self) -> Any:
-        """Make it."""
+        """Make the call."""
         return self.make(*self.args, **self.kwargs)
 
     def one_of(self, *choices: Any) -> Any:
-        """Return one of some values, by chance."""
-        return self.life.chance.choice(choices)
+        """Return one of some values at random."""
+        return self.loop.chance.choice(choices)
 
 
 def _crash_before(_: Call) -> Any:
@@ -94,13 +113,13 @@ def _crash_after(call: Call) -> Any:
 
 
 def _freeze_before(call: Call) -> Any:
-    call.life.freeze(call.one_of(1.0, SHORT_FREEZE) if call.with_lease_guard else call.one_of(*FREEZES))
+    call.loop.freeze(call.one_of(1.0, SHORT_FREEZE) if call.with_lease_guard else call.one_of(*FREEZES))
     return call.now()
 
 
 def _freeze_after(call: Call) -> Any:
     result = call.now()
-    call.life.freeze(call.one_of(*FREEZES))
+    call.loop.freeze(call.one_of(*FREEZES))
     return result
 
 
@@ -118,34 +137,36 @@ def _throttled(call: Call) -> Any:
 
 
 def _outage(call: Call) -> Any:
-    call.life.trouble.away(call.port, call.one_of(*OUTAGES))
+    call.scene.outages[call.port] = call.loop.clock() + timedelta(seconds=call.one_of(*OUTAGES))
     raise Unavailable(f"{call.port} does not answer")
 
 
 def _touched(call: Call) -> Any:
-    """Somebody else writes the row first, without a change."""
-    call.life.touch(call.cloud, call.args[0].name)
+    """Somebody else writes the record first, without a change."""
+    record = call.cloud.state.cluster(call.args[0].name)
+    if record is not None:
+        MemoryState.save(call.cloud.state, record)  # unobserved: only the version changes
     return call.now()
 
 
 def _twice(call: Call) -> Any:
-    """Take a message in twice, as after the window of duplicate detection."""
+    """Send a message twice, as after the window of duplicate detection."""
     message: Message = call.args[0]
-    call.make(replace(message, id=f"{message.id[:100]}#{call.life.events}"))
+    call.make(replace(message, id=f"{message.id[:100]}#{call.loop.events}"))
     return call.now()
 
 
 def _late(call: Call) -> Any:
     message: Message = call.args[0]
-    now = call.life.clock()
+    now = call.loop.clock()
     return call.make(
         replace(message, at=max(message.at or now, now) + timedelta(seconds=call.one_of(*DELAYS)))
     )
 
 
-def _old_head(call: Call) -> Any:
+def _stale_head(call: Call) -> Any:
     seen: BranchHead = call.now()
-    return replace(seen, commit=call.life.people(call.cloud).head_before)
+    return replace(seen, commit=call.operators.history.head_before)
 
 
 def _nothing_inside(call: Call) -> Any:
@@ -158,41 +179,41 @@ def _not_there_yet(call: Call) -> Any:
     return None
 
 
-def _somebody_first(call: Call) -> Any:
-    """Somebody makes the cluster by hand between our look and our write."""
+def _created_by_hand(call: Call) -> Any:
+    """Somebody creates the cluster by hand between the read and the write."""
     seen = call.now()
     if seen is None:
-        call.life.people(call.cloud).squat(key_of(call.args[0]))
-        call.life.freeze(IN_TIME)
+        call.operators.create_by_hand(key_of(call.args[0]))
+        call.loop.freeze(CREATION_SECONDS)
     return seen
 
 
 def _operation_fails(call: Call) -> Any:
     code = call.one_of("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed")
-    call.life.azure.interventions.fail_next(call.args[0].name, code, "it went wrong")
+    call.loop.azure.interventions.fail_next(call.args[0].name, code, "it failed")
     return call.now()
 
 
 def _operation_sticks(call: Call) -> Any:
-    call.life.azure.interventions.stick_next(call.args[0].name)
+    call.loop.azure.interventions.stick_next(call.args[0].name)
     return call.now()
 
 
 def _operation_vanishes(call: Call) -> Any:
     cluster: ClusterId = call.args[0]
-    call.life.azure.interventions.vanish_next(cluster.name)
-    call.life.checker.may_vanish(cluster)
+    call.loop.azure.interventions.vanish_next(cluster.name)
+    call.scene.history.may_vanish(cluster)
     return call.now()
 
 
 def _nodes_lag(call: Call) -> Any:
-    call.life.azure.interventions.lag_next(call.args[0].name, call.args[1])
+    call.loop.azure.interventions.lag_next(call.args[0].name, call.args[1])
     return call.now()
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that can go wrong: with which calls, and what then becomes of the call."""
+    """A fault: the calls at which it can happen, and what it makes of a call."""
 
     where: Callable[[Call], bool]
     happens: Callable[[Call], Any]
@@ -210,10 +231,10 @@ def _any(_: Call) -> bool:
     return True
 
 
-def _just_made(port: str, name: str, when: str) -> Callable[[Call], bool]:
+def _just_created(port: str, name: str, when: str) -> Callable[[Call], bool]:
     def applies(call: Call) -> bool:
-        life = call.life
-        return (call.port, call.name) == (port, name) and life.just_now(getattr(life.checker, when))
+        history = call.scene.history
+        return (call.port, call.name) == (port, name) and history.is_hidden(getattr(history, when))
 
     return applies
 
@@ -234,14 +255,14 @@ FAULTS: Mapping[str, Fault] = {
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
-    "old-head": Fault(lambda c: c.name == "look" and c.life.people(c.cloud).just_pushed, _old_head),
-    "nothing-inside": Fault(_just_made("groups", "resources", "created_at"), _nothing_inside),
-    "group-lags": Fault(_just_made("groups", "get", "group_made_at"), _not_there_yet),
-    "cluster-lags": Fault(_just_made("aks", "get", "created_at"), _not_there_yet),
-    "somebody-first": Fault(_at("aks", name="get"), _somebody_first),
+    "stale-head": Fault(lambda c: c.name == "look" and c.operators.just_pushed, _stale_head),
+    "nothing-inside": Fault(_just_created("groups", "resources", "created_at"), _nothing_inside),
+    "group-lags": Fault(_just_created("groups", "get", "group_created_at"), _not_there_yet),
+    "cluster-lags": Fault(_just_created("aks", "get", "created_at"), _not_there_yet),
+    "created-by-hand": Fault(_at("aks", name="get"), _created_by_hand),
     "operation-fails": Fault(_starts, _operation_fails),
     "operation-sticks": Fault(_starts, _operation_sticks),
     "operation-vanishes": Fault(_starts, _operation_vanishes),
     "nodes-lag": Fault(_at("aks", name="put_pool"), _nodes_lag),
 }
-"""By name. A new one needs a function and a line here."""
+"""By name. A new fault needs a function and a line here."""

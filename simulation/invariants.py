@@ -1,15 +1,16 @@
-"""What must always hold, looked at with every write, by rules of its own.
+"""The invariants: what must always hold, checked at every write with rules of their own.
 
-It knows what people asked for (``People``), what is really there (the worlds), and who writes; it shares no
-decision with the code under test. A rule that does not hold raises ``Violated``.
+They know what the operators pushed (``FleetHistory``), what really exists (``Oracle``), and who acts
+(``EventLoop``), and share no decision with the code under test. A rule that does not hold raises
+``RuleViolated``.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -17,166 +18,156 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import JobMessage
 from shared.jobs.record import ClusterRecord, Phase, to_json
 from shared.ports import FleetRecord, Message
-from simulation.actor import Violated
-from simulation.desired_state import like_a_strangers
-from simulation.faults import MAX_SKEW, SHORT_FREEZE
-from simulation.heads import Heads
-from simulation.oracle import differences, serves
+from simulation.desired_state import matches_manual_cluster
+from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop
+from simulation.history import LONG_AGO, AzureHistory, FleetHistory, PlannedHead
+from simulation.oracle import Oracle, serves
 
-if TYPE_CHECKING:
-    from simulation.simulation import Life
-
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 SECRET = "never-to-be-stored"  # noqa: S105
 FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
-"""How old what a worker knows may be when it writes: no service takes a fencing token."""
+"""How old the knowledge of a worker may be when it writes: no service takes a fencing token."""
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
-"""After the last fault each moment of a cluster gets one message, and a copy at most.
+"""Once faults have ended, each sequence number of a cluster gets one message, and at most one copy.
 
-Messages from before may wait for their time, to have no effect then; none of a moment that is over is sent.
+Earlier messages may still wait for their time and then have no effect; no new message names a sequence
+number that is over.
 """
 
 
+class RuleViolated(BaseException):
+    """A rule did not hold; ``rule`` is its short name. Not an Exception, so that no handler swallows it."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(f"{rule}: {message}")
+        self.rule = rule
+
+
 @dataclass
-class _Life:
-    """What is known of one life of a cluster, from its row's first version to its end."""
+class _Creations:
+    """The creations of one cluster, from the first version of its record to its removal."""
 
     creates: int = 0
     vanished_before: int = 0
 
 
 @dataclass
-class Checker:
-    """The rules, and what they remember."""
+class Invariants:
+    """The rules, and what they remember; ``histories`` are those of the fleets, by name."""
 
-    life: Life
-    created_at: datetime = LONG_AGO
-    _made_at: dict[ClusterId, datetime] = field(default_factory=dict)
+    loop: EventLoop
+    oracle: Oracle
+    azure: AzureHistory
+    histories: Mapping[str, FleetHistory]
     _left: set[tuple[str, str]] = field(default_factory=set)
-    group_made_at: datetime = LONG_AGO
-    _lives: dict[tuple[str, str, str], _Life] = field(default_factory=dict)
-    _heads: defaultdict[str, Heads] = field(default_factory=lambda: defaultdict(Heads))
-    _vanished: Counter[ClusterId] = field(default_factory=Counter)
-    _disturbed: dict[ClusterId, datetime] = field(default_factory=dict)
-    _owners: dict[ClusterId, str] = field(default_factory=dict)
-    _groups: dict[tuple[str, str], str] = field(default_factory=dict)
+    _creations: dict[tuple[str, str, str], _Creations] = field(default_factory=dict)
+    _planned: defaultdict[str, PlannedHead] = field(default_factory=lambda: defaultdict(PlannedHead))
     _accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    _peaceful: set[str] = field(default_factory=set)
-    _buried: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    # What people and faults do
-
-    def may_vanish(self, cluster: ClusterId) -> None:
-        """Note that the next operation takes the cluster, or a part of it, with it."""
-        self._vanished[key_of(cluster)] += 1
-        self.disturb(cluster)
-
-    def disturb(self, cluster: ClusterId) -> None:
-        """Note that somebody else changes the cluster now."""
-        self._disturbed[key_of(cluster)] = self.life.clock()
-
-    def disturbed(self, cluster: ClusterId) -> bool:
-        """Tell whether somebody else ever changed the cluster."""
-        return cluster in self._disturbed
+    _sent_in_peace: set[str] = field(default_factory=set)
+    _deleted: defaultdict[tuple[str, str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
 
     # Azure
 
     def accepted(self, kind: str, resource: str) -> None:
-        """Look at a write that Azure has accepted."""
-        self.life.tell("    azure: %s %s", kind, resource.rpartition("resourceGroups/")[2])
+        """Check a write that Azure has accepted."""
+        self.loop.log("    azure: %s %s", kind, resource.rpartition("resourceGroups/")[2])
         parts = resource.split("/")
-        cloud, lock = self.life.actor.cloud, self.life.actor.lock
+        cloud, lock = self.loop.actor.cloud, self.loop.actor.lock
         name = parts[8] if len(parts) > 8 else lock.session if lock else ""
         key = ClusterId(parts[2], parts[4].lower(), name)
         if cloud is None:
-            self._by_people(kind, key)
+            self._by_operators(kind, key)
             return
-        told = f"{cloud.ports.config.fleet} does {kind} to {name}"
-        self._may_write(kind, key, cloud, told)
+        what = f"{cloud.ports.config.fleet} does {kind} to {name}"
+        self._may_write(kind, key, cloud, what)
         record = cloud.state.cluster(name)
         if record is None:
-            raise Violated("tombstone", f"{told}, which it has forgotten")
-        lease, mine = record.job.lease, self.life.actor.lease
+            raise RuleViolated("tombstone", f"{what}, which has no record")
+        lease, mine = record.job.lease, self.loop.actor.lease
         if lease is None or mine is None or lease.owner != mine.owner:
-            raise Violated("one worker", f"{told} without holding its claim")
+            raise RuleViolated("single writer", f"{what} without holding its lease")
         if kind in ("delete", "delete-group") and not record.deleting:
-            raise Violated("unasked delete", f"{told} without a tombstone")
-        if not kind.startswith("delete") and record.deleting and not self._under_way(cloud, name):
-            raise Violated("tombstone", f"{told} after its tombstone")
-        if self._rests(record) and not record.deleting and not self._under_way(cloud, name):
-            raise Violated("suspended", f"{told}, which is suspended")
+            raise RuleViolated("unrequested delete", f"{what} without a tombstone")
+        if not kind.startswith("delete") and record.deleting and not self._may_be_late(cloud, name):
+            raise RuleViolated("tombstone", f"{what} after its tombstone")
+        if self._is_suspended(record) and not record.deleting and not self._may_be_late(cloud, name):
+            raise RuleViolated("suspended", f"{what}, which is suspended")
         if kind == "create":
             self._created(cloud, record, key)
         if kind == "delete-pool":
             self._pool_may_go(record, key, parts[10])
 
-    def _under_way(self, cloud: MemoryCloud, name: str) -> bool:
-        """Tell whether a write may have passed its fence before the newest spec was accepted."""
-        accepted = self._accepted_at.get((cloud.ports.config.fleet, name), LONG_AGO)
-        return self.life.clock() - accepted <= FROZEN
+    def _history(self, cloud: MemoryCloud) -> FleetHistory:
+        return self.histories[cloud.ports.config.fleet]
 
-    def _rests(self, record: ClusterRecord) -> bool:
-        """Tell whether a row is suspended, by any clock."""
+    def _may_be_late(self, cloud: MemoryCloud, name: str) -> bool:
+        """Return whether a write may have passed the lease guard before the newest spec was accepted."""
+        accepted = self._accepted_at.get((cloud.ports.config.fleet, name), LONG_AGO)
+        return self.loop.clock() - accepted <= FROZEN
+
+    def _is_suspended(self, record: ClusterRecord) -> bool:
+        """Return whether a record is suspended, by the clock of every worker."""
         suspension = record.document["spec"].get("suspend")
         ends = datetime.fromisoformat(suspension["until"]) if suspension else LONG_AGO
-        return ends > self.life.clock() + timedelta(seconds=MAX_SKEW)
+        return ends > self.loop.clock() + timedelta(seconds=MAX_SKEW)
 
-    def _may_write(self, kind: str, key: ClusterId, cloud: MemoryCloud, told: str) -> None:
-        """Only what is our own is written to."""
+    def _may_write(self, kind: str, key: ClusterId, cloud: MemoryCloud, what: str) -> None:
+        """Check that a fleet writes only to what it owns."""
         fleet, group = cloud.ports.config.fleet, (key.subscription, key.resource_group)
-        owner = self._owners.get(key)
+        owner = self.azure.owners.get(key)
         if kind == "create-group":
-            self._groups[group], self.group_made_at = fleet, self.life.clock()
+            self.azure.group_owners[group] = fleet
+            self.azure.group_created_at = self.loop.clock()
         elif kind == "delete-group":
             self._no_cluster_inside(fleet, group)
-            if self._groups[group] != fleet:
-                raise Violated("foreign", f"{told}, whose group {self._groups[group] or 'somebody'} made")
+            creator = self.azure.group_owners[group]
+            if creator != fleet:
+                raise RuleViolated("foreign write", f"{what}, whose group {creator or 'somebody'} created")
         elif kind == "create":
-            self._owners[key] = fleet
-            self.created_at = self._made_at[key] = self.life.clock()
+            self.azure.created(key, fleet)
         elif owner == "" and self._adopts(cloud, key, kind):
-            self._owners[key] = fleet
+            self.azure.owners[key] = fleet
         elif owner != fleet and not kind.endswith("-group"):
-            raise Violated("foreign", f"{told}, which belongs to {owner or 'somebody else'}")
+            raise RuleViolated("foreign write", f"{what}, which belongs to {owner or 'somebody else'}")
 
     def _adopts(self, cloud: MemoryCloud, key: ClusterId, kind: str) -> bool:
-        """Tell whether git lets this write take a stranger's cluster over."""
+        """Return whether git lets this write adopt a cluster that belongs to no fleet."""
         record = cloud.state.cluster(key.name)
-        wish = self.life.people(cloud).wish(record.commit).clusters.get(key.name) if record else None
-        if wish is None or kind != "update":
+        desired = self._history(cloud).desired(record.commit).clusters.get(key.name) if record else None
+        if desired is None or kind != "update":
             return False
-        return wish.adopt == "with-differences" or (wish.adopt == "when-equal" and like_a_strangers(wish))
+        equal = desired.adopt == "when-equal" and matches_manual_cluster(desired)
+        return equal or desired.adopt == "with-differences"
 
-    def _by_people(self, kind: str, key: ClusterId) -> None:
-        self._disturbed[key] = self.life.clock()
-        if kind in ("create-group", "update-group"):  # an update takes our tags away
-            self._groups[key.subscription, key.resource_group] = ""
+    def _by_operators(self, kind: str, key: ClusterId) -> None:
+        self.azure.disturb(key)
+        if kind in ("create-group", "update-group"):  # an update removes the tags of the fleet
+            self.azure.group_owners[key.subscription, key.resource_group] = ""
         if kind == "create":
-            self._owners[key] = ""
-            self.created_at = self._made_at[key] = self.life.clock()
+            self.azure.created(key, "")
         if kind.startswith("delete"):
-            self._vanished[key] += 1
+            self.azure.vanished[key] += 1
 
     def _no_cluster_inside(self, fleet: str, group: tuple[str, str]) -> None:
-        """Nothing is in a group that is deleted; Azure lets nobody see what others just put there."""
-        inside = [c for c in self.life.azure.ids() if (c.subscription, c.resource_group) == group]
-        unseen = {c for c in inside if self.life.clock() - self._made_at[c] <= FROZEN}
-        self._vanished.update(unseen)
-        inside = [c for c in inside if c not in unseen or self._owners[c] == fleet]
+        """Check that a deleted group is empty, but for clusters that others created a moment ago."""
+        inside = [c for c in self.loop.azure.ids() if (c.subscription, c.resource_group) == group]
+        unseen = {c for c in inside if self.loop.clock() - self.azure.cluster_created_at[c] <= FROZEN}
+        self.azure.vanished.update(unseen)
+        inside = [c for c in inside if c not in unseen or self.azure.owners[c] == fleet]
         if inside:
             names = ", ".join(cluster.name for cluster in inside)
-            raise Violated("unasked delete", f"the group {group[1]} is deleted with {names} in it")
+            raise RuleViolated("unrequested delete", f"the group {group[1]} is deleted with {names} in it")
 
     def _created(self, cloud: MemoryCloud, record: ClusterRecord, key: ClusterId) -> None:
         fleet = cloud.ports.config.fleet
-        life = self._lives.setdefault((fleet, record.name, record.uid), _Life(0, self._vanished[key]))
-        life.creates += 1
-        if life.creates > 1 + self._vanished[key] - life.vanished_before:
-            raise Violated("created twice", f"{fleet} created {record.name} {life.creates} times in one life")
+        vanished = self.azure.vanished[key]
+        seen = self._creations.setdefault((fleet, record.name, record.uid), _Creations(0, vanished))
+        seen.creates += 1
+        if seen.creates > 1 + vanished - seen.vanished_before:
+            raise RuleViolated("created twice", f"{fleet} created {record.name} {seen.creates} times")
 
     def _pool_may_go(self, record: ClusterRecord, key: ClusterId, pool: str) -> None:
-        live = self.life.live(key)
+        live = self.oracle.live(key)
         if live is None:
             return
         profiles = {p["name"]: p for p in live["properties"]["agentPoolProfiles"]}
@@ -184,196 +175,205 @@ class Checker:
         wanted = {p["name"] for p in record.document["spec"]["nodePools"]}
         others = [p for name, p in profiles.items() if name != pool and serves(p) == served]
         if served in wanted and not others:
-            raise Violated("unasked delete", f"the pool {pool} of {record.name} goes, and {served} is wanted")
+            message = f"the pool {pool} of {record.name} is deleted, and git wants {served}"
+            raise RuleViolated("unrequested delete", message)
 
     # The queues
 
     def delivered(self, cloud: MemoryCloud, session: str) -> None:
-        """Look at the messages that wait for a cluster: once nothing goes wrong, no moment has many."""
-        if self.life.calm_seconds < CALM_SECONDS:
+        """Check the messages that wait for a cluster: in peace, no sequence number has many."""
+        if self.loop.calm_seconds < CALM_SECONDS:
             return
         waiting = cloud.broker.peek("jobs", session=session)
-        ours = [message.draft for message in waiting if message.draft.id in self._peaceful]
-        moments = Counter(_named(JobMessage.model_validate_json(draft.body)) for draft in ours)
+        ours = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
+        moments = Counter(_moment_of_message(JobMessage.model_validate_json(draft.body)) for draft in ours)
         if any(count > MOST_MESSAGES for count in moments.values()):
             ids = ", ".join(message.draft.id for message in waiting)
-            raise Violated("doubled", f"{len(waiting)} messages wait for {session}: {ids}")
+            raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")
 
     def sent(self, cloud: MemoryCloud, message: Message) -> None:
-        """Look at a message for a worker: once nothing goes wrong, none is of a moment that is over."""
-        if self.life.peaceful:
-            self._peaceful.add(message.id)
-        if self.life.calm_seconds < CALM_SECONDS:
+        """Check a message for a worker: in peace, none names a sequence number that is over."""
+        if self.loop.peaceful:
+            self._sent_in_peace.add(message.id)
+        if self.loop.calm_seconds < CALM_SECONDS:
             return
         named = JobMessage.model_validate_json(message.body)
         record = cloud.state.cluster(named.cluster)
-        if record is None or _named(named) != (record.uid, *_moment(record)):
-            raise Violated("doubled", f"{message.id} is sent, and its moment is over")
+        if record is None or _moment_of_message(named) != (record.uid, *_moment(record)):
+            raise RuleViolated("duplicate message", f"{message.id} is sent, and its sequence number is over")
 
     # The state
 
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
-        """Look at a row that was written over another."""
-        actor = self.life.actor
+        """Check a record that was written, against the version before."""
+        actor = self.loop.actor
         if after.job.lease is not None and (before is None or before.job.lease != after.job.lease):
             actor.lease = after.job.lease
-        self.life.tell("    row: %s", lambda: _told(before, after))
+        self.loop.log("    record: %s", lambda: _describe(before, after))
         if before is None or before.generation != after.generation:
-            self._accepted_at[cloud.ports.config.fleet, after.name] = self.life.clock()
+            self._accepted_at[cloud.ports.config.fleet, after.name] = self.loop.clock()
         if before is None or before.uid != after.uid:
             if before is not None:
-                raise Violated("lost row", f"{after.name} begins a new life over the old one")
-            self._lives[cloud.ports.config.fleet, after.name, after.uid] = _Life(
-                0, self._vanished[key_of(after.desired.id)]
+                raise RuleViolated("lost record", f"{after.name} is created over an existing record")
+            self._creations[cloud.ports.config.fleet, after.name, after.uid] = _Creations(
+                0, self.azure.vanished[key_of(after.desired.id)]
             )
-            self._asked_for(cloud, after)
-            self.life.people(cloud).begins(after.name)
+            self._requested(cloud, after)
+            self._history(cloud).forget_approvals(after.name)
             return
         self._forward(before, after)
         if after.deleting and not before.deleting:
             self._may_be_deleted(cloud, before, after.commit)
         elif after.generation > before.generation:
-            self._asked_for(cloud, after)
+            self._requested(cloud, after)
         if after.observed_generation > before.observed_generation:
-            self._true(cloud, after)
+            self._really_ready(cloud, after)
 
     def _forward(self, before: ClusterRecord, after: ClusterRecord) -> None:
-        told = f"{after.name} from {_moment(before)} to {_moment(after)}"
+        what = f"{after.name} from {_moment(before)} to {_moment(after)}"
         if before.deleting and not after.deleting:
-            raise Violated("tombstone", f"the tombstone was taken away: {told}")
+            raise RuleViolated("tombstone", f"the tombstone was removed: {what}")
         if after.observed_generation > after.generation:
-            raise Violated("ahead of the real", f"more was observed than accepted: {told}")
+            raise RuleViolated("false ready", f"more was observed than accepted: {what}")
         if after.observed_generation < before.observed_generation:
-            raise Violated("lost row", f"the row went back: {told}")
+            raise RuleViolated("lost record", f"the record went back: {what}")
         if _moment(after) < _moment(before):
-            raise Violated("lost row", f"the row went back: {told}")
+            raise RuleViolated("lost record", f"the record went back: {what}")
 
-    def _asked_for(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """A spec that was accepted is what its commit says."""
-        wish = self.life.people(cloud).wish(record.commit)
-        asked = wish.clusters.get(record.name)
-        if asked is None or asked.wrong or wish.wrong:
-            raise Violated(
-                "unasked change", f"{record.name} was accepted, which {record.commit[:8]} does not ask for"
-            )
-        if record.generation > 1:  # a row that an overtaken planner makes is removed by the next plan
-            self._not_overtaken(cloud, record.name, record.commit, wanted=True)
+    def _requested(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check that an accepted spec is what its commit asks for."""
+        desired = self._history(cloud).desired(record.commit)
+        asked = desired.clusters.get(record.name)
+        if asked is None or asked.invalid or desired.invalid:
+            message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
+            raise RuleViolated("unrequested change", message)
+        if record.generation > 1:  # the next plan removes a record that a superseded planner creates
+            self._not_superseded(cloud, record.name, record.commit, wanted=True)
 
     def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRecord, commit: str) -> None:
-        """A tombstone needs a commit without the cluster, and no guard that holds it."""
-        people, name, fleet = self.life.people(cloud), before.name, cloud.ports.config.fleet
-        wish = people.wish(commit)
-        if name in wish.clusters or wish.wrong:
-            raise Violated("unasked delete", f"{commit[:8]} does not remove {name}, and it is being deleted")
-        self._not_overtaken(cloud, name, commit, wanted=False)
-        approved = people.approved[commit]
+        """Check that a delete has a commit without the cluster, and an approval where it needs one."""
+        history, name, fleet = self._history(cloud), before.name, cloud.ports.config.fleet
+        desired = history.desired(commit)
+        if name in desired.clusters or desired.invalid:
+            raise RuleViolated(
+                "unrequested delete", f"{name} is deleted, and {commit[:8]} does not remove it"
+            )
+        self._not_superseded(cloud, name, commit, wanted=False)
+        approved = history.approved[commit]
         if name in approved:
             return
         if before.document["spec"].get("deletionProtection"):
-            raise Violated("unasked delete", f"{name} is protected, and it is being deleted")
-        if self._rests(before):
-            raise Violated("unasked delete", f"{name} is suspended, and it is being deleted")
+            raise RuleViolated("unrequested delete", f"{name} is deleted, and it is protected")
+        if self._is_suspended(before):
+            raise RuleViolated("unrequested delete", f"{name} is deleted, and it is suspended")
         if not self._exists(before, fleet):
             return
-        place = (fleet, commit, people.place(commit))
-        going = {r.name: r for r in cloud.state.clusters() if r.name not in wish.clusters and not r.deleting}
-        self._buried[place].add(name)
-        removed = ({n for n, r in going.items() if self._exists(r, fleet)} | self._buried[place]) - approved
-        if len(removed) > wish.budget:
-            raise Violated("unasked delete", f"{commit[:8]} removes {sorted(removed)}, over its budget")
+        place = (fleet, commit, history.place(commit))
+        others = [r for r in cloud.state.clusters() if r.name not in desired.clusters and not r.deleting]
+        self._deleted[place].add(name)
+        removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
+        if len(removed) > desired.budget:
+            message = f"{commit[:8]} removes {sorted(removed)}, over its budget"
+            raise RuleViolated("unrequested delete", message)
 
     def _exists(self, record: ClusterRecord, fleet: str) -> bool:
-        """Tell whether a row has a cluster; the budget is for those, not for rows that never had one."""
+        """Return whether the cluster of a record exists; a record without one does not use up the budget."""
         key = key_of(record.desired.id)
-        return self.life.live(key) is not None and not self.life.is_others(key, fleet)
+        return self.oracle.live(key) is not None and not self.oracle.belongs_to_others(key, fleet)
 
-    def _not_overtaken(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
-        """No commit that was planned later asks for the contrary."""
-        people = self.life.people(cloud)
-        planned = self._heads[cloud.ports.config.fleet]
-        if planned.place <= people.place(commit):
+    def _not_superseded(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
+        """Check that no commit that was planned later asks for the opposite."""
+        history = self._history(cloud)
+        planned = self._planned[cloud.ports.config.fleet]
+        if planned.place <= history.place(commit):
             return
-        wish = people.wish(planned.commit)
-        if not wish.wrong and (name in wish.clusters) != wanted:
-            rule, what = ("unasked change", "accepted") if wanted else ("unasked delete", "deleted")
-            later = f"{planned.commit[:8]} was planned, which says the contrary"
-            raise Violated(rule, f"{name} is {what} for {commit[:8]}, after {later}")
+        desired = history.desired(planned.commit)
+        if not desired.invalid and (name in desired.clusters) != wanted:
+            rule, what = ("unrequested change", "accepted") if wanted else ("unrequested delete", "deleted")
+            later = f"{planned.commit[:8]} was planned, which asks for the opposite"
+            raise RuleViolated(rule, f"{name} is {what} for {commit[:8]}, after {later}")
 
     def planned(self, cloud: MemoryCloud, record: FleetRecord) -> None:
-        """Look at what a planner notes; a plan that was carried out tells which head it was made of."""
-        self.life.tell(
+        """Check a write of the fleet record, and note which head was planned."""
+        self.loop.log(
             "    fleet: planned %s, planning %s %s", record.commit[:8], record.planning[:8], record.problem
         )
-        self._heads[cloud.ports.config.fleet].saved(record, self.life.people(cloud).place)
+        self._planned[cloud.ports.config.fleet].saved(record, self._history(cloud).place)
 
-    def _true(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """What was observed is really so, unless somebody else changed it since the job began."""
+    def _really_ready(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check that a Ready cluster really is, unless somebody else changed it since the job began."""
         key = key_of(record.desired.id)
-        if self._disturbed.get(key, record.job.started) > record.job.started:
+        disturbed_at = self.azure.disturbed_at(key)
+        if disturbed_at is not None and disturbed_at > record.job.started:
             return
-        wish = self.life.people(cloud).wish(record.commit).clusters.get(record.name)
-        found = differences(self.life, cloud.ports.config.fleet, wish, key) if wish else ""
+        desired = self._history(cloud).desired(record.commit).clusters.get(record.name)
+        found = self.oracle.differences(cloud.ports.config.fleet, desired, key) if desired else ""
         if found:
-            raise Violated("ahead of the real", f"{record.name} is called Ready, and {found}")
+            raise RuleViolated("false ready", f"{record.name} is reported Ready, and {found}")
 
-    def forgot(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """Look at a row that was removed."""
-        self.life.tell("    row: %s is forgotten", record.name)
+    def removed(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check the removal of a record."""
+        self.loop.log("    record: %s is removed", record.name)
         key = key_of(record.desired.id)
         if not record.deleting:
-            raise Violated("lost row", f"{record.name} was forgotten without a tombstone")
-        if self._owners.get(key) == cloud.ports.config.fleet and self.life.live(key) is not None:
-            raise Violated("left behind", f"{record.name} was forgotten and is still there")
-        if self._owners.get(key, cloud.ports.config.fleet) != cloud.ports.config.fleet:
-            self._left.add((key.subscription, key.resource_group))  # to who has a cluster in it
+            raise RuleViolated("lost record", f"{record.name} was removed without a tombstone")
+        fleet = cloud.ports.config.fleet
+        if self.azure.owners.get(key) == fleet and self.oracle.live(key) is not None:
+            raise RuleViolated("orphan", f"{record.name} was removed, and the cluster still exists")
+        if self.azure.owners.get(key, fleet) != fleet:
+            self._left.add((key.subscription, key.resource_group))  # to the owner of the cluster in it
 
     # The end
 
     def at_the_end(self, cloud: MemoryCloud) -> None:
-        """Hold the real world against git, once people have mended what only they can and all is quiet."""
-        fleet, people = cloud.ports.config.fleet, self.life.people(cloud)
+        """Compare the real world with git, once operators have nothing left to do and all is idle."""
+        fleet, history = cloud.ports.config.fleet, self._history(cloud)
         head = cloud.repository.head("main")
         if cloud.state.fleet().commit != head:
-            raise Violated("lost work", f"{fleet}: the head {head[:8]} was never planned")
-        wish, records = people.wish(head), {record.name: record for record in cloud.state.clusters()}
-        for name, wanted in wish.clusters.items():
+            raise RuleViolated("lost work", f"{fleet}: the head {head[:8]} was never planned")
+        desired, records = history.desired(head), {record.name: record for record in cloud.state.clusters()}
+        for name, wanted in desired.clusters.items():
             record = records.get(name)
             if (
                 record is None
                 or record.observed_generation != record.generation
                 or record.phase is not Phase.READY
             ):
-                told = f"{record.phase}: {record.job.reason}" if record else "there is no row"
-                raise Violated("lost work", f"{fleet}: {name} was never brought to what git says: {told}")
-            found = differences(self.life, cloud.ports.config.fleet, wanted, key_of(record.desired.id))
-            if found:
-                raise Violated("not as git", f"{fleet}: {name}: {found}")
-        for key, owner in self._owners.items():
-            if owner == fleet and key.name not in wish.clusters and self.life.live(key) is not None:
-                raise Violated("left behind", f"{fleet}: {key.name} is still there")
-        homes = {(key.subscription, key.resource_group) for key in self.life.azure.ids()}
-        for group in self.life.azure.groups():
-            if self._groups.get(group) == fleet and group not in homes | self._left:
-                raise Violated("left behind", f"{fleet}: the group {group[1]} is still there, and empty")
-        for name, record in records.items():
-            if name not in wish.clusters and not self.life.is_others(key_of(record.desired.id), fleet):
-                raise Violated(
-                    "lost work", f"{fleet}: {name} is not forgotten: {record.phase}: {record.job.reason}"
+                what = f"{record.phase}: {record.job.reason}" if record else "there is no record"
+                raise RuleViolated(
+                    "lost work", f"{fleet}: {name} was never brought to the desired state: {what}"
                 )
+            found = self.oracle.differences(cloud.ports.config.fleet, wanted, key_of(record.desired.id))
+            if found:
+                raise RuleViolated("not in sync", f"{fleet}: {name}: {found}")
+        for key, owner in self.azure.owners.items():
+            if owner == fleet and key.name not in desired.clusters and self.oracle.live(key) is not None:
+                raise RuleViolated("orphan", f"{fleet}: {key.name} still exists")
+        homes = {(key.subscription, key.resource_group) for key in self.loop.azure.ids()}
+        for group in self.loop.azure.groups():
+            if self.azure.group_owners.get(group) == fleet and group not in homes | self._left:
+                raise RuleViolated("orphan", f"{fleet}: the group {group[1]} still exists, and is empty")
+        for name, record in records.items():
+            key = key_of(record.desired.id)
+            if name not in desired.clusters and not self.oracle.belongs_to_others(key, fleet):
+                what = f"{record.phase}: {record.job.reason}"
+                raise RuleViolated("lost work", f"{fleet}: {name} still has a record: {what}")
         waiting = cloud.broker.counts("jobs")
         if waiting.active or waiting.scheduled:
-            raise Violated("doubled", f"{fleet}: all is done, and messages wait: {waiting}")
+            raise RuleViolated(
+                "duplicate message", f"{fleet}: all work is done, and messages wait: {waiting}"
+            )
         self._no_secret(cloud)
 
     def _no_secret(self, cloud: MemoryCloud) -> None:
-        kept = [to_json(record) for record in cloud.state.clusters()]
-        kept += [str(event) for name in "abcd" for event in cloud.state.events(name, 100)]
-        kept += [str(plan_record) for plan_record in cloud.state.plans_since(self.life.began)]
-        if any(SECRET in text for text in kept):
-            raise Violated("secret", "a secret was stored")
+        stored = [to_json(record) for record in cloud.state.clusters()]
+        stored += [str(event) for name in "abcd" for event in cloud.state.events(name, 100)]
+        stored += [str(plan_record) for plan_record in cloud.state.plans_since(self.loop.began)]
+        if any(SECRET in text for text in stored):
+            raise RuleViolated("secret", "a secret was stored")
 
 
-def _named(message: JobMessage) -> tuple[str, int, int]:
+def _moment_of_message(message: JobMessage) -> tuple[str, int, int]:
     return message.uid, message.generation, message.sequence
 
 
@@ -381,12 +381,12 @@ def _moment(record: ClusterRecord) -> tuple[int, int]:
     return record.generation, record.job.sequence
 
 
-def _told(before: ClusterRecord | None, after: ClusterRecord) -> str:
+def _describe(before: ClusterRecord | None, after: ClusterRecord) -> str:
     job, lease = after.job, after.job.lease
-    kept = before is not None and before.job.lease == lease
+    unchanged = before is not None and before.job.lease == lease
     what = (
-        f"claimed by {lease.owner}"
-        if lease and not kept
+        f"leased by {lease.owner}"
+        if lease and not unchanged
         else job.reason or ("done" if not job.active else "")
     )
     return (

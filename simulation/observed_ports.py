@@ -1,78 +1,79 @@
-"""The state, the queues and the list of Azure's writes, which tell the checker of every write."""
+"""The state, the queues and the list of Azure's writes, which report every write to the invariants."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, Message
-from simulation.invariants import Checker
-
-if TYPE_CHECKING:
-    from simulation.simulation import Life
+from simulation.event_loop import EventLoop
+from simulation.invariants import Invariants
 
 
-class WatchedState(MemoryState):
-    """A state that tells the checker of every row that is written."""
+class ObservedState(MemoryState):
+    """A state that reports every record that is written, once ``observe`` was called."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.cloud: MemoryCloud | None = None
-        self.checker: Checker | None = None
+        self._observer: tuple[Invariants, MemoryCloud] | None = None
+
+    def observe(self, invariants: Invariants, cloud: MemoryCloud) -> None:
+        """Report to the invariants from now on."""
+        self._observer = invariants, cloud
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the row."""
+        """Write the record."""
         before = self.cluster(record.name)
         saved = super().save(record)
-        if self.checker is not None and self.cloud is not None:
-            self.checker.saved(self.cloud, before, saved)
+        if self._observer is not None:
+            invariants, cloud = self._observer
+            invariants.saved(cloud, before, saved)
         return saved
 
     def forget(self, record: ClusterRecord) -> None:
-        """Remove the row."""
-        there = self.cluster(record.name) is not None
+        """Remove the record."""
+        exists = self.cluster(record.name) is not None
         super().forget(record)
-        if there and self.checker is not None and self.cloud is not None:
-            self.checker.forgot(self.cloud, record)
+        if exists and self._observer is not None:
+            invariants, cloud = self._observer
+            invariants.removed(cloud, record)
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
-        """Write the fleet's row."""
+        """Write the fleet's record."""
         saved = super().save_fleet(record)
-        if self.checker is not None and self.cloud is not None:
-            self.checker.planned(self.cloud, saved)
+        if self._observer is not None:
+            invariants, cloud = self._observer
+            invariants.planned(cloud, saved)
         return saved
 
-    def touch(self, name: str) -> None:
-        """Give a row another version, as a write of the same does."""
-        record = self.cluster(name)
-        if record is not None:
-            super().save(record)
 
+class ObservedWrites(list[dict[str, str]]):
+    """The list of the writes that Azure accepted, which reports them."""
 
-class Accepted(list[dict[str, str]]):
-    """The list of what Azure accepted, which tells the checker."""
-
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, invariants: Invariants) -> None:
         super().__init__()
-        self._checker = checker
+        self._invariants = invariants
 
     def append(self, write: dict[str, str]) -> None:
         """Add a write."""
         super().append(write)
-        self._checker.accepted(write["accepted"], write["resource"])
+        self._invariants.accepted(write["accepted"], write["resource"])
 
 
-class WatchedQueue:
-    """A queue that notes what is sent, for those who send it again, and shows the checker."""
+class ObservedQueue:
+    """A queue that records what is sent, for those who send it again, and reports it."""
 
-    def __init__(self, inner: Any, cloud: MemoryCloud, name: str, life: Life) -> None:
-        self._inner, self._cloud, self._name, self._life = inner, cloud, name, life
+    def __init__(
+        self, inner: Any, cloud: MemoryCloud, name: str, loop: EventLoop, invariants: Invariants
+    ) -> None:
+        self._inner, self._cloud, self._name = inner, cloud, name
+        self._loop, self._invariants = loop, invariants
 
     def send(self, message: Message) -> None:
-        """Send, and note it."""
-        self._life.sent.append((self._cloud, self._name, message))
+        """Send a message."""
+        self._loop.sent.append((self._cloud, self._name, message))
         if self._name == "jobs":
-            self._life.checker.sent(self._cloud, message)
+            self._invariants.sent(self._cloud, message)
         self._inner.send(message)

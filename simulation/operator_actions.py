@@ -1,6 +1,6 @@
-"""What people do: what they commit, and what they do behind everybody's back.
+"""The actions of operators: what they push, and what they change in Azure and Service Bus by hand.
 
-``DEEDS`` is the list, each with how often; a new feature needs a function and a line there.
+``ACTIONS`` lists them with their weights; a new feature needs a function and a line there.
 """
 
 from __future__ import annotations
@@ -9,178 +9,179 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from simulation.desired_state import Pool, Wish
-from simulation.operators import NAMES, People, cluster_id
+from localcloud.servicebus.world.broker_values import Draft
+from simulation.desired_state import DesiredCluster, Pool
+from simulation.operators import NAMES, Operators, cluster_id
 
 SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
 VERSIONS = ("1.32", "1.33", "1.34")
 
 
-def act(people: People) -> None:
-    """Let people do something."""
-    weights = [weight for weight, _ in DEEDS]
-    people.chance.choices([deed for _, deed in DEEDS], weights)[0](people)
+def act(operators: Operators) -> None:
+    """Let operators do something."""
+    weights = [weight for weight, _ in ACTIONS]
+    operators.chance.choices([action for _, action in ACTIONS], weights)[0](operators)
 
 
-def _scale(people: People) -> None:
-    def change(wish: Wish) -> Wish:
-        pool = people.chance.choice(wish.pools)
-        return wish.with_pool(replace(pool, count=people.chance.randint(1, 4)))
+def _scale(operators: Operators) -> None:
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        pool = operators.chance.choice(cluster.pools)
+        return cluster.with_pool(replace(pool, count=operators.chance.randint(1, 4)))
 
-    people.change(change)
+    operators.change(change)
 
 
-def _label(people: People) -> None:
-    def change(wish: Wish) -> Wish:
-        return wish.with_pool(
-            replace(people.chance.choice(wish.pools), label=people.chance.choice(("x", "y", "")))
+def _label(operators: Operators) -> None:
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        return cluster.with_pool(
+            replace(operators.chance.choice(cluster.pools), label=operators.chance.choice(("x", "y", "")))
         )
 
-    people.change(change)
+    operators.change(change)
 
 
-def _tag(people: People) -> None:
-    people.change(lambda wish: replace(wish, tag=people.chance.choice("pqr")))
+def _tag(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, tag=operators.chance.choice("pqr")))
 
 
-def _upgrade(people: People) -> None:
-    people.change(lambda wish: replace(wish, version=people.chance.choice(VERSIONS)))
+def _upgrade(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, version=operators.chance.choice(VERSIONS)))
 
 
-def _add_pool(people: People) -> None:
-    pool = Pool(people.chance.choice(("batch", "web")), people.chance.randint(1, 3))
-    people.change(lambda wish: wish.with_pool(pool))
+def _add_pool(operators: Operators) -> None:
+    pool = Pool(operators.chance.choice(("batch", "web")), operators.chance.randint(1, 3))
+    operators.change(lambda cluster: cluster.with_pool(pool))
 
 
-def _remove_pool(people: People) -> None:
-    people.change(lambda wish: replace(wish, pools=wish.pools[:1]))
+def _remove_pool(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, pools=cluster.pools[:1]))
 
 
-def _resize(people: People) -> None:
-    def change(wish: Wish) -> Wish:
-        pool = people.chance.choice(wish.pools)
-        return wish.with_pool(replace(pool, size=people.chance.choice(SIZES)))
+def _resize(operators: Operators) -> None:
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        pool = operators.chance.choice(cluster.pools)
+        return cluster.with_pool(replace(pool, size=operators.chance.choice(SIZES)))
 
-    people.change(change)
-
-
-def _protect(people: People) -> None:
-    people.change(lambda wish: replace(wish, protected=not wish.protected))
+    operators.change(change)
 
 
-def _mistake(people: People) -> None:
-    people.change(lambda wish: replace(wish, wrong=not wish.wrong))
+def _protect(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, protected=not cluster.protected))
 
 
-def _break_fleet(people: People) -> None:
-    people.push(replace(people.now, wrong=not people.now.wrong))
+def _make_invalid(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, invalid=not cluster.invalid))
 
 
-def _add(people: People) -> None:
-    missing = [name for name in people.life.names(people.cloud) if name not in people.now.clusters]
+def _make_fleet_invalid(operators: Operators) -> None:
+    operators.push(replace(operators.now, invalid=not operators.now.invalid))
+
+
+def _add(operators: Operators) -> None:
+    missing = [name for name in operators.names if name not in operators.now.clusters]
     if missing:
-        people.push(people.now.with_cluster(Wish(people.chance.choice(missing))))
+        operators.push(operators.now.with_cluster(DesiredCluster(operators.chance.choice(missing))))
 
 
-def _remove(people: People) -> None:
-    if people.now.clusters:
-        people.push(people.now.without(people.chance.choice(list(people.now.clusters))))
+def _remove(operators: Operators) -> None:
+    if operators.now.clusters:
+        operators.push(operators.now.without(operators.chance.choice(list(operators.now.clusters))))
 
 
-def _remove_several(people: People) -> None:
-    names = list(people.now.clusters)
-    people.push(people.now.without(*people.chance.sample(names, k=min(len(names), 2))))
+def _remove_several(operators: Operators) -> None:
+    names = list(operators.now.clusters)
+    operators.push(operators.now.without(*operators.chance.sample(names, k=min(len(names), 2))))
 
 
-def _budget(people: People) -> None:
-    people.push(replace(people.now, budget=people.chance.choice((0, 1, 2, 4))))
+def _budget(operators: Operators) -> None:
+    operators.push(replace(operators.now, budget=operators.chance.choice((0, 1, 2, 4))))
 
 
-def _words(people: People) -> None:
-    people.push(replace(people.now, note=people.now.note + 1))
+def _add_note(operators: Operators) -> None:
+    operators.push(replace(operators.now, note=operators.now.note + 1))
 
 
-def _revert(people: People) -> None:
-    if len(people.head_line) > 1:
-        people.push(replace(people.wish(people.head_line[-2]), note=people.now.note + 1))
+def _revert(operators: Operators) -> None:
+    if len(operators.history.head_line) > 1:
+        before = operators.history.desired(operators.history.head_before)
+        operators.push(replace(before, note=operators.now.note + 1))
 
 
-def _force_back(people: People) -> None:
-    commit = people.chance.choice(people.head_line)
-    if commit != people.head_line[-1]:
-        people.push(people.wish(commit), back_to=commit)
+def _force_back(operators: Operators) -> None:
+    commit = operators.chance.choice(operators.history.head_line)
+    if commit != operators.history.head_line[-1]:
+        operators.push(operators.history.desired(commit), back_to=commit)
 
 
-def _suspend(people: People) -> None:
-    seconds = people.chance.choice((30, 120, 600))
-    until = (people.life.clock() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    people.change(lambda wish: replace(wish, suspended=until))
+def _suspend(operators: Operators) -> None:
+    seconds = operators.chance.choice((30, 120, 600))
+    until = (operators.loop.clock() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    operators.change(lambda cluster: replace(cluster, suspended=until))
 
 
-def _resume(people: People) -> None:
-    people.change(lambda wish: replace(wish, suspended=""), among=lambda wish: bool(wish.suspended))
+def _resume(operators: Operators) -> None:
+    operators.change(lambda one: replace(one, suspended=""), among=lambda one: bool(one.suspended))
 
 
-def _adopt(people: People) -> None:
-    """Take over a cluster that somebody made by hand."""
-    keys = {name: cluster_id(name) for name in people.life.names(people.cloud)}
-    ours = [
-        name for name, key in keys.items() if people.life.live(key) is None or people.life.is_nobodys(key)
-    ]
-    if not ours:
+def _adopt(operators: Operators) -> None:
+    """Adopt a cluster that somebody created by hand."""
+    keys = {name: cluster_id(name) for name in operators.names}
+    oracle = operators.oracle
+    free = [name for name, key in keys.items() if oracle.live(key) is None or oracle.has_no_fleet(key)]
+    if not free:
         return
-    name = people.chance.choice(ours)
-    people.squat(keys[name])
-    wish = people.now.clusters.get(name, Wish(name))
-    how = people.chance.choice(("when-equal", "with-differences"))
-    people.push(people.now.with_cluster(replace(wish, adopt=how)))
+    name = operators.chance.choice(free)
+    operators.create_by_hand(keys[name])
+    cluster = operators.now.clusters.get(name, DesiredCluster(name))
+    how = operators.chance.choice(("when-equal", "with-differences"))
+    operators.push(operators.now.with_cluster(replace(cluster, adopt=how)))
 
 
-def _stop(people: People) -> None:
-    live = [cluster_id(name) for name in NAMES if people.life.live(cluster_id(name)) is not None]
+def _stop(operators: Operators) -> None:
+    live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
     if live:
-        people.life.stop(people.chance.choice(live))
+        operators.stop(operators.chance.choice(live))
 
 
-def _portal_delete(people: People) -> None:
-    live = [cluster_id(name) for name in NAMES if people.life.live(cluster_id(name)) is not None]
+def _delete_in_portal(operators: Operators) -> None:
+    live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
     if live:
-        cluster = people.chance.choice(live)
-        people.life.tell("%s: somebody deletes %s by hand", people.fleet, cluster.name)
-        people.remove(cluster)
+        cluster = operators.chance.choice(live)
+        operators.loop.log("%s: somebody deletes %s by hand", operators.fleet, cluster.name)
+        operators.remove(cluster)
 
 
-def _squat(people: People) -> None:
-    people.squat(cluster_id(people.chance.choice(people.life.names(people.cloud))))
+def _create_by_hand(operators: Operators) -> None:
+    operators.create_by_hand(cluster_id(operators.chance.choice(operators.names)))
 
 
-def _help_on(people: People) -> None:
-    people.life.help_on()
+def _unblock(operators: Operators) -> None:
+    operators.unblock()
 
 
-def _any_replay(people: People) -> None:
-    people.replay()
+def _replay(operators: Operators) -> None:
+    operators.replay()
 
 
-def _any_approval(people: People) -> None:
-    people.approve()
+def _approve(operators: Operators) -> None:
+    operators.approve()
 
 
-def _poison(people: People) -> None:
-    """Send what nobody understands to a queue."""
-    body = people.chance.choice(("{", "[]", '{"schema_version": 9}', '{"cluster": "a"}', "\u0000"))
-    queue = people.chance.choice(("plans", "jobs"))
-    session = people.chance.choice((*NAMES, people.fleet))
-    people.life.tell("%s: a message on %s that nobody understands", people.fleet, queue)
-    people.life.send_raw(people.cloud, queue, session, body)
+def _send_unreadable(operators: Operators) -> None:
+    """Send a message that the functions cannot read."""
+    body = operators.chance.choice(("{", "[]", '{"schema_version": 9}', '{"cluster": "a"}', "\u0000"))
+    queue = operators.chance.choice(("plans", "jobs"))
+    session = operators.chance.choice((*NAMES, operators.fleet))
+    operators.loop.log("%s: an unreadable message on %s", operators.fleet, queue)
+    operators.cloud.broker.send(queue, Draft(body.encode(), session=session))
 
 
-def _old_message(people: People) -> None:
-    """Somebody replays a message of long ago by hand."""
-    people.life.send_old(people.cloud)
+def _resend(operators: Operators) -> None:
+    """Send an old message again by hand."""
+    operators.loop.resend(operators.cloud)
 
 
-DEEDS: tuple[tuple[int, Callable[[People], None]], ...] = (
+ACTIONS: tuple[tuple[int, Callable[[Operators], None]], ...] = (
     (4, _scale),
     (2, _label),
     (3, _tag),
@@ -189,25 +190,25 @@ DEEDS: tuple[tuple[int, Callable[[People], None]], ...] = (
     (2, _remove_pool),
     (1, _resize),
     (2, _protect),
-    (2, _mistake),
-    (1, _break_fleet),
+    (2, _make_invalid),
+    (1, _make_fleet_invalid),
     (4, _add),
     (4, _remove),
     (2, _remove_several),
     (1, _budget),
-    (2, _words),
+    (2, _add_note),
     (3, _revert),
     (2, _force_back),
     (2, _suspend),
     (1, _resume),
     (2, _adopt),
     (1, _stop),
-    (1, _portal_delete),
-    (2, _squat),
-    (1, _help_on),
-    (1, _any_replay),
-    (2, _any_approval),
-    (1, _poison),
-    (3, _old_message),
+    (1, _delete_in_portal),
+    (2, _create_by_hand),
+    (1, _unblock),
+    (1, _replay),
+    (2, _approve),
+    (1, _send_unreadable),
+    (3, _resend),
 )
-"""What people do, and how often each in comparison."""
+"""Each action with its weight."""

@@ -116,7 +116,7 @@ class MemoryCloud:
             if lock is not None:
                 self.deliver(queue, lock, self.ports)
                 return True
-        return any(self.bury(queue, self.ports) for queue in QUEUES)
+        return any(self.deliver_dead_letter(queue, self.ports) for queue in QUEUES)
 
     def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
         """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
@@ -185,7 +185,7 @@ class MemoryCloud:
         except (MessageLockLost, SessionLockLost):
             return
 
-    def bury(self, queue: str, ports: Ports) -> bool:
+    def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
         """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
         grave = queue + DEAD_LETTER_SUFFIX
         delivery = self.broker.receive(grave)
