@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FUNCTIONS = ("handlers/", "function_app.py", "localcloud/functions/", "localcloud/host.py", "tests/")
+FUNCTIONS = (
+    "handlers/",
+    "function_app.py",
+    "localcloud/functions/",
+    "tests/",
+)
 
 
 def imports(path: Path) -> Iterator[str]:

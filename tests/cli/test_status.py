@@ -11,8 +11,8 @@ from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
 from cli import render
-from localcloud.servers.http import HttpServer
-from localcloud.world.cloud import MemoryCloud
+from localcloud.common.http_server import HttpServer
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated
 from shared.pipeline.api import views
 from shared.ports import BranchHead
@@ -26,7 +26,7 @@ from tests.pipeline.test_main_job import push
 @pytest.fixture
 def cloud() -> MemoryCloud:
     made = MemoryCloud()
-    made.azure.fail_next(
+    made.azure.interventions.fail_next(
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
     push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))

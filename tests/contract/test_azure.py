@@ -194,16 +194,16 @@ def test_versions_go_one_minor_at_a_time_and_the_control_plane_first(azure: Azur
 
 def test_a_subscription_without_room_is_a_quota_error(azure: Azure) -> None:
     azure.with_cluster()
-    azure.world.limit_vcpus(SUBSCRIPTION, "westeurope", 10)
+    azure.world.interventions.limit_vcpus(SUBSCRIPTION, "westeurope", 10)
     with pytest.raises(QuotaExceeded) as refused:
         azure.clusters.put_pool(CLUSTER, "big", pool(), etag=None)
     assert refused.value.code == "ErrCode_InsufficientVCPUQuota"
-    azure.world.limit_vcpus(SUBSCRIPTION, "westeurope", 12)
+    azure.world.interventions.limit_vcpus(SUBSCRIPTION, "westeurope", 12)
     azure.clusters.put_pool(CLUSTER, "big", pool(), etag=None)
 
 
 def test_a_create_that_fails_shows_why_and_can_be_tried_again(azure: Azure) -> None:
-    azure.world.fail_next(CLUSTER.name, "AllocationFailed", "No capacity in the zone.")
+    azure.world.interventions.fail_next(CLUSTER.name, "AllocationFailed", "No capacity in the zone.")
     azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
     azure.clusters.put(CLUSTER, body(), etag=None)
     azure.clock.advance(4)
@@ -219,13 +219,13 @@ def test_a_create_that_fails_shows_why_and_can_be_tried_again(azure: Azure) -> N
 
 def test_a_pool_that_fails_shows_why_and_has_no_nodes(azure: Azure) -> None:
     azure.with_cluster()
-    azure.world.fail_next(CLUSTER.name, "SkuNotAvailable", "No such size in the zone.")
+    azure.world.interventions.fail_next(CLUSTER.name, "SkuNotAvailable", "No such size in the zone.")
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
     azure.clock.advance(2)
     assert azure.pool("web")["provisioningState"] == "Failed"
     assert azure.pool("web")["status"]["provisioningError"]["code"] == "SkuNotAvailable"
     assert azure.state() == "Succeeded"
-    azure.world.scale(CLUSTER, "system", 3)
+    azure.world.interventions.scale(CLUSTER, "system", 3)
     assert [node.pool for node in azure.plane.nodes[CLUSTER]] == ["system"] * 3
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=azure.pool("web")["eTag"])
     azure.clock.advance(1)
@@ -282,12 +282,12 @@ def test_a_caller_that_asks_too_often_is_told_when_to_come_back(azure: Azure) ->
 
 def test_a_stopped_cluster_takes_no_change(azure: Azure) -> None:
     azure.with_cluster()
-    azure.world.stop(CLUSTER)
+    azure.world.interventions.stop(CLUSTER)
     assert azure.seen()["properties"]["powerState"] == {"code": "Stopped"}
     assert azure.plane.nodes[CLUSTER] == []
     with pytest.raises(InvalidManifest, match="stopped"):
         azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
-    azure.world.start(CLUSTER)
+    azure.world.interventions.start(CLUSTER)
     azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
 
 
@@ -296,7 +296,7 @@ def test_the_node_count_belongs_to_the_autoscaler_once_it_is_on(azure: Azure) ->
     bounds = {"enableAutoScaling": True, "minCount": 1, "maxCount": 5}
     azure.clusters.put_pool(CLUSTER, "web", pool(**bounds), etag=None)
     azure.clock.advance(2)
-    azure.world.scale(CLUSTER, "web", 4)
+    azure.world.interventions.scale(CLUSTER, "web", 4)
     assert azure.pool("web")["count"] == 4
     azure.clusters.put_pool(CLUSTER, "web", pool(count=1, **bounds), etag=azure.pool("web")["eTag"])
     azure.clock.advance(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_catalog import NODE_IMAGES
+from localcloud.azure.world.catalog import NODE_IMAGES
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest
 from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
@@ -20,7 +20,7 @@ def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:
     azure.clock.advance(4)
     ids.append(azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None))
     azure.clock.advance(2)
-    azure.world.set_node_image(CLUSTER, "web", NODE_IMAGES[0])
+    azure.world.interventions.set_node_image(CLUSTER, "web", NODE_IMAGES[0])
     ids.append(azure.clusters.upgrade_node_image(CLUSTER, "web"))
     azure.clock.advance(1)
     ids.append(azure.clusters.delete_pool(CLUSTER, "web", etag=None))
@@ -121,7 +121,7 @@ def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(az
     assert azure.pool("system")["nodeImageVersion"] == NODE_IMAGES[-1]
     assert azure.clusters.upgrade_node_image(CLUSTER, "system") == ""
     assert azure.state() == "Succeeded"
-    azure.world.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
+    azure.world.interventions.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
     azure.clusters.upgrade_node_image(CLUSTER, "system")
     assert azure.pool("system")["provisioningState"] == "UpgradingNodeImageVersion"
     with pytest.raises(Conflict) as busy:
@@ -140,7 +140,7 @@ def test_a_pool_that_goes_to_another_version_gets_the_newest_node_image(azure: A
     azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
     azure.clusters.put(CLUSTER, body(kubernetesVersion="1.33.4"), etag=None)
     azure.clock.advance(4)
-    azure.world.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
+    azure.world.interventions.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
     azure.clusters.put(CLUSTER, body(kubernetesVersion="1.33.5"), etag=azure.seen()["eTag"])
     azure.clock.advance(2)
     assert azure.pool("system")["nodeImageVersion"] == NODE_IMAGES[0]
@@ -203,7 +203,7 @@ def test_a_maintenance_configuration_that_breaks_a_rule_is_refused(
 
 
 def test_a_create_that_fails_leaves_the_cluster_and_its_pools_behind(azure: Azure) -> None:
-    azure.world.fail_next(CLUSTER.name, "AllocationFailed", "No capacity in the zone.")
+    azure.world.interventions.fail_next(CLUSTER.name, "AllocationFailed", "No capacity in the zone.")
     azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
     azure.clusters.put(CLUSTER, body(), etag=None)
     azure.clock.advance(4)
@@ -216,15 +216,15 @@ def test_a_create_that_fails_leaves_the_cluster_and_its_pools_behind(azure: Azur
 
 def test_an_operation_that_sticks_ends_only_when_it_is_aborted_or_all_is_deleted(azure: Azure) -> None:
     azure.with_cluster()
-    azure.world.stick_next(CLUSTER.name)
+    azure.world.interventions.stick_next(CLUSTER.name)
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
     azure.clock.advance(86400)
     assert azure.pool("web")["provisioningState"] == "Creating"
     with pytest.raises(Conflict):
         azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
-    azure.world.abort(CLUSTER)
+    azure.world.interventions.abort(CLUSTER)
     assert azure.pool("web")["provisioningState"] == "Canceled"
-    azure.world.stick_next(CLUSTER.name)
+    azure.world.interventions.stick_next(CLUSTER.name)
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=azure.pool("web")["eTag"])
     azure.clusters.delete(CLUSTER, etag=None)
     azure.clock.advance(3)
@@ -233,19 +233,19 @@ def test_an_operation_that_sticks_ends_only_when_it_is_aborted_or_all_is_deleted
 
 def test_what_vanishes_was_accepted_and_is_gone_as_if_it_had_never_been(azure: Azure) -> None:
     azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
-    azure.world.vanish_next(CLUSTER.name)
+    azure.world.interventions.vanish_next(CLUSTER.name)
     azure.clusters.put(CLUSTER, body(), etag=None)
     assert azure.state() == "Creating"
     azure.clock.advance(4)
     assert azure.clusters.get(CLUSTER) is None
     azure.with_cluster()
-    azure.world.vanish_next(CLUSTER.name)
+    azure.world.interventions.vanish_next(CLUSTER.name)
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
     azure.clock.advance(2)
     assert [p["name"] for p in azure.seen()["properties"]["agentPoolProfiles"]] == ["system"]
     azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
     azure.clock.advance(2)
-    azure.world.vanish_next(CLUSTER.name)
+    azure.world.interventions.vanish_next(CLUSTER.name)
     azure.clusters.put_pool(CLUSTER, "system", pool(mode="System"), etag=azure.pool("system")["eTag"])
     azure.clock.advance(2)
     assert azure.pool("system")["provisioningState"] == "Succeeded", "AKS lets the last System pool not go"
@@ -258,7 +258,7 @@ def test_an_upgrade_may_succeed_while_its_nodes_stay_behind(azure: Azure) -> Non
     azure.clusters.put(CLUSTER, body(kubernetesVersion="1.33.5"), etag=azure.seen()["eTag"])
     azure.clock.advance(2)
     newer = pool(mode="System", count=2, orchestratorVersion="1.33.5")
-    azure.world.lag_next(CLUSTER.name, "system")
+    azure.world.interventions.lag_next(CLUSTER.name, "system")
     for kubelet in ("1.33.4", "1.33.5"):
         azure.clusters.put_pool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"])
         azure.clock.advance(1)

@@ -20,11 +20,12 @@ from kubernetes import watch as kubernetes_watch
 from kubernetes.client import ApiException, CoreV1Api
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from localcloud.servers.kubernetes import LOG_NAME, KubernetesPlane
-from localcloud.servers.kubernetes_access import common_name
-from localcloud.servers.tls import Authority
-from localcloud.world.flux import Source
-from localcloud.world.plane import Node
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import system_clock
+from localcloud.common.control_plane import Node
+from localcloud.flux.flux_controllers import FluxExtension, Source
+from localcloud.kubernetes.wire.cluster_access import common_name
+from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
 from shared.fleet.resource_ids import ClusterId
 from tests.localcloud.drivers import Driver, KubectlDriver, PythonDriver, Refused
 from tests.localcloud.waiting import until
@@ -87,9 +88,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kubernet
 
     with KubernetesPlane(
         authority,
-        read_source=read,
         accepts_token=lambda token: token == "a-token",
-        flux_interval=0.2,
+        extension=FluxExtension(read, system_clock),
+        interval=0.2,
         log_dir=folder,
         kubeconfig_dir=folder,
     ) as plane:

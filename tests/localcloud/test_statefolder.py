@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.claims import PortClaims
-from localcloud.statefolder import StateFolder, StateFolderError
-from localcloud.tools import ToolError, azurite_command
+from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.state_folder import StateFolder, StateFolderError
+from localcloud.runtime.tools import ToolError, azurite_command
 
 
 def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:
@@ -57,5 +57,5 @@ def test_a_port_that_is_taken_or_claimed_is_replaced_by_a_free_one() -> None:
 
 
 def test_a_missing_azurite_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"localcloud\.tools"):
+    with pytest.raises(ToolError, match=r"localcloud\.runtime\.tools"):
         azurite_command(blob=1, queue=2, table=3, tools=tmp_path)

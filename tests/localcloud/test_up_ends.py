@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.children import PartFailed
-from localcloud.cloud import LocalCloud
-from localcloud.options import Options
+from localcloud.runtime.child_processes import PartFailed
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
 from tests.localcloud.clouds import any_lives, functions_answer, processes_below, read_cloud, up
 from tests.localcloud.waiting import until
 
@@ -66,7 +66,7 @@ def test_no_process_outlives_a_supervisor_that_was_killed(tmp_path: Path, app: P
 
 def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:
     with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
-        signs = {part: f"localcloud.parts.{part} {cloud.state}" for part in PARTS}
+        signs = {part: f"localcloud.runtime.parts.{part}_part {cloud.state}" for part in PARTS}
         signs["storage"] = f"--blobPort {cloud.ports['blob']}"
         cloud.check()
         for part in reversed(PARTS):  # the first of the dead is the one that is named

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_state import Timings
-from localcloud.world.cloud import MemoryCloud
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step
@@ -36,7 +36,7 @@ def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
         status = {"provisioningError": failed}
         return {**live, "properties": {**live["properties"], "provisioningState": "Failed", "status": status}}
 
-    cloud.azure.timings = Timings(delete_cluster=10_000)
+    cloud.azure.engine.timings = Timings(delete_cluster=10_000)
     around(cloud, "aks", get=after)
     push(cloud, fleetfiles.fleet())
     cloud.run(seconds=3600)
@@ -115,7 +115,7 @@ def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -
             return live
         return {**live, "tags": {"owner": "somebody"}}
 
-    cloud.azure.timings = Timings(delete_cluster=100)
+    cloud.azure.engine.timings = Timings(delete_cluster=100)
     around(cloud, "aks", get=replaced)
     push(cloud, fleetfiles.fleet())
     cloud.run()
@@ -191,7 +191,7 @@ def test_a_cluster_without_our_tags_that_is_being_deleted_is_waited_for() -> Non
     live = cluster(cloud)
     cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
     cloud.run(seconds=60)
-    cloud.azure.timings = Timings(delete_cluster=300)
+    cloud.azure.engine.timings = Timings(delete_cluster=300)
     cloud.ports.aks.delete(ONE, etag=None)
     push(cloud, fleetfiles.fleet())
     cloud.run(seconds=100)

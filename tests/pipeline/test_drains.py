@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
-from localcloud.world.kubernetes_kinds import NODE
-from localcloud.world.kubernetes_patch import MERGE
-from localcloud.world.kubernetes_requests import At, Write
+from localcloud.kubernetes.world.kinds import NODE
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.patches import MERGE
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from tests.pipeline.around import Around, around
 from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
@@ -190,7 +190,7 @@ def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
 def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
     scaled = "    - {name: apps, vmSize: SIZE, minCount: 1, maxCount: 5}\n"
     cloud = ready(scaled.replace("SIZE", "Standard_D4s_v5"))
-    cloud.azure.scale(ONE, "apps", 3)
+    cloud.azure.interventions.scale(ONE, "apps", 3)
     cloud.kubernetes.reconcile()
     blocked_pod(cloud)
     push(cloud, files(scaled.replace("SIZE", "Standard_D8s_v5")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from typing import Any
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
@@ -251,7 +251,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
 
 def test_a_failed_creation_is_told_and_the_next_commit_tries_again() -> None:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
     commit = push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.ports import Json
@@ -80,7 +80,7 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
 
     def vanishes(cluster: ClusterId, body: Json, **options: Any) -> str:
         writes.append(cluster)
-        cloud.azure.vanish_next("one")
+        cloud.azure.interventions.vanish_next("one")
         return put(cluster, body, **options)
 
     around(cloud, "aks", put=vanishes)

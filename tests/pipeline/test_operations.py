@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import Failure, Phase
 from tests import fleetfiles
@@ -32,7 +32,7 @@ def doomed(cloud: MemoryCloud, method: str, code: str, *, times: int | None = No
 
     def put(*given: Any, **named: Any) -> str:
         if times is None or len(ids) < times:
-            cloud.azure.fail_next("one", code, "it went wrong")
+            cloud.azure.interventions.fail_next("one", code, "it went wrong")
         ids.append(str(begin(*given, **named)))
         return ids[-1]
 
@@ -94,7 +94,7 @@ def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_agai
     push(cloud, files())
     cloud.run(until=lambda: bool(cloud.state.clusters()) and record(cloud).job.wrote != "")
     request = record(cloud).job.request_id
-    cloud.azure.abort(ONE)
+    cloud.azure.interventions.abort(ONE)
     cloud.run(SLOW)
     failure = failed(cloud)
     assert (failure.kind, failure.request_id) == ("Aborted", request)
@@ -140,7 +140,7 @@ def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() 
 
 def test_a_failure_that_could_not_be_told_at_once_is_told_later() -> None:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     append, refused = cloud.ports.state.append, list[str]()
 
     def away(events: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.api import views
 from shared.pipeline.api.replay import replay
@@ -14,7 +14,7 @@ from tests.pipeline.test_main_job import phases, push, status
 
 def failed() -> tuple[MemoryCloud, str]:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     commit = push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}

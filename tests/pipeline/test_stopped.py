@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.world.azure_errors import ArmError
-from localcloud.world.cloud import MemoryCloud
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests.pipeline.onecluster import ONE, files, ready, record, said
@@ -20,18 +20,18 @@ def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: St
         if not cloud.step():
             cloud.clock.advance(1)
             cloud.azure.settle()
-    cloud.azure.stop(ONE)
+    cloud.azure.interventions.stop(ONE)
     cloud.run(seconds=4 * 3600)
     assert (record(cloud).phase, record(cloud).job.attempts) == (Phase.PROVISIONING, 0)
     assert "the cluster is stopped; start it" in record(cloud).job.reason
-    cloud.azure.start(ONE)
+    cloud.azure.interventions.start(ONE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     cloud = ready()
-    cloud.azure.stop(ONE)
+    cloud.azure.interventions.stop(ONE)
     commit = push(cloud, files("  tags: {a: b}\n"))
     cloud.run(seconds=4 * 3600)
     assert record(cloud).phase is Phase.UPDATING
@@ -39,7 +39,7 @@ def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     words = "0 of 1 clusters as asked; one: the cluster is stopped; start it, Azure allows nothing else"
     assert status(cloud, commit) == ("pending", words)
     assert [plan_record.settled for plan_record in cloud.state.open_plans()] == [True]
-    cloud.azure.start(ONE)
+    cloud.azure.interventions.start(ONE)
     cloud.run()
     assert status(cloud, commit)[0] == "success"
     assert said(cloud) == ""
@@ -51,4 +51,4 @@ def test_azure_stops_no_cluster_on_which_it_works() -> None:
     while not cloud.azure.ids():
         cloud.step()
     with pytest.raises(ArmError, match="in progress"):
-        cloud.azure.stop(ONE)
+        cloud.azure.interventions.stop(ONE)

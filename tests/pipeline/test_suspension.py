@@ -35,14 +35,14 @@ def test_a_commit_ends_a_suspension_early() -> None:
 
 def test_a_stopped_cluster_waits_for_its_start_and_can_be_deleted() -> None:
     cloud = ready()
-    cloud.azure.stop(ONE)
+    cloud.azure.interventions.stop(ONE)
     push(cloud, files("  tags: {a: b}\n"))
     cloud.run(seconds=600)
     assert "the cluster is stopped" in record(cloud).job.reason
-    cloud.azure.start(ONE)
+    cloud.azure.interventions.start(ONE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    cloud.azure.stop(ONE)
+    cloud.azure.interventions.stop(ONE)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {}
@@ -54,6 +54,6 @@ def test_a_suspended_cluster_tells_of_a_dropped_pool_of_a_window_and_of_a_stop()
     cloud.run(seconds=600)
     assert "nodePools[apps] is not in the manifest" in record(cloud).job.reason
     assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in record(cloud).job.reason
-    cloud.azure.stop(ONE)
+    cloud.azure.interventions.stop(ONE)
     cloud.run(seconds=1800)
     assert "it is stopped" in record(cloud).job.reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
 from tests.pipeline.test_main_job import accepted, phases, push, status
@@ -94,7 +94,7 @@ def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
     cloud = ready(f'{pool()}  kubernetesVersion: "1.32"\n')
     push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
     cloud.run(until=lambda: cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.33"))
-    cloud.azure.lag_next("one", "apps")
+    cloud.azure.interventions.lag_next("one", "apps")
     cloud.run(seconds=600)
     assert record(cloud).phase is not Phase.READY
     assert "runs 1.32.9, its pool 1.33.5" in record(cloud).job.reason
@@ -103,7 +103,7 @@ def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
 
 def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> None:
     cloud = ready()
-    cloud.azure.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
+    cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
     push(cloud, files('  minNodeImageVersion: "202511.01"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -126,7 +126,7 @@ def test_maintenance_windows_are_written_once() -> None:
 
 def test_an_upgrade_that_failed_is_not_carried_out_by_a_commit_that_takes_it_back() -> None:
     cloud = ready(version("1.32"))
-    cloud.azure.fail_next("one", "UpgradeFailed", "no room for a surge")
+    cloud.azure.interventions.fail_next("one", "UpgradeFailed", "no room for a surge")
     push(cloud, files(version("1.33")))
     cloud.run()
     push(cloud, files(version("1.32") + "  tags: {a: b}\n"))
@@ -144,7 +144,7 @@ def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> 
     cloud.run(until=lambda: "node pool system" in record(cloud).job.reason)
     cloud.clock.advance(30)
     cloud.azure.settle()
-    cloud.azure.fail_next("one", "UpgradeFailed", "no room for a surge")
+    cloud.azure.interventions.fail_next("one", "UpgradeFailed", "no room for a surge")
     cloud.run()
     assert pools(cloud)["web"]["provisioningState"] == "Failed"
     push(cloud, files(pinned + version("1.33") + "  tags: {a: b}\n"))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
@@ -56,7 +56,7 @@ def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
 
 def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit() -> None:
     cloud = MemoryCloud()
-    cloud.azure.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     push(cloud, files())
     cloud.run()
     push(cloud, files(BROKEN))

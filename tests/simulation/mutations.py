@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_state import Condition
-from localcloud.world.state import MemoryState
+from localcloud.azure.world.arm_resources import Condition
+from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.planning import plan
 from shared.jobs import lease as leases
@@ -141,21 +141,24 @@ def _mutation(take_away: Callable[[pytest.MonkeyPatch], None], faults: str, *rul
 
 
 MUTATIONS = (
-    _mutation(rows_are_saved_over_any_version, "freeze-before freeze-after", "lost row", "tombstone"),
+    _mutation(rows_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
     _mutation(nothing_overdue_is_sent_again, "", "lost work"),
     _mutation(nothing_is_sent_again, "crash-after", "lost work"),
-    _mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unasked change", "tombstone"),
-    _mutation(a_newer_spec_goes_on_where_the_older_one_was, "refused", "ahead of the real"),
-    _mutation(every_cluster_is_taken_for_ours, "refused", "foreign"),
-    _mutation(writes_are_not_fenced, "freeze-after", "one worker", "tombstone"),
-    _mutation(azure_is_written_over_any_version, "somebody-first", "foreign"),
-    _mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "doubled"),
+    _mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unrequested change", "tombstone"),
+    _mutation(a_newer_spec_goes_on_where_the_older_one_was, "refused", "false ready"),
+    _mutation(every_cluster_is_taken_for_ours, "refused", "foreign write"),
+    _mutation(writes_are_not_fenced, "freeze-after", "single writer", "tombstone"),
+    _mutation(azure_is_written_over_any_version, "created-by-hand", "foreign write"),
+    _mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "duplicate message"),
     _mutation(
-        two_planners_may_plan_at_once, "freeze-before freeze-after", "unasked delete", "unasked change"
+        two_planners_may_plan_at_once,
+        "freeze-before freeze-after",
+        "unrequested delete",
+        "unrequested change",
     ),
-    _mutation(claims_are_not_waited_for, "freeze-before", "one worker"),
-    _mutation(an_old_head_is_believed_at_once, "old-head", "unasked delete"),
-    _mutation(deletes_are_not_guarded, "refused", "unasked delete"),
+    _mutation(claims_are_not_waited_for, "freeze-before", "single writer"),
+    _mutation(an_old_head_is_believed_at_once, "stale-head", "unrequested delete"),
+    _mutation(deletes_are_not_guarded, "refused", "unrequested delete"),
     _mutation(a_suspension_is_overlooked, "refused", "suspended"),
-    _mutation(a_cluster_is_taken_over_as_it_is, "refused", "foreign"),
+    _mutation(a_cluster_is_taken_over_as_it_is, "refused", "foreign write"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.simulation.seed import live_through
+from simulation.simulation import simulate
 from tests.simulation.mutations import MUTATIONS, Mutation
 
 MOST_SEEDS = 400
@@ -16,10 +16,10 @@ def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.Monke
     mutation.take_away(monkeypatch)
     faults = frozenset(mutation.faults.split())
     for seed in range(MOST_SEEDS):
-        tripped = live_through(seed, only=faults).rule
+        tripped = simulate(seed, only=faults).rule
         if tripped:
             assert tripped in mutation.rules
             monkeypatch.undo()
-            assert not live_through(seed, only=faults).rule
+            assert not simulate(seed, only=faults).rule
             return
     pytest.fail(f"{MOST_SEEDS} seeds held without it")

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from localcloud.simulation.faults import FAULTS
-from localcloud.simulation.runner import COMMAND
-from localcloud.simulation.seed import live_through
+from simulation.faults import FAULTS
+from simulation.runner import COMMAND
+from simulation.simulation import simulate
 
 SEEDS, PARTS = 1000, 10
 
@@ -19,8 +19,8 @@ SEEDS, PARTS = 1000, 10
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_rule_holds_in_a_thousand_seeds(part: int) -> None:
     for seed in range(part, SEEDS, PARTS):
-        result = live_through(seed)
-        assert not result.rule, f"{result.words}\n{COMMAND.format(seed=seed)}"
+        result = simulate(seed)
+        assert not result.rule, f"{result.message}\n{COMMAND.format(seed=seed)}"
 
 
 def story(seed: int, hash_seed: str) -> bytes:
@@ -39,5 +39,5 @@ def test_a_seed_tells_the_same_story_in_every_process() -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_alone_is_lived_through(fault: str) -> None:
     for seed in range(3):
-        result = live_through(seed, only=frozenset({fault}))
-        assert not result.rule, result.words
+        result = simulate(seed, only=frozenset({fault}))
+        assert not result.rule, result.message

@@ -1,0 +1,259 @@
+"""Azure Resource Manager in memory: resource groups, AKS clusters and their agent pools, as ARM JSON.
+
+As strict as the service about names, versions, fixed properties, one operation at a time per cluster,
+ETags and request limits. Refusals are ``ArmError``; time and operations are ``azure_engine``'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from datetime import datetime, timedelta
+from typing import Any
+
+from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.arm_errors import ArmError, group_being_deleted, no_resource
+from localcloud.azure.world.arm_resources import Accepted, Condition, Group, Timings
+from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, mark
+from localcloud.azure.world.catalog import REGIONS, region
+from localcloud.azure.world.interventions import Interventions
+from localcloud.azure.world.pool_changes import pool_after, require_system_pool
+from localcloud.azure.world.upkeep import Upkeep
+from localcloud.common.control_plane import ControlPlane
+from shared.fleet.resource_ids import ClusterId
+
+Json = Mapping[str, Any]
+
+_ANY = Condition()
+_GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
+
+
+class AzureWorld:
+    """Azure Resource Manager: one method for each operation, and what stands outside of its API.
+
+    ``interventions`` is what happens without a request: faults, the portal, an autoscaler.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        *,
+        plane: ControlPlane,
+        timings: Timings | None = None,
+        throttle: bool = True,
+    ) -> None:
+        self.engine = AzureEngine(clock, plane=plane, timings=timings, throttle=throttle)
+        self.interventions = Interventions(self.engine)
+        self.settle, self.request_id = self.engine.settle, self.engine.request_id
+        upkeep = Upkeep(self.engine)
+        self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile
+        self.upgrade_node_image = upkeep.upgrade_node_image
+        self.get_maintenance, self.list_maintenance = upkeep.get_maintenance, upkeep.list_maintenance
+        self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance
+
+    # What is there, without a request
+
+    @property
+    def accepted(self) -> list[dict[str, str]]:
+        """Every write that was accepted, as {"accepted": "create", "resource": id}."""
+        return self.engine.accepted
+
+    @property
+    def limits(self) -> limits.Limits:
+        """The request limits, and how often they were asked."""
+        return self.engine.limits
+
+    def ids(self) -> list[ClusterId]:
+        """Return the clusters that exist, in all subscriptions."""
+        with self.engine.lock:
+            self.settle()
+            return [cluster.id for cluster in self.engine.clusters.values()]
+
+    def groups(self) -> list[tuple[str, str]]:
+        """Return the resource groups that exist, as (subscription, name) in lower case."""
+        with self.engine.lock:
+            self.settle()
+            return list(self.engine.groups)
+
+    def look(self, cluster: ClusterId) -> Json | None:
+        """Return a cluster as it is, or None; counts as no request, and is not to be written to."""
+        with self.engine.lock:
+            self.settle()
+            found = self.engine.clusters.get(key_of(cluster))
+            return found.view() if found else None
+
+    # Resource groups
+
+    def get_group(self, subscription: str, name: str) -> Json:
+        """Return a resource group."""
+        with self.engine.request(subscription, limits.ARM_READ):
+            return deepcopy(self.engine.group(subscription, name).document)
+
+    def put_group(self, subscription: str, name: str, body: Json) -> Accepted:
+        """Create or update a resource group; its location is fixed."""
+        with self.engine.request(subscription, limits.ARM_WRITE):
+            location = region(str(body.get("location") or ""))
+            group = self.engine.groups.get(group_key(subscription, name))
+            _check_group(name, location, group)
+            document = {
+                "id": f"/subscriptions/{subscription}/resourceGroups/{name}",
+                "name": name,
+                "type": "Microsoft.Resources/resourceGroups",
+                **(group.document if group else {}),
+                "location": location,
+                "tags": dict(body.get("tags") or {}),
+                "properties": {"provisioningState": "Succeeded"},
+            }
+            self.engine.groups[group_key(subscription, name)] = Group(document)
+            kind, status = ("update-group", 200) if group else ("create-group", 201)
+            return self.engine.accept(Accepted(kind, document["id"], status, document))
+
+    def delete_group(self, subscription: str, name: str) -> Accepted:
+        """Start to delete a group and all that is in it."""
+        with self.engine.request(subscription, limits.ARM_DELETE) as now:
+            group = self.engine.group(subscription, name)
+            if group.deleting is not None:
+                return Accepted("", group.document["id"], 202, operation=group.deleting)
+            inside = self.engine.inside(subscription, name)
+            ends = [now, *(self.engine.start_delete(cluster, now).due for cluster in inside)]
+            due = max(ends) + timedelta(seconds=self.engine.timings.of("delete-group"))
+            group.deleting = self.engine.schedule.start(
+                "delete-group", group.document["id"], group.document["location"], now=now, due=due
+            )
+            group.document["properties"] = {"provisioningState": "Deleting"}
+            return self.engine.accept(
+                Accepted("delete-group", group.document["id"], 202, operation=group.deleting)
+            )
+
+    def list_resources(self, subscription: str, name: str) -> list[Json]:
+        """Return what is in a group: id, name, type, location, tags."""
+        with self.engine.request(subscription, limits.ARM_READ):
+            self.engine.group(subscription, name)
+            keys = ("id", "name", "type", "location", "tags")
+            inside = self.engine.inside(subscription, name)
+            return [deepcopy({key: cluster.document[key] for key in keys}) for cluster in inside]
+
+    # Managed clusters
+
+    def get_cluster(self, cluster: ClusterId) -> Json:
+        """Return a cluster with its agent pools."""
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.GET_CLUSTER, key_of(cluster)):
+            return deepcopy(self.engine.cluster(cluster).view())
+
+    def put_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
+        """Start to create or update a cluster."""
+        with self.engine.request(
+            cluster.subscription, limits.ARM_WRITE, limits.PUT_CLUSTER, key_of(cluster)
+        ) as now:
+            self.engine.writable_group(cluster)
+            existing = self.engine.clusters.get(key_of(cluster))
+            condition.check(existing.document["eTag"] if existing else None)
+            if existing is None:
+                return self.engine.create(cluster, body, now)
+            self.engine.require_ready(existing)
+            return self.engine.update(existing, body, now)
+
+    def delete_cluster(self, cluster: ClusterId, condition: Condition = _ANY) -> Accepted:
+        """Start to delete a cluster, whatever else is going on there."""
+        with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
+            self.engine.group(cluster.subscription, cluster.resource_group)
+            existing = self.engine.clusters.get(key_of(cluster))
+            if existing is None:
+                return Accepted("", cluster.resource, 204)
+            condition.check(existing.document["eTag"])
+            repeated = existing.operation is not None and existing.operation.kind == "delete"
+            operation = self.engine.start_delete(existing, now)
+            kind = "" if repeated else "delete"
+            return self.engine.accept(Accepted(kind, existing.id.resource, 202, operation=operation))
+
+    def credentials(self, cluster: ClusterId) -> str:
+        """Return the kubeconfig; there is none before the cluster has been created."""
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
+            if not existing.kubeconfig:
+                state = existing.properties["provisioningState"]
+                raise ArmError(400, "BadRequest", f"No credentials: the managed cluster is in state {state}.")
+            return existing.kubeconfig
+
+    # Agent pools
+
+    def get_pool(self, cluster: ClusterId, pool: str) -> Json:
+        """Return an agent pool."""
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
+            if pool not in existing.pools:
+                raise no_resource(f"{existing.id.resource}/agentPools/{pool}")
+            return deepcopy(existing.pool_view(pool))
+
+    def list_pools(self, cluster: ClusterId) -> list[Json]:
+        """Return all agent pools of a cluster."""
+        with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self.engine.cluster(cluster)
+            return [deepcopy(existing.pool_view(name)) for name in existing.pools]
+
+    def put_pool(self, cluster: ClusterId, pool: str, body: Json, condition: Condition = _ANY) -> Accepted:
+        """Start to create or update an agent pool."""
+        key = (key_of(cluster), pool)
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.PUT_POOL, key) as now:
+            self.engine.writable_group(cluster)
+            existing = self.engine.cluster(cluster)
+            before = existing.pools.get(pool)
+            condition.check(before["eTag"] if before else None)
+            self.engine.require_ready(existing)
+            after = pool_after(existing.document, pool, body.get("properties") or {}, before)
+            pools = {**existing.pools, pool: after}
+            require_system_pool(pools)
+            self.engine.check_quota(existing.id, existing.document["location"], pools)
+            kind = "update-pool" if before else "create-pool"
+            existing.pools[pool] = after
+            operation = self.engine.begin(existing, kind, now, pool)
+            mark(after, "Updating" if before else "Creating", self.engine.schedule.unique())
+            view = deepcopy(existing.pool_view(pool))
+            return self.engine.accept(Accepted(kind, view["id"], 200 if before else 201, view, operation))
+
+    def delete_pool(self, cluster: ClusterId, pool: str, condition: Condition = _ANY) -> Accepted:
+        """Start to delete an agent pool; the last System pool must stay."""
+        with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
+            resource = f"{existing.id.resource}/agentPools/{pool}"
+            if pool not in existing.pools:
+                return Accepted("", resource, 204)
+            condition.check(existing.pools[pool]["eTag"])
+            self.engine.require_ready(existing)
+            require_system_pool({name: p for name, p in existing.pools.items() if name != pool})
+            operation = self.engine.begin(existing, "delete-pool", now, pool)
+            mark(existing.pools[pool], "Deleting", self.engine.schedule.unique())
+            return self.engine.accept(Accepted("delete-pool", resource, 202, operation=operation))
+
+    # Operations
+
+    def operation(self, subscription: str, identifier: str) -> Json:
+        """Return the status of a long-running operation."""
+        with self.engine.request(subscription, limits.ARM_READ, limits.GET_OPERATION):
+            found = self.engine.schedule.find(identifier)
+            if found is None:
+                raise ArmError(404, "NotFound", f"The operation '{identifier}' was not found.")
+            return found.document()
+
+
+def _check_group(name: str, location: str, existing: Group | None) -> None:
+    if not _GROUP_NAME.fullmatch(name):
+        raise ArmError(400, "InvalidResourceGroupName", f"The resource group name '{name}' is invalid.")
+    if location not in REGIONS:
+        raise ArmError(
+            400,
+            "LocationNotAvailableForResourceGroup",
+            f"The provided location '{location}' is not available for resource group.",
+        )
+    if existing is None:
+        return
+    if existing.deleting is not None:
+        raise group_being_deleted(name)
+    if existing.document["location"] != location:
+        raise ArmError(
+            409,
+            "InvalidResourceGroupLocation",
+            f"Invalid resource group location '{location}'. The Resource group already exists in location "
+            f"'{existing.document['location']}'.",
+        )

@@ -1,0 +1,86 @@
+"""A small Flux: it fetches GitRepository objects and applies Kustomization objects of one cluster.
+
+Level-triggered: every ``reconcile`` visits all of them, and an unchanged one costs nothing. A controller
+runs only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
+namespace ``flux-system``: without the components, nothing is applied, as in a real cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from localcloud.flux.kustomize_controller import KustomizeController
+from localcloud.flux.source_controller import ReadSource, Source, SourceController
+from localcloud.kubernetes.world.kinds import DEPLOYMENT
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_requests import At
+
+__all__ = ["Flux", "ReadSource", "Source"]
+
+_NAMESPACE = "flux-system"
+
+
+class Flux:
+    """The Flux controllers of one cluster; ``read_source`` reads the git repository."""
+
+    def __init__(
+        self, world: KubernetesWorld, read_source: ReadSource, clock: Callable[[], datetime]
+    ) -> None:
+        self._world = world
+        self._sources = SourceController(world, read_source, clock)
+        self._kustomizations = KustomizeController(world, self._sources.artifact, clock)
+
+    def reconcile(self) -> None:
+        """Bring every GitRepository and Kustomization one round further; call it again for more."""
+        if self._runs("source-controller"):
+            self._sources.reconcile()
+        if self._runs("kustomize-controller"):
+            self._kustomizations.reconcile()
+
+    def _runs(self, name: str) -> bool:
+        found = self._world.find(At(DEPLOYMENT, name, _NAMESPACE))
+        return found is not None and bool((found.get("status") or {}).get("availableReplicas"))
+
+
+class FluxExtension:
+    """Flux in every cluster: it reads a branch once a round, and the files of a commit once."""
+
+    def __init__(self, read_source: ReadSource, clock: Callable[[], datetime]) -> None:
+        self._read, self._clock = read_source, clock
+        self._round: dict[tuple[str, str], Source | None] = {}
+        self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
+        self.news = 0
+        """How often a branch has changed."""
+
+    def install(self, world: KubernetesWorld) -> Callable[[], None]:
+        """Return the function that runs Flux once in a cluster."""
+        return Flux(world, self.source, self._clock).reconcile
+
+    def refresh(self) -> None:
+        """Begin a round: read again every branch that a cluster asked for."""
+        before = {key: source and source.revision for key, source in self._round.items()}
+        self._round = {key: self._cached(key, self._read(*key)) for key in before}
+        if before != {key: source and source.revision for key, source in self._round.items()}:
+            self.news += 1
+
+    def source(self, url: str, branch: str) -> Source | None:
+        """Return the branch as it was when this round first read it."""
+        key = (url, branch)
+        if key not in self._round:
+            self._round[key] = self._cached(key, self._read(url, branch))
+        return self._round[key]
+
+    def _cached(self, key: tuple[str, str], source: Source | None) -> Source | None:
+        if source is None:
+            return None
+
+        def files() -> Mapping[str, bytes]:
+            revision, content = self._files.get(key, ("", {}))
+            if revision != source.revision:
+                content = source.files()
+                self._files[key] = (source.revision, content)
+            return content
+
+        return replace(source, files=files)

@@ -1,0 +1,142 @@
+"""The Kubernetes side of every cluster, in memory: its API, its nodes and the controllers installed there.
+
+It is the ``ControlPlane`` of an Azure world and the ``Kubernetes`` port at once, without a socket; the
+server in ``localcloud.kubernetes.wire.kubernetes_servers`` puts TLS in front of the same worlds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from localcloud.common.control_plane import Node
+from localcloud.kubernetes.world.controllers import Delays
+from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.node_objects import mirror_nodes
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.errors import Unavailable
+from shared.ports import KubernetesApi
+
+_DELAYS = Delays()
+
+
+class Extension(Protocol):
+    """Controllers that run in every cluster and are no part of Kubernetes, such as Flux."""
+
+    news: int
+    """How often something outside the clusters has changed; a new number makes every cluster reconcile."""
+
+    def refresh(self) -> None:
+        """Read again what is outside the clusters."""
+        ...
+
+    def install(self, world: KubernetesWorld) -> Callable[[], None]:
+        """Return the function that runs the controllers of this cluster once."""
+        ...
+
+
+class NoExtension:
+    """Nothing but Kubernetes."""
+
+    news = 0
+
+    def refresh(self) -> None:
+        """Do nothing."""
+
+    def install(self, _: KubernetesWorld) -> Callable[[], None]:
+        """Return a function that does nothing."""
+        return lambda: None
+
+
+@dataclass(frozen=True)
+class _Member:
+    world: KubernetesWorld
+    reconcile: Callable[[], None]
+
+
+class KubernetesFleet:
+    """The clusters that are started; ``extension`` is installed into each."""
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        extension: Extension | None = None,
+        *,
+        delays: Delays = _DELAYS,
+    ) -> None:
+        self._clock, self._delays = clock, delays
+        self._extension: Extension = extension or NoExtension()
+        self._members: dict[ClusterId, _Member] = {}
+        self._off: set[ClusterId] = set()
+        self._seen: dict[ClusterId, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+        """Start a cluster, or keep one that is started; its kubeconfig leads nowhere."""
+        with self._lock:
+            if cluster not in self._members:
+                world = KubernetesWorld(self._clock, name=cluster.resource, delays=self._delays)
+                self._members[cluster] = _Member(world, self._extension.install(world))
+        self.set_nodes(cluster, nodes)
+        return f"apiVersion: v1\nkind: Config\ncurrent-context: {cluster.name}\n"
+
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+        """Make these the nodes of a started cluster; nothing when it is not started."""
+        world = self.world(cluster)
+        if world is not None:
+            mirror_nodes(world, nodes)
+
+    def set_power(self, cluster: ClusterId, *, on: bool) -> None:
+        """Let the API of a cluster answer nobody, or answer again."""
+        with self._lock:
+            (self._off.discard if on else self._off.add)(cluster)
+
+    def is_on(self, cluster: ClusterId) -> bool:
+        """Tell whether the API of a cluster answers."""
+        with self._lock:
+            return cluster not in self._off
+
+    def stop(self, cluster: ClusterId) -> None:
+        """Forget a cluster and all that is in it."""
+        with self._lock:
+            self._off.discard(cluster)
+            self._members.pop(cluster, None)
+            self._seen.pop(cluster, None)
+
+    def world(self, cluster: ClusterId) -> KubernetesWorld | None:
+        """Return a cluster's world, or None when it is not started."""
+        with self._lock:
+            member = self._members.get(cluster)
+        return None if member is None else member.world
+
+    def connect(
+        self,
+        cluster: ClusterId,
+        *,
+        kubeconfig: Callable[[ClusterId], str] | None = None,  # noqa: ARG002 - nothing is protected here
+    ) -> KubernetesApi:
+        """Return the API of a cluster; raise Unavailable when it is not started, or its power is off."""
+        world = self.world(cluster)
+        if world is None or not self.is_on(cluster):
+            raise Unavailable(f"the API server of {cluster.name} does not answer")
+        return WorldKubernetes(world)
+
+    def reconcile(self, *, fresh: bool = True) -> None:
+        """Run the extension once in every cluster in which something was written since.
+
+        A ``fresh`` round reads again what is outside; a change there counts for all clusters.
+        """
+        with self._lock:
+            members = list(self._members.items())
+        if fresh:
+            self._extension.refresh()
+        for cluster, member in members:
+            member.world.tick()
+            seen = (member.world.version, self._extension.news)
+            if self._seen.get(cluster) != seen:
+                self._seen[cluster] = seen
+                member.reconcile()

@@ -1,0 +1,101 @@
+"""How a local cloud is set up: its options, its ports, and the settings that it gives to the functions.
+
+The settings are those of ``local.settings.example.json``, with the ports and paths of this cloud put in: that
+file stays the one list, and a plain copy of it works with ``func start`` while the usual ports are free.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "local.settings.example.json"
+
+USUAL_PORTS: Mapping[str, int] = {
+    "functions": 7071,
+    "blob": 10000,
+    "queue": 10001,
+    "table": 10002,
+    "servicebus": 5672,
+    "arm": 8443,
+    "identity": 8444,
+    "github": 8445,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be chosen.
+
+    ``create_seconds`` is how long a cluster takes to be created, other operations in proportion;
+    ``lock_seconds`` how long Service Bus locks a session; None leaves a schedule as in the example settings.
+    ``usual_ports`` prefers the documented ports; without it, and when one is taken, a free one is used.
+    ``extra`` settings win over all others.
+    """
+
+    create_seconds: float = 4.0
+    lock_seconds: float = 10.0
+    plan_schedule: str | None = None
+    resend_schedule: str | None = None
+    app: Path = ROOT
+    functions: bool = True
+    usual_ports: bool = False
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Urls:
+    """Where the parts answer."""
+
+    functions: str
+    arm: str
+    identity: str
+    github: str
+
+    @classmethod
+    def of(cls, ports: Mapping[str, int]) -> Urls:
+        """Return the addresses for the ports."""
+        return cls(
+            functions=f"http://127.0.0.1:{ports['functions']}",
+            arm=f"https://127.0.0.1:{ports['arm']}",
+            identity=f"http://127.0.0.1:{ports['identity']}",
+            github=f"http://127.0.0.1:{ports['github']}",
+        )
+
+
+def compose_settings(state: Path, ports: Mapping[str, int], options: Options) -> dict[str, str]:
+    """Return the functions' settings for a cloud with these ports."""
+    moved = {str(usual): str(ports[name]) for name, usual in USUAL_PORTS.items()}
+
+    def here(match: re.Match[str]) -> str:
+        return f"127.0.0.1:{moved.get(match[1], match[1])}"
+
+    example: dict[str, str] = json.loads(EXAMPLE.read_text())["Values"]
+    values = {name: re.sub(r"127\.0\.0\.1:(\d+)", here, value) for name, value in example.items()}
+    values["REQUESTS_CA_BUNDLE"] = str(state / "ca.pem")
+    if options.plan_schedule is not None:
+        values["PLAN_SCHEDULE"] = options.plan_schedule
+    if options.resend_schedule is not None:
+        values["RESEND_SCHEDULE"] = options.resend_schedule
+    return {**values, **options.extra}
+
+
+def child_environment(environ: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for the parts: without anything that would win over this cloud's settings.
+
+    A shell often has a GITHUB_TOKEN, or AZURE_* names that lead ``DefaultAzureCredential`` elsewhere.
+    """
+    ours = {name.upper() for name in settings}
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name.upper() not in ours and not name.upper().startswith(("AZURE_", "IDENTITY_", "MSI_"))
+    }
+    direct = ",".join(filter(None, [environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
+    path = os.pathsep.join(filter(None, [str(ROOT), environ.get("PYTHONPATH")]))
+    return {**kept, "NO_PROXY": direct, "no_proxy": direct, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}

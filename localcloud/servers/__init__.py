@@ -1,1 +1,0 @@
-"""The worlds behind their real wire protocols."""

@@ -1,0 +1,176 @@
+"""The desired state of a fleet as values, and the files of the repository that express it.
+
+Few fields and few Flux objects, on purpose. How the desired state changes from one commit to the next is in
+``operator_actions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+GROUPS = {"d": "rg-c"}
+"""The cluster that shares the resource group of another one."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A node pool of a manifest."""
+
+    name: str
+    count: int = 1
+    size: str = "Standard_D4s_v5"
+    label: str = ""
+    mode: str = "User"
+
+
+SYSTEM = Pool("system", mode="System")
+
+
+@dataclass(frozen=True)
+class DesiredCluster:
+    """The manifest of a cluster; ``invalid``: with a mistake in it, ``suspended``: until when, as in git."""
+
+    name: str
+    pools: tuple[Pool, ...] = (SYSTEM,)
+    version: str = "1.33"
+    tag: str = ""
+    protected: bool = False
+    invalid: bool = False
+    suspended: str = ""
+    adopt: str = ""
+
+    def with_pool(self, pool: Pool) -> DesiredCluster:
+        """Return the cluster with a pool that replaces the one of its name, or is added."""
+        others = tuple(p for p in self.pools if p.name != pool.name)
+        if len(others) == len(self.pools):
+            return replace(self, pools=(*self.pools, pool))
+        return replace(self, pools=tuple(pool if p.name == pool.name else p for p in self.pools))
+
+
+def group_of(name: str) -> str:
+    """Return the resource group of the cluster of a name."""
+    return GROUPS.get(name, f"rg-{name}")
+
+
+def matches_manual_cluster(cluster: DesiredCluster) -> bool:
+    """Return whether a cluster equals what operators create by hand; an older version is no difference."""
+    return cluster.pools == (SYSTEM,) and not cluster.tag and cluster.version <= "1.33"
+
+
+@dataclass(frozen=True)
+class DesiredFleet:
+    """What a commit asks for; ``note`` changes the commit and nothing else."""
+
+    clusters: Mapping[str, DesiredCluster] = field(default_factory=dict)
+    budget: int = 1
+    invalid: bool = False
+    note: int = 0
+
+    def with_cluster(self, cluster: DesiredCluster) -> DesiredFleet:
+        """Return the fleet with a cluster added or changed."""
+        return replace(self, clusters={**self.clusters, cluster.name: cluster})
+
+    def without(self, *names: str) -> DesiredFleet:
+        """Return the fleet without some clusters."""
+        return replace(self, clusters={n: c for n, c in self.clusters.items() if n not in names})
+
+    @property
+    def corrected(self) -> DesiredFleet:
+        """The fleet without its mistakes."""
+        clusters = {name: replace(cluster, invalid=False) for name, cluster in self.clusters.items()}
+        return replace(self, clusters=clusters, invalid=False)
+
+    def files(self, fleet: str) -> dict[str, bytes]:
+        """Return the files of the repository."""
+        files = {f"clusters/{name}/cluster.yaml": _cluster(one) for name, one in self.clusters.items()}
+        files["fleet.yaml"] = _fleet(fleet, self.budget, self.invalid)
+        files["README.md"] = str(self.note).encode()
+        return files | {"flux/gotk-components.yaml": COMPONENTS, "platform/apps.yaml": PLATFORM}
+
+
+@lru_cache(maxsize=512)
+def _cluster(cluster: DesiredCluster) -> bytes:
+    adopt = f", annotations: {{roadstead.dev/adopt: {cluster.adopt}}}" if cluster.adopt else ""
+    text = f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Cluster
+metadata: {{name: {cluster.name}{adopt}}}
+spec:
+  {"locaton" if cluster.invalid else "location"}: eastus
+  resourceGroup: {group_of(cluster.name)}
+  kubernetesVersion: "{cluster.version}"
+  deletionProtection: {str(cluster.protected).lower()}
+  tags: {{{f"cost: {cluster.tag}" if cluster.tag else ""}}}
+  nodePools:
+"""
+    for pool in cluster.pools:
+        labels = f", nodeLabels: {{tier: {pool.label}}}" if pool.label else ""
+        kind = f"name: {pool.name}, mode: {pool.mode}, vmSize: {pool.size}"
+        text += f"    - {{{kind}, count: {pool.count}{labels}}}\n"
+    if cluster.suspended:
+        text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
+    return text.encode()
+
+
+@lru_cache(maxsize=64)
+def _fleet(fleet: str, budget: int, invalid: bool) -> bytes:
+    return f"""\
+apiVersion: roadstead.dev/v1alpha1
+kind: Fleet
+metadata: {{name: {fleet}}}
+spec:
+  guards: {{deleteBudget: {{count: {budget}, percent: 100}}}}
+  {"defautls" if invalid else "defaults"}:
+    subscriptionId: {SUBSCRIPTION}
+    kubernetesVersion: "1.33"
+    flux: {{repository: "https://github.com/example/{fleet}", path: ./platform}}
+""".encode()
+
+
+def _definition(group: str, kind: str) -> str:
+    plural = {"GitRepository": "gitrepositories"}.get(kind, f"{kind.lower()}s")
+    return f"""\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {plural}.{group}}}
+spec:
+  group: {group}
+  names: {{kind: {kind}, listKind: {kind}List, plural: {plural}, singular: {kind.lower()}}}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+      subresources: {{status: {{}}}}
+"""
+
+
+def _controller(name: str) -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, namespace: flux-system}}
+spec:
+  replicas: 1
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec: {{containers: [{{name: manager, image: "example/{name}:v1"}}]}}
+"""
+
+
+COMPONENTS = "---\n".join(
+    (
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
+        _definition("source.toolkit.fluxcd.io", "GitRepository"),
+        _definition("kustomize.toolkit.fluxcd.io", "Kustomization"),
+        _controller("source-controller"),
+        _controller("kustomize-controller"),
+    )
+).encode()
+"""The smallest set of Flux components that the local Flux accepts."""
+PLATFORM = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: flux-system}\n"

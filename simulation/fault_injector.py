@@ -1,0 +1,81 @@
+"""The fault injector: it stands between the functions and their ports, and lets calls fail at random."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.errors import Unavailable
+from shared.ports import Ports
+from simulation.faults import FAULTS, Call, Scene
+
+WRAPPED = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes")
+WEIGHTS = {
+    **{("aks", name): 12 for name in ("put", "delete", "put_pool", "delete_pool")},
+    **{("aks", "get"): 3, ("groups", "get"): 12, ("groups", "resources"): 6, ("groups", "delete"): 12},
+    **{("groups", "put"): 12, ("repository", "look"): 25, ("state", "save_fleet"): 6, ("state", "forget"): 6},
+}
+"""Calls that count as several: they are rare, and a fault matters there."""
+PLANNING = 2
+"""Every call of a planner counts as so many."""
+
+
+class FaultInjector:
+    """Lets ``rate`` of a thousand calls meet a fault of one of the ``kinds``; ``injected`` counts them."""
+
+    def __init__(self, scene: Scene, *, rate: int, kinds: frozenset[str]) -> None:
+        self.scene, self._rate, self._kinds = scene, rate, kinds
+        self._left = self._gap()
+        self.injected: Counter[str] = Counter()
+
+    def _gap(self) -> float:
+        return self.scene.loop.chance.expovariate(self._rate / 1000)
+
+    def around(self, ports: Ports, cloud: MemoryCloud) -> Ports:
+        """Return the ports with every call led through the injector."""
+        wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in WRAPPED}
+        return replace(ports, **wires)
+
+    def make(self, call: Call) -> Any:
+        """Make a call, or inject a fault."""
+        loop, outages = self.scene.loop, self.scene.outages
+        if loop.peaceful:
+            return call.now()
+        until = outages.get(call.port)
+        if until is not None:
+            if loop.clock() < until:
+                raise Unavailable(f"{call.port} does not answer")
+            del outages[call.port]
+        planning = PLANNING if loop.actor.queue == "plans" else 1
+        self._left -= WEIGHTS.get((call.port, call.name), 1) * planning
+        if self._left > 0:
+            return call.now()
+        self._left = self._gap()
+        possible = [name for name, fault in FAULTS.items() if name in self._kinds and fault.where(call)]
+        if not possible:
+            return call.now()
+        name = loop.chance.choice(possible)
+        self.injected[name] += 1
+        loop.log("    fault: %s at %s.%s", name, call.port, call.name)
+        return FAULTS[name].happens(call)
+
+
+class Wire:
+    """A port whose calls go through the injector."""
+
+    def __init__(self, inner: object, port: str, cloud: MemoryCloud, injector: FaultInjector) -> None:
+        self._inner, self._port, self._cloud, self._injector = inner, port, cloud, injector
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self._inner, name)
+        port, cloud, injector = self._port, self._cloud, self._injector
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = injector.make(Call(injector.scene, cloud, port, name, method, args, kwargs))
+            return Wire(result, "api", cloud, injector) if name == "connect" else result
+
+        setattr(self, name, call)
+        return call

@@ -1,0 +1,268 @@
+"""The faults, each with the calls at which it can happen in reality.
+
+No fault contradicts what a service promises:
+- Table Storage is strongly consistent. A write may be applied and its answer lost; a read is never stale.
+- Service Bus never loses an accepted message. It delivers again, late, and out of order over several
+  sessions, and a lock may be lost at any moment.
+- Azure accepts writes and loses the answer. Operations fail, stick, and remove resources. Azure Resource
+  Manager lists a group from copies that may be some seconds old, and reads a cluster from AKS itself.
+- GitHub may show a branch as it was some seconds before.
+- A Kubernetes API does not answer, or establishes definitions late.
+- A process may be frozen at any call, longer than its locks and leases last. Between the lease guard and the
+  write that it guards, it is frozen for at most ``SHORT_FREEZE`` seconds: no service takes a fencing token,
+  and the design relies on the margin of the lease guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.tables.memory_state import MemoryState
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.errors import Throttled, Unavailable
+from shared.ports import BranchHead, Message
+from simulation.event_loop import SHORT_FREEZE, EventLoop
+from simulation.history import AzureHistory
+from simulation.operators import Operators
+
+CREATION_SECONDS = 55.0
+FREEZES = (1.0, 5.0, 35.0, 70.0, 130.0, 400.0)
+OUTAGES = (3.0, 20.0, 60.0, 180.0)
+DELAYS = (2.0, 30.0, 90.0, 700.0)
+
+EFFECTS: Mapping[str, frozenset[str]] = {
+    port: frozenset(names.split())
+    for port, names in {
+        "state": "save forget append save_fleet save_plan save_blobs save_fingerprints save_dead_letter"
+        " add_group_delete_intent remove_group_delete_intent",
+        "plans": "send",
+        "jobs": "send",
+        "repository": "set_status",
+        "groups": "put delete",
+        "aks": "put delete put_pool delete_pool upgrade_node_image put_maintenance",
+        "api": "apply cordon evict",
+        "kubernetes": "",
+    }.items()
+}
+"""The calls that change something outside of the functions."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a fault acts on; ``outages`` has the ports that do not answer, and until when."""
+
+    loop: EventLoop
+    history: AzureHistory
+    operators: Mapping[str, Operators]
+    outages: dict[str, datetime]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that a function of a fleet is about to make."""
+
+    scene: Scene
+    cloud: MemoryCloud
+    port: str
+    name: str
+    make: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    @property
+    def effect(self) -> bool:
+        """Whether it changes something outside of the functions."""
+        return self.name in EFFECTS[self.port]
+
+    @property
+    def with_lease_guard(self) -> bool:
+        """Whether it is a write to Azure, which the lease guard precedes."""
+        return self.effect and self.port in ("groups", "aks")
+
+    @property
+    def loop(self) -> EventLoop:
+        """The event loop."""
+        return self.scene.loop
+
+    @property
+    def operators(self) -> Operators:
+        """The operators of the fleet."""
+        return self.scene.operators[self.cloud.ports.config.fleet]
+
+    def now(self) -> Any:
+        """Make the call."""
+        return self.make(*self.args, **self.kwargs)
+
+    def one_of(self, *choices: Any) -> Any:
+        """Return one of some values at random."""
+        return self.loop.chance.choice(choices)
+
+
+def _crash_before(_: Call) -> Any:
+    raise Crash
+
+
+def _crash_after(call: Call) -> Any:
+    call.now()
+    raise Crash
+
+
+def _freeze_before(call: Call) -> Any:
+    call.loop.freeze(call.one_of(1.0, SHORT_FREEZE) if call.with_lease_guard else call.one_of(*FREEZES))
+    return call.now()
+
+
+def _freeze_after(call: Call) -> Any:
+    result = call.now()
+    call.loop.freeze(call.one_of(*FREEZES))
+    return result
+
+
+def _refused(call: Call) -> Any:
+    raise Unavailable("answered 503", retry_after=call.one_of(None, None, 7.0))
+
+
+def _answer_lost(call: Call) -> Any:
+    call.now()
+    raise Unavailable("connection reset by peer")
+
+
+def _throttled(call: Call) -> Any:
+    raise Throttled("answered 429", retry_after=call.one_of(None, 1.0, 30.0))
+
+
+def _outage(call: Call) -> Any:
+    call.scene.outages[call.port] = call.loop.clock() + timedelta(seconds=call.one_of(*OUTAGES))
+    raise Unavailable(f"{call.port} does not answer")
+
+
+def _touched(call: Call) -> Any:
+    """Somebody else writes the record first, without a change."""
+    record = call.cloud.state.cluster(call.args[0].name)
+    if record is not None:
+        MemoryState.save(call.cloud.state, record)  # unobserved: only the version changes
+    return call.now()
+
+
+def _twice(call: Call) -> Any:
+    """Send a message twice, as after the window of duplicate detection."""
+    message: Message = call.args[0]
+    call.make(replace(message, id=f"{message.id[:100]}#{call.loop.events}"))
+    return call.now()
+
+
+def _late(call: Call) -> Any:
+    message: Message = call.args[0]
+    now = call.loop.clock()
+    return call.make(
+        replace(message, at=max(message.at or now, now) + timedelta(seconds=call.one_of(*DELAYS)))
+    )
+
+
+def _stale_head(call: Call) -> Any:
+    seen: BranchHead = call.now()
+    return replace(seen, commit=call.operators.history.head_before)
+
+
+def _nothing_inside(call: Call) -> Any:
+    call.now()
+    return []
+
+
+def _not_there_yet(call: Call) -> Any:
+    call.now()
+    return None
+
+
+def _created_by_hand(call: Call) -> Any:
+    """Somebody creates the cluster by hand between the read and the write."""
+    seen = call.now()
+    if seen is None:
+        call.operators.create_by_hand(key_of(call.args[0]))
+        call.loop.freeze(CREATION_SECONDS)
+    return seen
+
+
+def _operation_fails(call: Call) -> Any:
+    code = call.one_of("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed")
+    call.loop.azure.interventions.fail_next(call.args[0].name, code, "it failed")
+    return call.now()
+
+
+def _operation_sticks(call: Call) -> Any:
+    call.loop.azure.interventions.stick_next(call.args[0].name)
+    return call.now()
+
+
+def _operation_vanishes(call: Call) -> Any:
+    cluster: ClusterId = call.args[0]
+    call.loop.azure.interventions.vanish_next(cluster.name)
+    call.scene.history.may_vanish(cluster)
+    return call.now()
+
+
+def _nodes_lag(call: Call) -> Any:
+    call.loop.azure.interventions.lag_next(call.args[0].name, call.args[1])
+    return call.now()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: the calls at which it can happen, and what it makes of a call."""
+
+    where: Callable[[Call], bool]
+    happens: Callable[[Call], Any]
+
+
+def _at(*ports: str, name: str = "") -> Callable[[Call], bool]:
+    return lambda call: call.port in ports and name in ("", call.name)
+
+
+def _effect(call: Call) -> bool:
+    return call.effect
+
+
+def _any(_: Call) -> bool:
+    return True
+
+
+def _just_created(port: str, name: str, when: str) -> Callable[[Call], bool]:
+    def applies(call: Call) -> bool:
+        history = call.scene.history
+        return (call.port, call.name) == (port, name) and history.is_hidden(getattr(history, when))
+
+    return applies
+
+
+def _starts(call: Call) -> bool:
+    return call.port == "aks" and call.name in ("put", "put_pool")
+
+
+FAULTS: Mapping[str, Fault] = {
+    "crash-before": Fault(_any, _crash_before),
+    "crash-after": Fault(_effect, _crash_after),
+    "freeze-before": Fault(_any, _freeze_before),
+    "freeze-after": Fault(_any, _freeze_after),
+    "refused": Fault(_any, _refused),
+    "answer-lost": Fault(_effect, _answer_lost),
+    "throttled": Fault(_at("repository", "groups", "aks", "state", "plans", "jobs"), _throttled),
+    "outage": Fault(_any, _outage),
+    "touched": Fault(_at("state", name="save"), _touched),
+    "twice": Fault(_at("plans", "jobs"), _twice),
+    "late": Fault(_at("plans", "jobs"), _late),
+    "stale-head": Fault(lambda c: c.name == "look" and c.operators.just_pushed, _stale_head),
+    "nothing-inside": Fault(_just_created("groups", "resources", "created_at"), _nothing_inside),
+    "group-lags": Fault(_just_created("groups", "get", "group_created_at"), _not_there_yet),
+    "cluster-lags": Fault(_just_created("aks", "get", "created_at"), _not_there_yet),
+    "created-by-hand": Fault(_at("aks", name="get"), _created_by_hand),
+    "operation-fails": Fault(_starts, _operation_fails),
+    "operation-sticks": Fault(_starts, _operation_sticks),
+    "operation-vanishes": Fault(_starts, _operation_vanishes),
+    "nodes-lag": Fault(_at("aks", name="put_pool"), _nodes_lag),
+}
+"""By name. A new fault needs a function and a line here."""

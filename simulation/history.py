@@ -1,0 +1,116 @@
+"""What has happened so far, which the operators and the faults record and the invariants read."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from localcloud.azure.world.azure_engine import key_of
+from shared.fleet.resource_ids import ClusterId
+from shared.ports import FleetRecord
+from simulation.desired_state import DesiredFleet
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+LIST_LAG = 10.0
+"""Seconds until the lists of Azure Resource Manager show a new resource."""
+
+
+class FleetHistory:
+    """What the operators of a fleet committed and approved.
+
+    ``head_line`` has every commit in the order in which it became the head of the branch.
+    """
+
+    def __init__(self) -> None:
+        self.head_line: list[str] = []
+        self.approved: defaultdict[str, set[str]] = defaultdict(set)
+        self._desired: dict[str, DesiredFleet] = {}
+
+    def add(self, commit: str, desired: DesiredFleet) -> None:
+        """Record what a commit asks for."""
+        self._desired[commit] = desired
+
+    def desired(self, commit: str) -> DesiredFleet:
+        """Return what a commit asks for."""
+        return self._desired[commit]
+
+    @property
+    def now(self) -> DesiredFleet:
+        """What the head asks for."""
+        return self._desired[self.head_line[-1]] if self.head_line else DesiredFleet()
+
+    @property
+    def head_before(self) -> str:
+        """The branch as GitHub may show it a moment after a push."""
+        return self.head_line[-2]
+
+    def place(self, commit: str) -> int:
+        """Return when a commit last became the head, as a number that grows."""
+        return max(n for n, c in enumerate(self.head_line) if c == commit)
+
+    def forget_approvals(self, name: str) -> None:
+        """Record that a cluster is created again: earlier approvals of its delete no longer apply."""
+        for names in self.approved.values():
+            names.discard(name)
+
+
+@dataclass
+class AzureHistory:
+    """Who created, owns and changed what in Azure."""
+
+    clock: Callable[[], datetime]
+    created_at: datetime = LONG_AGO
+    group_created_at: datetime = LONG_AGO
+    cluster_created_at: dict[ClusterId, datetime] = field(default_factory=dict)
+    owners: dict[ClusterId, str] = field(default_factory=dict)
+    group_owners: dict[tuple[str, str], str] = field(default_factory=dict)
+    vanished: Counter[ClusterId] = field(default_factory=Counter)
+    _disturbed_at: dict[ClusterId, datetime] = field(default_factory=dict)
+
+    def created(self, cluster: ClusterId, owner: str) -> None:
+        """Record that a fleet, or "" for somebody else, creates a cluster."""
+        self.owners[cluster] = owner
+        self.created_at = self.cluster_created_at[cluster] = self.clock()
+
+    def may_vanish(self, cluster: ClusterId) -> None:
+        """Record that the next operation removes the cluster, or a part of it, at its end."""
+        self.vanished[key_of(cluster)] += 1
+        self.disturb(cluster)
+
+    def disturb(self, cluster: ClusterId) -> None:
+        """Record that somebody else changes the cluster now."""
+        self._disturbed_at[key_of(cluster)] = self.clock()
+
+    def disturbed_at(self, cluster: ClusterId) -> datetime | None:
+        """Return when somebody else last changed the cluster."""
+        return self._disturbed_at.get(key_of(cluster))
+
+    def is_hidden(self, created_at: datetime) -> bool:
+        """Return whether something is so new that Azure Resource Manager may not list it yet."""
+        return self.clock() - created_at < timedelta(seconds=LIST_LAG)
+
+
+@dataclass
+class PlannedHead:
+    """The commit that a fleet planned last, from the saves of its fleet record.
+
+    ``place`` numbers when the commit became the head.
+    """
+
+    commit: str = ""
+    place: int = -1
+    _record: FleetRecord = field(default_factory=FleetRecord)
+    _begun: dict[str, int] = field(default_factory=dict)
+
+    def saved(self, record: FleetRecord, place_of: Callable[[str], int]) -> None:
+        """Read a save: a plan counts from its beginning, a push that needs no plan from its read."""
+        before, self._record = self._record, record
+        if record.planning:
+            if record.planning != before.planning:
+                self._begun[record.planning] = place_of(record.planning)
+        elif record.commit:
+            if not before.planning and record.looked != before.looked:
+                self._begun[record.commit] = place_of(record.commit)
+            self.commit, self.place = record.commit, self._begun[record.commit]

@@ -1,0 +1,79 @@
+"""The state, the queues and the list of Azure's writes, which report every write to the invariants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.tables.memory_state import MemoryState
+from shared.jobs.record import ClusterRecord
+from shared.ports import FleetRecord, Message
+from simulation.event_loop import EventLoop
+from simulation.invariants import Invariants
+
+
+class ObservedState(MemoryState):
+    """A state that reports every record that is written, once ``observe`` was called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._observer: tuple[Invariants, MemoryCloud] | None = None
+
+    def observe(self, invariants: Invariants, cloud: MemoryCloud) -> None:
+        """Report to the invariants from now on."""
+        self._observer = invariants, cloud
+
+    def save(self, record: ClusterRecord) -> ClusterRecord:
+        """Write the record."""
+        before = self.cluster(record.name)
+        saved = super().save(record)
+        if self._observer is not None:
+            invariants, cloud = self._observer
+            invariants.saved(cloud, before, saved)
+        return saved
+
+    def forget(self, record: ClusterRecord) -> None:
+        """Remove the record."""
+        exists = self.cluster(record.name) is not None
+        super().forget(record)
+        if exists and self._observer is not None:
+            invariants, cloud = self._observer
+            invariants.removed(cloud, record)
+
+    def save_fleet(self, record: FleetRecord) -> FleetRecord:
+        """Write the fleet's record."""
+        saved = super().save_fleet(record)
+        if self._observer is not None:
+            invariants, cloud = self._observer
+            invariants.planned(cloud, saved)
+        return saved
+
+
+class ObservedWrites(list[dict[str, str]]):
+    """The list of the writes that Azure accepted, which reports them."""
+
+    def __init__(self, invariants: Invariants) -> None:
+        super().__init__()
+        self._invariants = invariants
+
+    def append(self, write: dict[str, str]) -> None:
+        """Add a write."""
+        super().append(write)
+        self._invariants.accepted(write["accepted"], write["resource"])
+
+
+class ObservedQueue:
+    """A queue that records what is sent, for those who send it again, and reports it."""
+
+    def __init__(
+        self, inner: Any, cloud: MemoryCloud, name: str, loop: EventLoop, invariants: Invariants
+    ) -> None:
+        self._inner, self._cloud, self._name = inner, cloud, name
+        self._loop, self._invariants = loop, invariants
+
+    def send(self, message: Message) -> None:
+        """Send a message."""
+        self._loop.sent.append((self._cloud, self._name, message))
+        if self._name == "jobs":
+            self._invariants.sent(self._cloud, message)
+        self._inner.send(message)

@@ -1,0 +1,214 @@
+"""The actions of operators: what they push, and what they change in Azure and Service Bus by hand.
+
+``ACTIONS`` lists them with their weights; a new feature needs a function and a line there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from localcloud.servicebus.world.broker_values import Draft
+from simulation.desired_state import DesiredCluster, Pool
+from simulation.operators import NAMES, Operators, cluster_id
+
+SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
+VERSIONS = ("1.32", "1.33", "1.34")
+
+
+def act(operators: Operators) -> None:
+    """Let operators do something."""
+    weights = [weight for weight, _ in ACTIONS]
+    operators.chance.choices([action for _, action in ACTIONS], weights)[0](operators)
+
+
+def _scale(operators: Operators) -> None:
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        pool = operators.chance.choice(cluster.pools)
+        return cluster.with_pool(replace(pool, count=operators.chance.randint(1, 4)))
+
+    operators.change(change)
+
+
+def _label(operators: Operators) -> None:
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        return cluster.with_pool(
+            replace(operators.chance.choice(cluster.pools), label=operators.chance.choice(("x", "y", "")))
+        )
+
+    operators.change(change)
+
+
+def _tag(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, tag=operators.chance.choice("pqr")))
+
+
+def _upgrade(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, version=operators.chance.choice(VERSIONS)))
+
+
+def _add_pool(operators: Operators) -> None:
+    pool = Pool(operators.chance.choice(("batch", "web")), operators.chance.randint(1, 3))
+    operators.change(lambda cluster: cluster.with_pool(pool))
+
+
+def _remove_pool(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, pools=cluster.pools[:1]))
+
+
+def _resize(operators: Operators) -> None:
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        pool = operators.chance.choice(cluster.pools)
+        return cluster.with_pool(replace(pool, size=operators.chance.choice(SIZES)))
+
+    operators.change(change)
+
+
+def _protect(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, protected=not cluster.protected))
+
+
+def _make_invalid(operators: Operators) -> None:
+    operators.change(lambda cluster: replace(cluster, invalid=not cluster.invalid))
+
+
+def _make_fleet_invalid(operators: Operators) -> None:
+    operators.push(replace(operators.now, invalid=not operators.now.invalid))
+
+
+def _add(operators: Operators) -> None:
+    missing = [name for name in operators.names if name not in operators.now.clusters]
+    if missing:
+        operators.push(operators.now.with_cluster(DesiredCluster(operators.chance.choice(missing))))
+
+
+def _remove(operators: Operators) -> None:
+    if operators.now.clusters:
+        operators.push(operators.now.without(operators.chance.choice(list(operators.now.clusters))))
+
+
+def _remove_several(operators: Operators) -> None:
+    names = list(operators.now.clusters)
+    operators.push(operators.now.without(*operators.chance.sample(names, k=min(len(names), 2))))
+
+
+def _budget(operators: Operators) -> None:
+    operators.push(replace(operators.now, budget=operators.chance.choice((0, 1, 2, 4))))
+
+
+def _add_note(operators: Operators) -> None:
+    operators.push(replace(operators.now, note=operators.now.note + 1))
+
+
+def _revert(operators: Operators) -> None:
+    if len(operators.history.head_line) > 1:
+        before = operators.history.desired(operators.history.head_before)
+        operators.push(replace(before, note=operators.now.note + 1))
+
+
+def _force_back(operators: Operators) -> None:
+    commit = operators.chance.choice(operators.history.head_line)
+    if commit != operators.history.head_line[-1]:
+        operators.push(operators.history.desired(commit), back_to=commit)
+
+
+def _suspend(operators: Operators) -> None:
+    seconds = operators.chance.choice((30, 120, 600))
+    until = (operators.loop.clock() + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    operators.change(lambda cluster: replace(cluster, suspended=until))
+
+
+def _resume(operators: Operators) -> None:
+    operators.change(lambda one: replace(one, suspended=""), among=lambda one: bool(one.suspended))
+
+
+def _adopt(operators: Operators) -> None:
+    """Adopt a cluster that somebody created by hand."""
+    keys = {name: cluster_id(name) for name in operators.names}
+    oracle = operators.oracle
+    free = [name for name, key in keys.items() if oracle.live(key) is None or oracle.has_no_fleet(key)]
+    if not free:
+        return
+    name = operators.chance.choice(free)
+    operators.create_by_hand(keys[name])
+    cluster = operators.now.clusters.get(name, DesiredCluster(name))
+    how = operators.chance.choice(("when-equal", "with-differences"))
+    operators.push(operators.now.with_cluster(replace(cluster, adopt=how)))
+
+
+def _stop(operators: Operators) -> None:
+    live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
+    if live:
+        operators.stop(operators.chance.choice(live))
+
+
+def _delete_in_portal(operators: Operators) -> None:
+    live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
+    if live:
+        cluster = operators.chance.choice(live)
+        operators.loop.log("%s: somebody deletes %s by hand", operators.fleet, cluster.name)
+        operators.remove(cluster)
+
+
+def _create_by_hand(operators: Operators) -> None:
+    operators.create_by_hand(cluster_id(operators.chance.choice(operators.names)))
+
+
+def _unblock(operators: Operators) -> None:
+    operators.unblock()
+
+
+def _replay(operators: Operators) -> None:
+    operators.replay()
+
+
+def _approve(operators: Operators) -> None:
+    operators.approve()
+
+
+def _send_unreadable(operators: Operators) -> None:
+    """Send a message that the functions cannot read."""
+    body = operators.chance.choice(("{", "[]", '{"schema_version": 9}', '{"cluster": "a"}', "\u0000"))
+    queue = operators.chance.choice(("plans", "jobs"))
+    session = operators.chance.choice((*NAMES, operators.fleet))
+    operators.loop.log("%s: an unreadable message on %s", operators.fleet, queue)
+    operators.cloud.broker.send(queue, Draft(body.encode(), session=session))
+
+
+def _resend(operators: Operators) -> None:
+    """Send an old message again by hand."""
+    operators.loop.resend(operators.cloud)
+
+
+ACTIONS: tuple[tuple[int, Callable[[Operators], None]], ...] = (
+    (4, _scale),
+    (2, _label),
+    (3, _tag),
+    (1, _upgrade),
+    (3, _add_pool),
+    (2, _remove_pool),
+    (1, _resize),
+    (2, _protect),
+    (2, _make_invalid),
+    (1, _make_fleet_invalid),
+    (4, _add),
+    (4, _remove),
+    (2, _remove_several),
+    (1, _budget),
+    (2, _add_note),
+    (3, _revert),
+    (2, _force_back),
+    (2, _suspend),
+    (1, _resume),
+    (2, _adopt),
+    (1, _stop),
+    (1, _delete_in_portal),
+    (2, _create_by_hand),
+    (1, _unblock),
+    (1, _replay),
+    (2, _approve),
+    (1, _send_unreadable),
+    (3, _resend),
+)
+"""Each action with its weight."""

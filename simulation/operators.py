@@ -1,0 +1,260 @@
+"""The operators of a fleet: what they push, approve, replay, and correct in Azure by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import Phase
+from shared.pipeline.api.approval import approve
+from shared.pipeline.api.replay import replay
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
+from simulation.desired_state import SUBSCRIPTION, SYSTEM, DesiredCluster, DesiredFleet, group_of
+from simulation.event_loop import Actor, EventLoop
+from simulation.history import AzureHistory, FleetHistory
+from simulation.oracle import Oracle, is_going
+
+HEAD_LAG = 25.0
+"""Seconds until GitHub shows a push everywhere; the planner confirms an uncertain head for longer."""
+LATE = (40, 200)
+"""Seconds by which a webhook is late: longer than that lag."""
+NAMES = ("a", "b", "c", "d")
+
+
+class Operators:
+    """The operators of one fleet; ``names`` are the cluster names that they use."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        oracle: Oracle,
+        azure_history: AzureHistory,
+        cloud: MemoryCloud,
+        names: tuple[str, ...],
+    ) -> None:
+        self.loop, self.oracle, self.cloud, self.names = loop, oracle, cloud, names
+        self.chance, self.fleet = loop.chance, cloud.ports.config.fleet
+        self.history = FleetHistory()
+        self._azure, self._azure_history = loop.azure, azure_history
+        self._created_by_hand: list[ClusterId] = []
+        self._deliveries = 0
+        self._pushed_at = loop.began
+
+    @property
+    def now(self) -> DesiredFleet:
+        """What the head asks for."""
+        return self.history.now
+
+    @property
+    def just_pushed(self) -> bool:
+        """Whether GitHub may not show the newest head yet."""
+        lag = self.loop.clock() - self._pushed_at
+        return len(self.history.head_line) > 1 and lag < timedelta(seconds=HEAD_LAG)
+
+    # Git
+
+    def push(self, desired: DesiredFleet, *, back_to: str = "") -> None:
+        """Push a commit, or move the branch back to one; the webhook comes, late, twice or never."""
+        if back_to:
+            self.cloud.repository.reset(back_to)
+            commit = back_to
+        else:
+            commit = self.cloud.repository.push(desired.files(self.fleet))
+            self.history.add(commit, desired)
+        self.history.head_line.append(commit)
+        self._pushed_at = self.loop.clock().replace(microsecond=0)
+        clusters = ", ".join(map(_describe, desired.clusters.values()))
+        again = " again" if back_to else ""
+        self.loop.log("%s: %s is the head%s: %s", self.fleet, commit[:8], again, clusters)
+        self._deliveries += 1
+        self._send_webhook(Pushed(f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
+
+    def _send_webhook(self, pushed: Pushed) -> None:
+        fate = self.chance.random()
+        if self.loop.peaceful or fate < 0.6:
+            self._webhook(pushed)
+        elif fate < 0.7:
+            self._webhook(pushed)
+            again = replace(pushed, delivery=f"{pushed.delivery}-again")
+            self.loop.schedule(self.chance.choice(LATE), lambda: self._webhook(again))
+            self.loop.schedule(5, lambda: self._webhook(again) if self._is_head(pushed.commit) else None)
+        elif fate < 0.8:
+            self.loop.schedule(self.chance.choice(LATE), lambda: self._webhook(pushed))
+        else:
+            self.loop.log("    the webhook is lost")
+
+    def _is_head(self, commit: str) -> bool:
+        return commit == self.history.head_line[-1]
+
+    def _webhook(self, pushed: Pushed) -> None:
+        self.loop.log("%s: webhook for %s", self.fleet, pushed.commit[:8])
+        self.loop.run_function(self.cloud, lambda ports: accept(pushed, ports))
+
+    def change(
+        self,
+        change: Callable[[DesiredCluster], DesiredCluster],
+        *,
+        among: Callable[[DesiredCluster], bool] = lambda _: True,
+    ) -> None:
+        """Push a change of one cluster, among some."""
+        clusters = [cluster for cluster in self.now.clusters.values() if among(cluster)]
+        if clusters:
+            self.push(self.now.with_cluster(change(self.chance.choice(clusters))))
+
+    # What only operators can do
+
+    def resolve(self) -> None:
+        """Do what only operators can: correct git, approve, replay, and remove what blocks a cluster."""
+        for key in self._blocking():
+            self.remove(key)
+        if self._corrected() != self.now:
+            self.push(self._corrected())
+        self.approve()
+        self.replay()
+
+    @property
+    def content(self) -> bool:
+        """Whether nothing is left that only operators can do."""
+        waits = any(record.failed and not self._lost(record.name) for record in self.cloud.state.clusters())
+        return not (waits or self._blocking() or self._held_deletes() or self._corrected() != self.now)
+
+    def _lost(self, name: str) -> bool:
+        """Return whether a cluster belongs to somebody else, who keeps it."""
+        desired, key = self.now.clusters.get(name), cluster_id(name)
+        adopted = desired is not None and desired.adopt and self.oracle.has_no_fleet(key)
+        return self.oracle.belongs_to_others(key, self.fleet) and not adopted
+
+    def _refuses_pool(self, name: str) -> bool:
+        """Return whether Roadstead does not adopt a node pool of its own cluster, because it differs."""
+        record = self.cloud.state.cluster(name)
+        failure = record.job.failure if record is not None and record.failed else None
+        ours = not self.oracle.belongs_to_others(cluster_id(name), self.fleet)
+        return failure is not None and failure.kind == "NotOwned" and ours
+
+    def _blocking(self) -> list[ClusterId]:
+        """Return the clusters that operators created by hand, and that git does not adopt."""
+        stuck = {record.name for record in self.cloud.state.clusters() if record.failed and record.deleting}
+        desired = self.now.clusters.values()
+        adopted = {cluster_id(one.name) for one in desired if one.adopt and one.name not in stuck}
+        return [key for key in self._created_by_hand if key not in adopted and self.oracle.has_no_fleet(key)]
+
+    def _corrected(self) -> DesiredFleet:
+        """Return what git should say: no mistakes, and no cluster that another fleet created first."""
+        fleet = self.now.corrected
+        for name, cluster in fleet.clusters.items():
+            key = cluster_id(name)
+            if cluster.adopt and self.oracle.live(key) is None:
+                fleet = fleet.with_cluster(replace(cluster, adopt=""))
+            elif (cluster.adopt and self.oracle.has_no_fleet(key)) or self._refuses_pool(name):
+                fleet = fleet.with_cluster(replace(cluster, adopt="with-differences"))
+            elif self.oracle.belongs_to_others(key, self.fleet):
+                fleet = fleet.without(name)
+            elif self._drifted(cluster):
+                fleet = fleet.with_cluster(replace(cluster, tag="q" if cluster.tag == "p" else "p"))
+        return fleet
+
+    def _drifted(self, desired: DesiredCluster) -> bool:
+        """Return whether somebody changed a cluster in Azure, which only a commit corrects."""
+        record, key = self.cloud.state.cluster(desired.name), cluster_id(desired.name)
+        if record is None or record.phase is not Phase.READY:
+            return False
+        disturbed = self._azure_history.disturbed_at(key) is not None
+        return disturbed and bool(self.oracle.differences(self.fleet, desired, key))
+
+    def _held_deletes(self) -> frozenset[str]:
+        commit = self.cloud.state.fleet().commit
+        plan_record = self.cloud.state.plan(commit) if commit else None
+        return plan_record.plan.held_deletes if plan_record else frozenset()
+
+    def approve(self) -> None:
+        """Approve the deletes that need approval."""
+        commit, held = self.cloud.state.fleet().commit, self._held_deletes()
+        if held:
+            self.loop.log("%s: approves %s of %s", self.fleet, sorted(held), commit[:8])
+            self.history.approved[commit] |= held
+            self.loop.run_function(self.cloud, lambda ports: approve(commit, held, "somebody", ports))
+
+    def replay(self) -> None:
+        """Replay every failed job."""
+        for record in self.cloud.state.clusters():
+            if record.failed:
+                self.loop.log("%s: replays %s: %s", self.fleet, record.name, record.job.reason)
+                self.loop.run_function(self.cloud, partial(replay, record.name, "somebody"))
+
+    # Azure, by hand
+
+    def create_by_hand(self, cluster: ClusterId) -> None:
+        """Create a cluster with a name that the fleet may want."""
+        if self.oracle.live(cluster) is not None:
+            return
+        self.loop.log("%s: somebody creates a cluster %s of their own", self.fleet, cluster.name)
+        try:
+            with self.loop.as_actor(Actor()):
+                self._azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
+                self._azure.put_cluster(cluster, _manual_cluster(cluster))
+        except ArmError:
+            return  # the group is being deleted
+        self._created_by_hand.append(cluster)
+
+    def remove(self, cluster: ClusterId) -> None:
+        """Delete a cluster in the portal."""
+        if self.oracle.live(cluster) is not None:
+            with self.loop.as_actor(Actor()):
+                self._azure.delete_cluster(cluster)
+
+    def stop(self, cluster: ClusterId) -> None:
+        """Stop a cluster in the portal, if Azure allows it now."""
+        with suppress(ArmError):
+            self._azure.interventions.stop(cluster)
+            self._azure_history.disturb(cluster)
+            self.loop.log("somebody stops %s", cluster.name)
+
+    def unblock(self) -> None:
+        """Abort stuck operations, release nodes that lag behind, and start stopped clusters."""
+        for cluster in self._azure.ids():
+            if is_going(self.oracle.live(cluster)):
+                continue  # nobody aborts a delete
+            self._azure_history.disturb(cluster)
+            self._azure.interventions.abort(cluster)
+            self._azure.interventions.catch_up(cluster)
+            self._azure.interventions.start(cluster)
+
+
+def cluster_id(name: str) -> ClusterId:
+    """Return the resource id of the cluster of a name."""
+    return key_of(ClusterId(SUBSCRIPTION, group_of(name), name))
+
+
+def _manual_cluster(cluster: ClusterId) -> dict[str, Any]:
+    """Return a cluster that differs from one of Roadstead's in its tags only."""
+    pool = {
+        "name": "system",
+        "mode": "System",
+        "vmSize": SYSTEM.size,
+        "count": 1,
+        "type": "VirtualMachineScaleSets",
+    }
+    properties = {
+        "dnsPrefix": cluster.name,
+        "kubernetesVersion": "1.33",
+        "networkProfile": {"networkPlugin": "azure"},
+        "agentPoolProfiles": [pool],
+    }
+    tags, identity = {"owner": "somebody"}, {"type": "SystemAssigned"}
+    return {"location": "eastus", "identity": identity, "tags": tags, "properties": properties}
+
+
+def _describe(cluster: DesiredCluster) -> str:
+    flags = ("!" if cluster.invalid else "") + ("^" if cluster.protected else "")
+    flags += ("=" if cluster.adopt else "") + ("~" if cluster.suspended else "")
+    pools = ",".join(f"{p.name}:{p.count}{p.size[9:12]}{p.label}" for p in cluster.pools)
+    return f"{cluster.name}{flags}({cluster.version} {cluster.tag} {pools})"

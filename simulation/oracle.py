@@ -1,0 +1,109 @@
+"""The oracle: what really exists, and how it differs from the desired state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from shared.fleet.resource_ids import ClusterId
+from simulation.desired_state import DesiredCluster
+
+POOL_TAG = "roadstead-pool"
+FLUX = (
+    ("source.toolkit.fluxcd.io/v1", "GitRepository"),
+    ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
+)
+
+Json = Mapping[str, Any]
+
+
+class Oracle:
+    """Reads Azure and the clusters directly, past every port and fault."""
+
+    def __init__(self, azure: AzureWorld, kubernetes: KubernetesFleet) -> None:
+        self._azure, self._kubernetes = azure, kubernetes
+
+    def live(self, cluster: ClusterId) -> Json | None:
+        """Return a cluster as it is in Azure, or None."""
+        return self._azure.look(cluster)
+
+    def belongs_to_others(self, cluster: ClusterId, fleet: str) -> bool:
+        """Return whether a cluster exists and is not of this fleet."""
+        live = self.live(cluster)
+        return live is not None and live["tags"].get("roadstead-fleet") != fleet
+
+    def has_no_fleet(self, cluster: ClusterId) -> bool:
+        """Return whether a cluster exists that belongs to no fleet."""
+        live = self.live(cluster)
+        return live is not None and "roadstead-fleet" not in live["tags"]
+
+    def differences(self, fleet: str, desired: DesiredCluster, key: ClusterId) -> str:
+        """Return how the real cluster differs from the desired one, "" when it does not."""
+        live = self.live(key)
+        if live is None:
+            return "it is not in Azure"
+        return _azure_differences(live, fleet, desired) or self._flux_differences(live)
+
+    def _flux_differences(self, live: Json) -> str:
+        world = self._kubernetes.world(_id_of(live))
+        if world is None:
+            return "its Kubernetes API does not exist"
+        for api_version, name in FLUX:
+            kind = world.kind(api_version, name)
+            objects = world.list(kind)[0] if kind is not None else ()
+            ready = [
+                condition["status"]
+                for found in objects
+                for condition in (found.get("status") or {}).get("conditions") or ()
+                if condition["type"] == "Ready"
+            ]
+            if ready != ["True"]:
+                return f"its {name} is not Ready"
+        return ""
+
+
+def _azure_differences(live: Json, fleet: str, desired: DesiredCluster) -> str:
+    tags, properties = live["tags"], live["properties"]
+    if tags.get("roadstead-fleet") != fleet:
+        return f"its tags are {tags}"
+    if desired.tag and tags.get("cost") != desired.tag:
+        return f"its tag cost is {tags.get('cost')}, not {desired.tag}"
+    if _version(properties["currentKubernetesVersion"]) < _version(desired.version):
+        return f"it runs {properties['currentKubernetesVersion']}, not {desired.version}"
+    profiles = {serves(p): p for p in properties["agentPoolProfiles"]}
+    wanted = {pool.name for pool in desired.pools}
+    if len(profiles) != len(properties["agentPoolProfiles"]) or profiles.keys() != wanted:
+        return f"its pools are {[p['name'] for p in properties['agentPoolProfiles']]}"
+    for pool in desired.pools:
+        profile = profiles[pool.name]
+        labels = {"tier": pool.label} if pool.label else {}
+        found = (profile["count"], profile["vmSize"], dict(profile.get("nodeLabels") or {}))
+        if found != (pool.count, pool.size, labels):
+            return f"the pool {pool.name} has {found}, not {(pool.count, pool.size, labels)}"
+        if profile["provisioningState"] != "Succeeded":
+            return f"the pool {pool.name} is {profile['provisioningState']}"
+    if properties["provisioningState"] != "Succeeded":
+        return f"it is {properties['provisioningState']}"
+    return ""
+
+
+def is_going(live: Json | None) -> bool:
+    """Return whether a cluster does not exist, or is being deleted."""
+    return live is None or live["properties"]["provisioningState"] == "Deleting"
+
+
+def serves(profile: Json) -> str:
+    """Return the name, in the manifest, of the pool that an agent pool of Azure serves."""
+    tags = profile.get("tags") or {}
+    return str(tags.get(POOL_TAG) or profile["name"])
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+def _id_of(live: Json) -> ClusterId:
+    parts = str(live["id"]).split("/")
+    return ClusterId(parts[2], parts[4], parts[8])

@@ -1,0 +1,171 @@
+"""One seed: some fleets, their operators and their faults, from the first commit to the last check."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.kubernetes.world.controllers import Delays
+from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
+from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.ports import FleetConfig, Ports
+from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.event_loop import MAX_SKEW, EventLoop
+from simulation.fault_injector import FaultInjector
+from simulation.faults import FAULTS, Scene
+from simulation.history import AzureHistory
+from simulation.invariants import SECRET, Invariants
+from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
+from simulation.operator_actions import act
+from simulation.operators import NAMES, Operators
+from simulation.oracle import Oracle
+
+PEACE_SECONDS = 4 * 3600.0
+ROUNDS = 12
+CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
+"""Until a custom resource definition is established."""
+SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
+TIMINGS = Timings(
+    create_cluster=50,
+    update_cluster=15,
+    delete_cluster=40,
+    create_pool=25,
+    update_pool=10,
+    delete_pool=15,
+    upgrade_pool=10,
+    delete_group=10,
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a seed: ``rule`` is "" when all rules held."""
+
+    seed: int
+    rule: str
+    message: str
+    seconds: float
+    events: int
+    faults: Counter[str]
+    trace: tuple[str, ...] = ()
+
+
+def simulate(seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> Result:
+    """Run one seed to its end, or to the first rule that does not hold.
+
+    ``only``: many faults, of these kinds alone.
+    """
+    simulation = Simulation(seed, only=only, verbose=verbose)
+    loop = simulation.loop
+    rule = message = ""
+    try:
+        simulation.run()
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        rule = str(getattr(error, "rule", "") or type(error).__name__)
+        message = str(error)
+        loop.log("FAILED: %s", message)
+        if not hasattr(error, "rule") and verbose:
+            raise
+    seconds = (loop.clock() - loop.began).total_seconds()
+    return Result(seed, rule, message, seconds, loop.events, simulation.injected, tuple(loop.trace))
+
+
+class Simulation:
+    """Wires everything that one seed decides, and runs it."""
+
+    def __init__(self, seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        kinds = only or frozenset(kind for kind in FAULTS if chance.random() < 0.5)
+        rate = 40 if only else chance.choice((2, 8, 20, 40))
+        states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
+        clouds = _clouds(states, chance)
+        self.loop = EventLoop(chance, clouds, verbose=verbose)
+        oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
+        self._operators = {
+            cloud.ports.config.fleet: Operators(self.loop, oracle, history, cloud, names)
+            for cloud, names in zip(clouds, _names(len(clouds)), strict=True)
+        }
+        histories = {name: operators.history for name, operators in self._operators.items()}
+        self._invariants = Invariants(self.loop, oracle, history, histories)
+        for cloud, state in zip(clouds, states, strict=True):
+            state.observe(self._invariants, cloud)
+        self.loop.azure.engine.timings = TIMINGS
+        self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
+        self.loop.on_delivery = self._invariants.delivered
+        injector = FaultInjector(Scene(self.loop, history, self._operators, {}), rate=rate, kinds=kinds)
+        self.injected = injector.injected
+        self.loop.workers = {cloud.ports.config.fleet: self._workers(cloud, injector) for cloud in clouds}
+        self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))
+
+    def _workers(self, cloud: MemoryCloud, injector: FaultInjector) -> list[Ports]:
+        """Return the ports of some workers, whose clocks differ."""
+
+        def skewed(seconds: float) -> Callable[[], datetime]:
+            return lambda: self.loop.clock() + timedelta(seconds=seconds)
+
+        observed: dict[str, Any] = {
+            name: ObservedQueue(getattr(cloud.ports, name), cloud, name, self.loop, self._invariants)
+            for name in QUEUES
+        }
+        ports = injector.around(replace(cloud.ports, **observed), cloud)
+        return [replace(ports, clock=skewed(seconds)) for seconds in SKEWS]
+
+    def run(self) -> None:
+        """Run it: first with faults, then in peace, then the last check."""
+        loop, chance = self.loop, self.loop.chance
+        for operators in self._operators.values():
+            clusters = [DesiredCluster(name) for name in operators.names[: chance.randint(1, 2)]]
+            budget = chance.choice((1, 1, 2))
+            operators.push(DesiredFleet({cluster.name: cluster for cluster in clusters}, budget))
+        passed = 0.0
+        for _ in range(chance.randint(2, 7)):
+            passed += chance.choice((1, 10, 30, 90, 300))
+            loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
+        loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
+        self._run_in_peace()
+        for cloud in loop.clouds:
+            self._invariants.at_the_end(cloud)
+
+    def _run_in_peace(self) -> None:
+        """End the faults, and let operators do what only they can, until nothing is left to do."""
+        loop, everybody = self.loop, [*self._operators.values()]
+        loop.end_faults()
+        for _ in range(ROUNDS):
+            everybody[0].unblock()
+            loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
+            if loop.idle and all(operators.content for operators in everybody):
+                return
+            for operators in everybody:
+                operators.resolve()
+        loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
+
+
+def _clouds(states: list[ObservedState], chance: random.Random) -> list[MemoryCloud]:
+    """Return a cloud for each state; the clouds share time, Azure and the clusters."""
+    clouds: list[MemoryCloud] = []
+    delays = Delays(crd=chance.choice(CRD_SECONDS))
+    for name, state in zip(("north", "south"), states, strict=False):
+        credentials = GitCredentials("flux", SECRET, host="github.com")
+        cloud = MemoryCloud(
+            seed=chance.getrandbits(32),
+            config=FleetConfig(name, f"example/{name}", git_credentials=credentials),
+            state=state,
+            beside=clouds[0] if clouds else None,
+            delays=delays,
+            lock_seconds=60,
+        )
+        clouds.append(cloud)
+    return clouds
+
+
+def _names(fleets: int) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the clusters of each fleet; two fleets share one."""
+    return (NAMES,) if fleets == 1 else (NAMES[:2], NAMES[1:3])
