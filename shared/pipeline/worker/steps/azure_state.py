@@ -167,8 +167,6 @@ def fields(write: Write) -> str:
 
 def reverted(what: str, write: Write) -> Fail:
     """End the writes of a value that Azure accepts and does not show: a policy or Azure itself changes it."""
-    problem = (
-        f"Azure accepted the last write to {what}, but it still differs from the manifest{fields(write)}"
-    )
+    differs = f"it still differs from the manifest{fields(write)}"
     reason = "something (a policy?) changes it back, so it is not written again"
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))
