@@ -38,7 +38,7 @@ class Noted:
         self.calls.append(operation.name)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda **_: self.calls.append(name)
+        return lambda *_, **__: self.calls.append(name)
 
 
 class Connected:
@@ -47,16 +47,17 @@ class Connected:
     def __init__(self, api: Any) -> None:
         self._api = api
 
-    def connect(self, cluster: object, *, kubeconfig: object = None) -> Any:
+    def connect(self, _: object, **__: object) -> Any:
         return self._api
 
 
 def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Noted]:
     """Return ports guarded for a record whose lease lasts so many seconds, and the port behind the guard."""
     cloud, port = cloud or MemoryCloud(), Noted()
+    outside: dict[str, Any] = {"azure": port, "kubernetes": Connected(port)}
     lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
     mine = cloud.state.save(replace(record(lease=lease), etag=""))
-    return with_lease_guard(mine, replace(cloud.ports, azure=port, kubernetes=Connected(port))), port
+    return with_lease_guard(mine, replace(cloud.ports, **outside)), port
 
 
 def remove(cloud: MemoryCloud) -> None:
