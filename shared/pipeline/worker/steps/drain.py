@@ -170,7 +170,7 @@ def _progress(old: str, remaining: Sequence[Json], ending: int, blocked: Mapping
 
 def _make_room(minutes: int) -> str:
     room = "Let the workload have more replicas, or its PodDisruptionBudget allow one less"
-    return f"{room}; the drain fails after {minutes} minutes in which no pod could move."
+    return f"{room}; after {minutes} minutes in which no pod could move the drain fails."
 
 
 def _failed_drain(old: str, minutes: int, blocked: Mapping[str, str]) -> str:
