@@ -39,7 +39,7 @@ AWAY_SECONDS = 15
 def handle(message: JobMessage, ports: Ports) -> None:
     """Let the record decide about the message, and act on it; later, if state or queue do not answer.
 
-    A message that cannot be postponed either is completed: the timer sends it again, for its record is overdue.
+    A message that cannot be postponed either is completed: its record is overdue, so the timer resends it.
     """
     try:
         _handle(message, ports)
