@@ -26,7 +26,6 @@ from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
-    Json,
     deletes_group,
     etag_of,
     fields,
@@ -41,6 +40,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.repeated_write import gone_again, once_more
+from shared.ports import Json
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 OBSERVE_SECONDS = 300.0

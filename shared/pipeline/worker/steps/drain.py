@@ -10,9 +10,9 @@ from shared.fleet.aks.writes import running_version
 from shared.fleet.desired import digest_of
 from shared.jobs.errors import Blocked
 from shared.jobs.outcomes import Fail, Outcome, Wait
-from shared.pipeline.worker.steps.azure_state import Json, profiles_of
+from shared.pipeline.worker.steps.azure_state import profiles_of
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import KubernetesApi
+from shared.ports import Json, KubernetesApi
 
 EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: it has to end within its lease."""

@@ -35,7 +35,6 @@ from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
     BAD,
-    Json,
     etag_of,
     failure,
     fields,
@@ -46,6 +45,7 @@ from shared.pipeline.worker.steps.azure_state import (
 )
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import asked_for, gone_again, once_more, still_there
+from shared.ports import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, UpgradeNodeImage
 
 
