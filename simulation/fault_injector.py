@@ -12,11 +12,11 @@ from shared.jobs.errors import Unavailable
 from shared.ports import Ports
 from simulation.faults import FAULTS, Call, Scene
 
-WRAPPED = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes")
+WRAPPED = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
 WEIGHTS = {
-    **{("aks", name): 12 for name in ("put", "delete", "put_pool", "delete_pool")},
-    **{("aks", "get"): 3, ("groups", "get"): 12, ("groups", "resources"): 6, ("groups", "delete"): 12},
-    **{("groups", "put"): 12, ("repository", "look"): 25, ("state", "save_fleet"): 6, ("state", "forget"): 6},
+    **dict.fromkeys(("put_cluster", "delete_cluster", "put_pool", "delete_pool"), 12),
+    **{"get_cluster": 3, "get_group": 12, "list_resources": 6, "delete_group": 12, "put_group": 12},
+    **{"look": 25, "save_fleet": 6, "forget": 6},
 }
 """Calls that count as several: they are rare, and a fault matters there."""
 PLANNING = 2
@@ -50,7 +50,7 @@ class FaultInjector:
                 raise Unavailable(f"{call.port} does not answer")
             del outages[call.port]
         planning = PLANNING if loop.actor.queue == "plans" else 1
-        self._left -= WEIGHTS.get((call.port, call.name), 1) * planning
+        self._left -= WEIGHTS.get(call.name, 1) * planning
         if self._left > 0:
             return call.now()
         self._left = self._gap()
@@ -74,7 +74,8 @@ class Wire:
         port, cloud, injector = self._port, self._cloud, self._injector
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            result = injector.make(Call(injector.scene, cloud, port, name, method, args, kwargs))
+            outside, what = (args[0].service, args[0].name) if port == "azure" else (port, name)
+            result = injector.make(Call(injector.scene, cloud, outside, what, method, args, kwargs))
             return Wire(result, "api", cloud, injector) if name == "connect" else result
 
         setattr(self, name, call)

@@ -26,6 +26,7 @@ from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Throttled, Unavailable
 from shared.ports import BranchHead, Message
+from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
 from simulation.event_loop import SHORT_FREEZE, EventLoop
 from simulation.history import AzureHistory
 from simulation.operators import Operators
@@ -35,6 +36,8 @@ FREEZES = (1.0, 5.0, 35.0, 70.0, 130.0, 400.0)
 OUTAGES = (3.0, 20.0, 60.0, 180.0)
 DELAYS = (2.0, 30.0, 90.0, 700.0)
 
+SERVICES = ("resource", "containerservice")
+"""The services of Azure; each may be away while the other one answers."""
 EFFECTS: Mapping[str, frozenset[str]] = {
     port: frozenset(names.split())
     for port, names in {
@@ -43,13 +46,11 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         "plans": "send",
         "jobs": "send",
         "repository": "set_status",
-        "groups": "put delete",
-        "aks": "put delete put_pool delete_pool upgrade_node_image put_maintenance",
         "api": "apply cordon evict",
         "kubernetes": "",
     }.items()
 }
-"""The calls that change something outside of the functions."""
+"""The calls that change something outside of the functions; an operation of Azure says so itself."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ class Scene:
 
 @dataclass(frozen=True)
 class Call:
-    """A call that a function of a fleet is about to make."""
+    """A call that a function of a fleet is about to make.
+
+    Of an operation of Azure, ``port`` is the service and ``name`` the name of the operation.
+    """
 
     scene: Scene
     cloud: MemoryCloud
@@ -77,12 +81,18 @@ class Call:
     @property
     def effect(self) -> bool:
         """Whether it changes something outside of the functions."""
-        return self.name in EFFECTS[self.port]
+        return self.operation.writes if self.operation else self.name in EFFECTS[self.port]
+
+    @property
+    def operation(self) -> AzureCall[Any] | None:
+        """The operation, of a call to Azure."""
+        operation = self.args[0] if self.args else None
+        return operation if isinstance(operation, AzureCall) else None
 
     @property
     def with_lease_guard(self) -> bool:
         """Whether it is a write to Azure, which the lease guard precedes."""
-        return self.effect and self.port in ("groups", "aks")
+        return self.effect and self.operation is not None
 
     @property
     def loop(self) -> EventLoop:
@@ -179,35 +189,40 @@ def _not_there_yet(call: Call) -> Any:
     return None
 
 
+def _cluster(call: Call) -> ClusterId:
+    cluster: ClusterId = call.args[0].target
+    return cluster
+
+
 def _created_by_hand(call: Call) -> Any:
     """Somebody creates the cluster by hand between the read and the write."""
     seen = call.now()
     if seen is None:
-        call.operators.create_by_hand(key_of(call.args[0]))
+        call.operators.create_by_hand(key_of(_cluster(call)))
         call.loop.freeze(CREATION_SECONDS)
     return seen
 
 
 def _operation_fails(call: Call) -> Any:
     code = call.one_of("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed")
-    call.loop.azure.interventions.fail_next(call.args[0].name, code, "it failed")
+    call.loop.azure.interventions.fail_next(_cluster(call).name, code, "it failed")
     return call.now()
 
 
 def _operation_sticks(call: Call) -> Any:
-    call.loop.azure.interventions.stick_next(call.args[0].name)
+    call.loop.azure.interventions.stick_next(_cluster(call).name)
     return call.now()
 
 
 def _operation_vanishes(call: Call) -> Any:
-    cluster: ClusterId = call.args[0]
+    cluster = _cluster(call)
     call.loop.azure.interventions.vanish_next(cluster.name)
     call.scene.history.may_vanish(cluster)
     return call.now()
 
 
 def _nodes_lag(call: Call) -> Any:
-    call.loop.azure.interventions.lag_next(call.args[0].name, call.args[1])
+    call.loop.azure.interventions.lag_next(_cluster(call).name, call.args[0].pool)
     return call.now()
 
 
@@ -231,16 +246,20 @@ def _any(_: Call) -> bool:
     return True
 
 
-def _just_created(port: str, name: str, when: str) -> Callable[[Call], bool]:
+def _of(kind: type[AzureCall[Any]]) -> Callable[[Call], bool]:
+    return lambda call: isinstance(call.operation, kind)
+
+
+def _just_created(kind: type[AzureCall[Any]], when: str) -> Callable[[Call], bool]:
     def applies(call: Call) -> bool:
         history = call.scene.history
-        return (call.port, call.name) == (port, name) and history.is_hidden(getattr(history, when))
+        return isinstance(call.operation, kind) and history.is_hidden(getattr(history, when))
 
     return applies
 
 
 def _starts(call: Call) -> bool:
-    return call.port == "aks" and call.name in ("put", "put_pool")
+    return isinstance(call.operation, PutCluster | PutPool)
 
 
 FAULTS: Mapping[str, Fault] = {
@@ -250,19 +269,19 @@ FAULTS: Mapping[str, Fault] = {
     "freeze-after": Fault(_any, _freeze_after),
     "refused": Fault(_any, _refused),
     "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("repository", "groups", "aks", "state", "plans", "jobs"), _throttled),
+    "throttled": Fault(_at("repository", *SERVICES, "state", "plans", "jobs"), _throttled),
     "outage": Fault(_any, _outage),
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
     "stale-head": Fault(lambda c: c.name == "look" and c.operators.just_pushed, _stale_head),
-    "nothing-inside": Fault(_just_created("groups", "resources", "created_at"), _nothing_inside),
-    "group-lags": Fault(_just_created("groups", "get", "group_created_at"), _not_there_yet),
-    "cluster-lags": Fault(_just_created("aks", "get", "created_at"), _not_there_yet),
-    "created-by-hand": Fault(_at("aks", name="get"), _created_by_hand),
+    "nothing-inside": Fault(_just_created(ListResources, "created_at"), _nothing_inside),
+    "group-lags": Fault(_just_created(GetGroup, "group_created_at"), _not_there_yet),
+    "cluster-lags": Fault(_just_created(GetCluster, "created_at"), _not_there_yet),
+    "created-by-hand": Fault(_of(GetCluster), _created_by_hand),
     "operation-fails": Fault(_starts, _operation_fails),
     "operation-sticks": Fault(_starts, _operation_sticks),
     "operation-vanishes": Fault(_starts, _operation_vanishes),
-    "nodes-lag": Fault(_at("aks", name="put_pool"), _nodes_lag),
+    "nodes-lag": Fault(_of(PutPool), _nodes_lag),
 }
 """By name. A new fault needs a function and a line here."""

@@ -1,9 +1,9 @@
 """The worker: one message makes a cluster take at most one short step.
 
-Save the claim, run the step, tell what it did, save the outcome, send the continuation. A crash at any line
-leaves a row from which the next message, or the timer, goes on. It is told before it is saved: what a step
-did happened, also when a newer commit or a crash takes its outcome away; it may be told twice, never not at
-all.
+Save the lease, run the step, append its events, save the outcome, send the continuation. After a crash at any
+line the next message, or the timer, continues from the record. The events are appended before the outcome is
+saved: what a step did has happened, also when a newer commit or a crash discards its outcome. So an event may
+be appended twice, and never not at all.
 """
 
 from __future__ import annotations
@@ -29,24 +29,22 @@ from shared.ports import Ports
 log = logging.getLogger(__name__)
 
 _GONE = ("ResourceNotFound", "ResourceGroupNotFound")
-"""ARM's codes for a cluster, or a group, that is not there."""
-
-
+"""ARM's codes for a cluster, or a group, that does not exist."""
 PRUNE_EVERY = 50
-"""After so many outcomes of a cluster its old events are removed, which takes a query and some deletes."""
+"""After so many outcomes of a cluster its old events are removed: that takes a query and some deletes."""
 AWAY_SECONDS = 15
-"""How long a message waits when the state does not answer; ten deliveries in a row would bury it."""
+"""How long a message waits when the state does not answer; after ten deliveries it is a dead letter."""
 
 
 def handle(message: JobMessage, ports: Ports) -> None:
-    """Let the row decide about the message, and do what it decides; later, if state or queue do not answer.
+    """Let the record decide about the message, and act on it; later, if state or queue do not answer.
 
-    A message that cannot be put off either is done with: the timer sends it again, for its row is overdue.
+    A message that cannot be postponed either is completed: its record is overdue, so the timer resends it.
     """
     try:
         _handle(message, ports)
     except Retryable as error:
-        log.warning("%s: put off: %s: %s", message.cluster, error.kind, error)
+        log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
         try:
             postpone_message(message, AWAY_SECONDS, ports)
         except Retryable as away:
@@ -62,8 +60,8 @@ def _handle(message: JobMessage, ports: Ports) -> None:
         seconds=ports.config.lease_seconds,
     )
     match decision:
-        case Superseded(why):
-            log.info("%s: nothing to do: %s", message.cluster, why)
+        case Superseded(reason):
+            log.info("%s: nothing to do: %s", message.cluster, reason)
         case Resend(current):
             send_continuation(current, ports)
         case NotYet(current):
@@ -76,20 +74,20 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
     try:
         record = ports.state.save(leased)
     except Stale:
-        log.info("%s: somebody else was faster", leased.name)
+        log.info("%s: lost the race for the lease", leased.name)
         _resend_current(leased.name, ports)
         return
-    budget = RateLimiter(record, ports)
+    limiter = RateLimiter(record, ports)
     try:
-        outcome = _outcome(record, budget.over(with_lease_guard(record, ports)))
+        outcome = _outcome(record, limiter.over(with_lease_guard(record, ports)))
     except LeaseLost as lost:
         log.warning("%s; stepping aside", lost)
-        if budget.request_ids:
-            ports.state.append([superseded_event(record, str(lost), budget.request_ids, ports.clock())])
+        if limiter.request_ids:
+            ports.state.append([superseded_event(record, str(lost), limiter.request_ids, ports.clock())])
         _step_aside(record, ports)
         return
-    except RateLimited as turn:
-        _postpone(record, turn, budget, ports)
+    except RateLimited as limited:
+        _postpone(record, limited, limiter, ports)
         return
     log.info("%s: %s: %s", record.name, record.job.step, outcome)
     if (
@@ -102,7 +100,7 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
     after = apply_outcome(
         record, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
     )
-    ports.state.append(list(events_between(record, after, outcome, request_ids=budget.request_ids)))
+    ports.state.append(list(events_between(record, after, outcome, request_ids=limiter.request_ids)))
     try:
         saved = ports.state.save(after)
     except Stale:
@@ -112,38 +110,39 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
         ports.state.prune_events(saved.name, ports.config.events_kept)
     if saved.job.active:
         send_continuation(saved, ports)
-    moved = saved.phase != record.phase or saved.needs_action != record.needs_action
-    if moved or not saved.job.active:
+    changed = saved.phase != record.phase or saved.needs_action != record.needs_action
+    if changed or not saved.job.active:
         outbox.request_report(ports)
 
 
 def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the row's step; an error becomes the outcome that its class asks for."""
+    """Run the record's step; an error becomes the outcome that its class asks for."""
     if record.job.lost >= MAX_ABANDONED_LEASES:
-        told = f"the worker died {record.job.lost} times in {record.job.step.value}, or was cut off"
-        return Fail(Unexpected(f"{told}; the log of the host may say why"))
+        problem = f"the worker died {record.job.lost} times in {record.job.step.value}, or was cut off"
+        return Fail(Unexpected(f"{problem}; the log of the host may say why"))
     try:
         return run_step(record, ports)
     except Retryable as error:
         if error.code in _GONE:
-            return Restart(f"what an earlier step made is gone: {error}")
+            return Restart(f"what an earlier step created no longer exists: {error}")
         return Retry(error)
     except ReconcileError as error:
         return Fail(error)
     except (LeaseLost, RateLimited):
         raise
-    except Exception as error:  # what nobody foresaw must not run for ever unseen
+    except Exception as error:  # an unforeseen error is retried a few times and reported
         log.exception("%s: %s failed unexpectedly", record.name, record.job.step)
         return Retry(
             Unexpected(f"{type(error).__name__} in {record.job.step.value}; the log has the details")
         )
 
 
-def _postpone(record: ClusterRecord, turn: RateLimited, budget: RateLimiter, ports: Ports) -> None:
-    """Let the step come back for its turn."""
-    log.info("%s: %s: %s", record.name, record.job.step, turn)
-    after = postpone(record, until=turn.at, reason=str(turn), reserved=budget.reserved, now=ports.clock())
-    ports.state.append(list(postponed_event(record, after, budget.request_ids)))
+def _postpone(record: ClusterRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
+    """Let the step come back for its reservation."""
+    log.info("%s: %s: %s", record.name, record.job.step, limited)
+    now, reserved = ports.clock(), limiter.reserved
+    after = postpone(record, until=limited.at, reason=str(limited), reserved=reserved, now=now)
+    ports.state.append(list(postponed_event(record, after, limiter.request_ids)))
     try:
         saved = ports.state.save(after)
     except Stale:
@@ -153,7 +152,7 @@ def _postpone(record: ClusterRecord, turn: RateLimited, budget: RateLimiter, por
 
 
 def _step_aside(record: ClusterRecord, ports: Ports) -> None:
-    """Give the claim back after a newer spec was accepted while the step ran, so that it can start."""
+    """Release the lease after a newer spec was accepted while the step ran, so that it can start."""
     owner = record.job.lease.owner if record.job.lease else ""
     while (current := ports.state.cluster(record.name)) is not None:
         released = release(current, owner)
