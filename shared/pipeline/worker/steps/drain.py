@@ -29,7 +29,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
 
     No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned.
     """
-    api = context.kubernetes
+    api = context.kubernetes()
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
         for profile in profiles_of(existing)
@@ -51,7 +51,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
 
 def joined(context: StepContext, profile: Json) -> Wait | None:
     """Return the wait for the nodes of a pool that replaces another one, None when all are Ready."""
-    api, name = context.kubernetes, str(profile["name"])
+    api, name = context.kubernetes(), str(profile["name"])
     nodes = _nodes(api, name)
     _uncordon(nodes, api)
     ready, wanted = sum(map(_ready, nodes)), int(profile.get("count") or 0)
@@ -65,7 +65,7 @@ def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
 
     The drain fails when no pod could move for so many ``minutes`` and a budget blocks one.
     """
-    api = context.kubernetes
+    api = context.kubernetes()
     leaving = _nodes(api, pool)
     schedulable = [node for node in leaving if not _unschedulable(node)]
     for node in schedulable[:CORDONS]:
