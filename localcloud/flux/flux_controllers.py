@@ -15,7 +15,7 @@ from localcloud.flux.kustomize_controller import KustomizeController
 from localcloud.flux.source_controller import ReadSource, Source, SourceController
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At
+from localcloud.kubernetes.world.object_store import At
 
 __all__ = ["Flux", "ReadSource", "Source"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from localcloud.flux.flux_conditions import NotReady, condition, is_ready
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 
 _WRITE = Write(manager="kustomize-controller", force=True)
 _FIRST = ("Namespace", "CustomResourceDefinition")

@@ -10,8 +10,7 @@ from datetime import datetime
 from localcloud.flux.flux_conditions import NotReady, stamp, with_conditions
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object
 
 API = "source.toolkit.fluxcd.io/v1"
 _SECRET = next(kind for kind in BUILT_IN if kind.kind == "Secret")

@@ -20,8 +20,7 @@ from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream
 from localcloud.kubernetes.world.api_errors import ApiError, bad_request, no_such_path
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import Object, Write
 from localcloud.kubernetes.world.patches import APPLY
 
 if TYPE_CHECKING:

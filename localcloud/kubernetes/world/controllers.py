@@ -25,8 +25,7 @@ from localcloud.kubernetes.world.kinds import (
     Kinds,
     kinds_of,
 )
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object, Write
 from localcloud.kubernetes.world.patches import MERGE
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http

@@ -27,8 +27,7 @@ from localcloud.kubernetes.world.api_errors import (
 from localcloud.kubernetes.world.controllers import Controllers, Delays
 from localcloud.kubernetes.world.eviction import check_eviction, matching
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Change, Object, Store
+from localcloud.kubernetes.world.object_store import At, Change, Object, Store, Write
 from localcloud.kubernetes.world.patches import patched
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.server_side_apply import Writer, applied, same, updated

@@ -13,8 +13,7 @@ from typing import Any
 from localcloud.common.control_plane import Node
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object, Write
 
 IMAGE_LABEL = "kubernetes.azure.com/node-image-version"
 _WRITE = Write(manager="kubelet")
