@@ -19,11 +19,11 @@ DEADLINE = 90.0
 
 
 class NotReached(Exception):
-    """The fleet did not become what the commit asks for; the message says where it stands."""
+    """The fleet did not reach the desired state; the message describes its state."""
 
 
 def wait_for_plan(api: Api, commit: str, cloud: LocalCloud) -> dict[str, Any]:
-    """Return the plan of a commit once it is made."""
+    """Return the plan of a commit once it exists."""
     for _ in _looks(cloud):
         try:
             return api.get(f"plans/{commit}")
@@ -33,7 +33,7 @@ def wait_for_plan(api: Api, commit: str, cloud: LocalCloud) -> dict[str, Any]:
 
 
 def follow(api: Api, commit: str, cloud: LocalCloud, console: Console) -> str:
-    """Show progress until the commit status is success, and return its words; raise NotReached."""
+    """Show progress until the commit status is success, and return its description; raise NotReached."""
     show = _live if console.is_terminal else _lines
     for plan in show(api, commit, cloud, console):
         state, _, words = str(plan["status"]).partition(": ")

@@ -92,7 +92,7 @@ class _Story:
         self._say(f"three commits in {seconds:.0f} s")
 
     def _carry_out(self, message: str) -> None:
-        """Commit, push, show the plan, follow it to its end."""
+        """Commit, push, show the plan, and follow it to its end."""
         commit = self.checkout.push(message)
         self._say(f"commit {commit[:8]}: {message}")
         plan = wait_for_plan(self.api, commit, self.cloud)

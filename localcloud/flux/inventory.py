@@ -1,4 +1,4 @@
-"""What a Kustomization has put into the cluster: applied in order, listed, checked, and pruned."""
+"""The inventory of a Kustomization: its objects are applied in order, listed, checked, and pruned."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def entry(at: At) -> dict[str, str]:
 def prune(
     world: KubernetesWorld, before: Sequence[Mapping[str, str]], now: Sequence[Mapping[str, str]]
 ) -> None:
-    """Delete what was in the inventory and is no longer, unless the object says otherwise."""
+    """Delete what the inventory no longer has, unless the object disables pruning."""
     kept = {item["id"] for item in now}
     for item in reversed(before):
         at = None if item["id"] in kept else _located(world, item)

@@ -1,4 +1,4 @@
-"""The kustomize-controller of the small Flux: builds, applies, waits and prunes."""
+"""The kustomize-controller of the local Flux: it builds, applies, waits and prunes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source-controller of the small Flux: GitRepository objects and what was fetched for them."""
+"""The source-controller of the local Flux: GitRepository objects and what was fetched for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MANAGER = "gotk-source-controller"
 class Source:
     """A branch of a git repository: the commit it points to, and a way to read all files there.
 
-    ``accepts`` takes user name and password; None: everybody may read.
+    ``accepts`` checks user name and password; None: no authentication.
     """
 
     revision: str
@@ -47,7 +47,7 @@ class SourceController:
         return self._artifacts.get(repository["metadata"]["uid"])
 
     def reconcile(self) -> None:
-        """Look at every GitRepository."""
+        """Reconcile every GitRepository."""
         kind = self._world.kind(API, "GitRepository")
         if kind is None:
             return

@@ -68,7 +68,7 @@ class HostConfig:
 
     route_prefix: str = "api"
     timeout_seconds: float | None = 1800
-    """How long an invocation may take; None: for ever."""
+    """How long an invocation may take; None: no limit."""
     log_levels: Mapping[str, str] = field(default_factory=dict)
     service_bus: ServiceBusConfig = ServiceBusConfig()
 

@@ -1,10 +1,10 @@
 """Service Bus triggers on session-enabled queues.
 
 As in Azure: up to ``maxConcurrentSessions`` sessions at once for each function, the messages of one session
-strictly one after the other, peek-lock without prefetch, complete when the function returns and abandon
-when it raises, the session's lock renewed while a function runs, and the session given back when no
-message came for ``sessionIdleTimeout``. When Service Bus does not answer, the listener says so once
-and tries again with growing pauses.
+strictly one after the other, peek-lock without prefetch, complete when the function returns and abandon when
+it raises, the session's lock renewed while a function runs, and the session released when no message came for
+``sessionIdleTimeout``. When Service Bus does not answer, the listener reports it once and tries again with
+growing pauses.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class SessionListener(Slots):
             self._serve(receiver)
 
     def _accept(self, client: ServiceBusClient) -> ServiceBusReceiver | None:
-        """Wait for a session that has messages and lock it; None: there was none."""
+        """Wait for a session that has messages and lock it; return None when there was none."""
         receiver = client.get_queue_receiver(
             self._queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=self._config.accept_seconds
         )
@@ -113,7 +113,7 @@ class SessionListener(Slots):
             self._busy.discard(threading.current_thread())
 
     def _close(self, receiver: ServiceBusReceiver) -> None:
-        """Give the session back, in the background: the client takes up to a second to tidy up."""
+        """Release the session, in the background: the client takes up to a second to clean up."""
         thread = threading.Thread(target=self._tidy, args=(receiver,), name=f"close-{self._function.name}")
         with self._starting:  # a thread can be waited for only once it runs
             self._busy.add(thread)

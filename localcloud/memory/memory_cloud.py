@@ -130,7 +130,7 @@ class MemoryCloud:
             self._jump(min(end, self._next_moment()))
 
     def idle(self) -> bool:
-        """Tell whether no message waits and every row and plan says that its work is done."""
+        """Return whether no message waits and every row and plan says that its work is done."""
         counts = [self.broker.counts(queue) for queue in QUEUES]
         if any(count.active or count.scheduled for count in counts):
             return False

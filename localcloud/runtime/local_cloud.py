@@ -157,7 +157,7 @@ def _listens(port: int) -> bool:
 
 
 def _answers(port: int) -> bool:
-    """Tell whether the functions' host says that it runs."""
+    """Return whether the functions' host says that it runs."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=1)) as connection:
         try:
             connection.request("GET", "/admin/host/status")

@@ -224,7 +224,7 @@ class MemoryState:
             return len(self._letters)
 
     def delivery_seen(self, delivery: str) -> bool:
-        """Tell whether a webhook delivery was queued before."""
+        """Return whether a webhook delivery was queued before."""
         with self._lock:
             return delivery in self._deliveries
 

@@ -61,13 +61,13 @@ class AzureEngine:
         self.accepted: list[dict[str, str]] = []
 
     def settle(self) -> None:
-        """Let everything happen that is due by now."""
+        """Complete every operation that is due by now."""
         with self.lock:
             for operation in self.schedule.due(self._clock()):
                 self._complete(operation)
 
     def request_id(self) -> str:
-        """Return an id for a request that somebody may ask about."""
+        """Return an id for a request."""
         with self.lock:
             return self.schedule.unique()
 
@@ -258,7 +258,7 @@ class AzureEngine:
         self.report_nodes(cluster)
 
     def _move_version(self, cluster: Cluster, name: str, doom: Doom) -> None:
-        """Bring a pool to its version, and its nodes with it unless they are doomed to stay behind."""
+        """Set a pool to its version, and its nodes too unless a fault makes them lag behind."""
         pool, control_plane = cluster.pools[name], cluster.properties["currentKubernetesVersion"]
         current = pool["currentOrchestratorVersion"]
         moved = pool_version(name, pool["orchestratorVersion"], control_plane, current)
@@ -276,7 +276,7 @@ class AzureEngine:
 
 
 def _is_last_system_pool(cluster: Cluster, name: str) -> bool:
-    """Tell whether a pool is the one that AKS does not let go: no cluster is without a System pool."""
+    """Return whether a pool is the last System pool, which AKS does not delete."""
     return not any(p["mode"] == "System" for other, p in cluster.pools.items() if other != name)
 
 
@@ -291,7 +291,7 @@ def group_key(subscription: str, name: str) -> tuple[str, str]:
 
 
 def mark(holder: dict[str, Any], state: str, etag: str = "") -> None:
-    """Set the provisioning state, forget an earlier failure, and set the ETag when there is one."""
+    """Set the provisioning state, clear an earlier failure, and set the ETag when there is one."""
     holder["provisioningState"] = state
     holder.pop("status", None)
     if etag:

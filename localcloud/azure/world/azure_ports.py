@@ -33,14 +33,14 @@ class WorldResourceGroups:
             return GroupWrite(self._world.request_id(), created=accepted.status == HTTPStatus.CREATED)
 
     def delete(self, subscription: str, name: str) -> str:
-        """Start to delete the group; a group that is gone is success."""
+        """Start to delete the group; a group that does not exist is success."""
         with _refusals(missing_is_fine=True):
             self._world.delete_group(subscription, name)
             return self._world.request_id()
         return ""
 
     def resources(self, subscription: str, name: str) -> Sequence[str]:
-        """Return the resource ids inside the group; empty when the group is gone."""
+        """Return the resource ids inside the group; empty when the group does not exist."""
         with _refusals(missing_is_fine=True):
             return [str(found["id"]) for found in self._world.list_resources(subscription, name)]
         return []

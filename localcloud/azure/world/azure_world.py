@@ -30,7 +30,7 @@ _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 
 
 class AzureWorld:
-    """Azure Resource Manager: one method for each operation, and what stands outside of its API.
+    """Azure Resource Manager: one method for each operation.
 
     ``interventions`` is what happens without a request: faults, the portal, an autoscaler.
     """
@@ -155,7 +155,7 @@ class AzureWorld:
             return self.engine.update(existing, body, now)
 
     def delete_cluster(self, cluster: ClusterId, condition: Condition = _ANY) -> Accepted:
-        """Start to delete a cluster, whatever else is going on there."""
+        """Start to delete a cluster, even while another operation runs."""
         with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
             self.engine.group(cluster.subscription, cluster.resource_group)
             existing = self.engine.clusters.get(key_of(cluster))

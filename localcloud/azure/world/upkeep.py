@@ -1,4 +1,4 @@
-"""What Azure offers for clusters that live on: versions, upgrades, node images, maintenance windows."""
+"""The Azure operations for existing clusters: versions, upgrades, node images, maintenance windows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Upkeep:
             }
 
     def upgrade_node_image(self, cluster: ClusterId, pool: str) -> Accepted:
-        """Start to give a pool the newest node image; 304 when it has it."""
+        """Start to upgrade a pool to the newest node image; 304 when it has that image."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"

@@ -71,7 +71,7 @@ class KubernetesPlane:
         self._controllers.start()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
-        """Start a cluster's API server, or keep the one that runs; return its kubeconfig."""
+        """Start a cluster's API server unless it runs; return its kubeconfig."""
         with self._lock:
             self.fleet.start(cluster, nodes)
             if cluster not in self._running:
@@ -82,15 +82,15 @@ class KubernetesPlane:
             return self._running[cluster].kubeconfig
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
-        """Make these the nodes of a started cluster."""
+        """Set the nodes of a started cluster."""
         self.fleet.set_nodes(cluster, nodes)
 
     def set_power(self, cluster: ClusterId, *, on: bool) -> None:
-        """Hang up on everybody who calls a cluster, or answer again."""
+        """Close every connection to a cluster, or answer again."""
         self.fleet.set_power(cluster, on=on)
 
     def stop(self, cluster: ClusterId) -> None:
-        """Remove a cluster's API server and all that is in it."""
+        """Remove a cluster's API server and all its objects."""
         with self._lock:
             running = self._running.pop(cluster, None)
             self.fleet.stop(cluster)
@@ -106,7 +106,7 @@ class KubernetesPlane:
         return self._running[cluster].kubeconfig
 
     def door(self, cluster: ClusterId) -> FrontDoor:
-        """Return the door of a started cluster: its faults and its requests."""
+        """Return the front door of a started cluster: its faults and its requests."""
         return self._running[cluster].door
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class KubernetesPlane:
         self.close()
 
     def _retire(self, running: _Running) -> None:
-        """Close a server in the background: it takes half a second, and a stop must be quick."""
+        """Close a server in the background: closing takes half a second, and a stop must be quick."""
         thread = threading.Thread(target=running.server.close, daemon=True, name="retire")
         self._retiring = [*(other for other in self._retiring if other.is_alive()), thread]
         thread.start()

@@ -109,7 +109,7 @@ class Controllers:
             self._busy = False
 
     def _waited(self, value: Object, seconds: float) -> bool:
-        """Tell whether so many seconds went by since this generation of the object was first seen."""
+        """Return whether so many seconds went by since this generation of the object was first seen."""
         metadata, now = value["metadata"], self._world.clock()
         since = self._since.setdefault((metadata["uid"], metadata["generation"]), now)
         due = since + timedelta(seconds=seconds)

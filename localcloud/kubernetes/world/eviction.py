@@ -73,7 +73,7 @@ def check_eviction(pod: Object, budgets: Sequence[Object]) -> None:
 
 
 def ready(pod: Object) -> bool:
-    """Tell whether a pod is Ready."""
+    """Return whether a pod is Ready."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 

@@ -96,7 +96,7 @@ class KubernetesFleet:
             (self._off.discard if on else self._off.add)(cluster)
 
     def is_on(self, cluster: ClusterId) -> bool:
-        """Tell whether the API of a cluster answers."""
+        """Return whether the API of a cluster answers."""
         with self._lock:
             return cluster not in self._off
 

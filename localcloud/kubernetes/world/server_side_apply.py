@@ -102,7 +102,7 @@ def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: W
 
 
 def same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Tell whether two objects are equal, but for the times in their managedFields."""
+    """Return whether two objects are equal, but for the times in their managedFields."""
     return _timeless(one) == _timeless(two)
 
 

@@ -123,7 +123,7 @@ def _field(name: str, value: Any) -> Any:
 
 
 def _is_message(body: bytes) -> bool:
-    """Tell whether bytes begin as a section does: a description by number, which no text begins with."""
+    """Return whether bytes begin as a section does: a description by number, which no text begins with."""
     return body[:2] in (b"\x00\x53", b"\x00\x80")
 
 

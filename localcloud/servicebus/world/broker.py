@@ -87,7 +87,7 @@ class Broker:
         return min(times, default=None)
 
     def quiet(self, queue: str) -> bool:
-        """Tell whether a receiver would find nothing now, for less than it costs to try."""
+        """Return whether a receiver would find nothing now, for less than it costs to try."""
         return self._state(queue).quiet(self.clock())
 
     def config(self, queue: str) -> QueueConfig:

@@ -87,7 +87,7 @@ class BrokerQueueState:
         return changed
 
     def quiet(self, now: datetime) -> bool:
-        """Tell whether nothing is there for a receiver, also after ``advance``."""
+        """Return whether nothing is there for a receiver, also after ``advance``."""
         if self._free if self.config.requires_session else self._lines:
             return False
         due = self.next_time()
