@@ -54,9 +54,9 @@ def prune(
     world: KubernetesWorld, before: Sequence[Mapping[str, str]], now: Sequence[Mapping[str, str]]
 ) -> None:
     """Delete what the inventory no longer has, unless the object disables pruning."""
-    kept = {item["id"] for item in now}
+    current = {item["id"] for item in now}
     for item in reversed(before):
-        at = None if item["id"] in kept else _located(world, item)
+        at = None if item["id"] in current else _located(world, item)
         found = None if at is None else world.find(at)
         if at is None or found is None:
             continue

@@ -115,10 +115,10 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     folder: Path = options.app.resolve()
     config = read_host_json(folder / "host.json")
     values = read_settings(options.settings)
-    kept = apply_settings(values, os.environ)
+    inherited = apply_settings(values, os.environ)
     out = options.log_file.open("a", buffering=1) if options.log_file else sys.stderr
     set_up_logging(out, config.log_levels, debug=os.environ.get("PYTHON_ENABLE_DEBUG_LOGGING") == "1")
-    for name in kept:
+    for name in inherited:
         log.warning("%s: the environment's value is used, not the one of the settings file", name)
     app: func.FunctionApp = import_app(folder)
     os.chdir(folder)

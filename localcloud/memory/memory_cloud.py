@@ -1,7 +1,7 @@
-"""All worlds on one virtual clock, and a driver that runs the pipeline over them in one thread.
+"""All worlds on one virtual clock, and a driver that runs the pipeline on them in one thread.
 
-Nothing sleeps: when no message is there, the clock jumps to the next moment at which something can
-happen. Runs are exactly repeatable for the same seed.
+Nothing sleeps: when no message waits, the clock jumps to the next event. Runs with the same seed are
+identical.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ QUEUES = ("plans", "jobs")
 
 
 class Crash(BaseException):
-    """The host died here: what it was doing is neither finished nor cleaned up."""
+    """The process ended here: its work is neither finished nor cleaned up."""
 
 
 class MemoryCloud:
@@ -96,7 +96,7 @@ class MemoryCloud:
         )
 
     def _source(self, url: str, branch: str) -> Source | None:
-        """Return what Flux reads at an address: the fleet's own repository, for want of others."""
+        """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
         repository = next(named, self).repository
         try:
@@ -110,7 +110,7 @@ class MemoryCloud:
         self.ports = change(self.ports)
 
     def step(self) -> bool:
-        """Deliver one message to its function; tell whether there was one."""
+        """Deliver one message to its function; return whether there was one."""
         for queue in QUEUES:
             lock = self.broker.accept_session(queue)
             if lock is not None:
@@ -119,7 +119,7 @@ class MemoryCloud:
         return any(self.deliver_dead_letter(queue, self.ports) for queue in QUEUES)
 
     def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
-        """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
+        """Run until nothing is left to do, ``until`` holds, or so much virtual time has passed."""
         done = until or self.idle
         end = self.clock() + timedelta(seconds=seconds)
         while self.clock() < end:
@@ -130,7 +130,7 @@ class MemoryCloud:
             self._jump(min(end, self._next_moment()))
 
     def idle(self) -> bool:
-        """Return whether no message waits and every row and plan says that its work is done."""
+        """Return whether no message waits and the work of every record and plan is done."""
         counts = [self.broker.counts(queue) for queue in QUEUES]
         if any(count.active or count.scheduled for count in counts):
             return False
@@ -154,7 +154,7 @@ class MemoryCloud:
             self.run_timers(self.ports)
 
     def run_timers(self, ports: Ports) -> None:
-        """Run what the timers run."""
+        """Run the timers once."""
         for timer in (missed_work.plan_missed_head, missed_work.resend_overdue):
             try:
                 timer(ports)
@@ -162,7 +162,9 @@ class MemoryCloud:
                 continue  # a timer that fails runs again at its next time
 
     def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
-        """Deliver the next message of an accepted session, and settle it as the Functions host does."""
+        """Deliver the next message of an accepted session, and complete or abandon it as the Functions host
+        does.
+        """
         delivery = self.broker.receive(queue, lock)
         if delivery is None:
             self.broker.release_session(queue, lock)
@@ -211,7 +213,7 @@ class MemoryCloud:
 
 
 class Connections:
-    """The Kubernetes port as production wires it: a connection begins with a kubeconfig, and is kept."""
+    """The Kubernetes port as production wires it: a connection starts with a kubeconfig and is reused."""
 
     def __init__(self, inner: Kubernetes, aks: ManagedClusters, clock: Clock) -> None:
         self._inner, self._aks, self._clock = inner, aks, clock
@@ -220,7 +222,7 @@ class Connections:
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
     ) -> KubernetesApi:
-        """Return the API of a cluster; raise what Azure says of one that is not there."""
+        """Return the API of a cluster; raise Azure's error for a cluster that does not exist."""
         now = self._clock()
         if self._open.get(cluster, now) <= now:
             (kubeconfig or self._aks.kubeconfig)(cluster)
@@ -233,7 +235,7 @@ class Connections:
 
 
 class Tripwire:
-    """A port that dies at its ``at``-th call in the whole run, before or after the call had its effect."""
+    """A port that crashes at one call of the run, before or after the call took effect."""
 
     def __init__(self, inner: object, counter: Counter) -> None:
         self._inner, self._counter = inner, counter
@@ -251,17 +253,17 @@ class Tripwire:
 
 
 class Counter:
-    """Counts calls through all tripwires; the point 2k crashes before the k-th call, 2k+1 after it."""
+    """Counts the calls through all tripwires; point 2k crashes before the k-th call, 2k+1 after it."""
 
     def __init__(self, *points: int) -> None:
         self._points, self.calls = set(points), 0
 
     def before(self) -> None:
-        """Die here if this is the point."""
+        """Crash here if this is the point."""
         self._die_at(2 * self.calls)
 
     def after(self) -> None:
-        """Die here if this is the point."""
+        """Crash here if this is the point."""
         self.calls += 1
         self._die_at(2 * self.calls - 1)
 

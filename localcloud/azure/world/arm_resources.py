@@ -56,7 +56,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Doom:
+class OperationFault:
     """The fault of an operation: it fails with code and message, never ends, removes its resource at its end,
     or leaves a pool's nodes at their old kubelet version.
     """
@@ -71,7 +71,7 @@ class Doom:
 class Operation:
     """A long-running operation; ``kind`` is create, update, delete, create-pool ... or delete-group.
 
-    ``doom`` is the fault that a test set for it.
+    ``fault`` is the fault that a test set for it.
     """
 
     id: str
@@ -82,12 +82,12 @@ class Operation:
     due: datetime
     cluster: ClusterId | None = None
     status: str = "InProgress"
-    doom: Doom = Doom()
+    fault: OperationFault = OperationFault()
 
     @property
     def error(self) -> tuple[str, str] | None:
         """The code and message with which it ends as Failed."""
-        return self.doom.error
+        return self.fault.error
 
     @property
     def pool(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.azure.world.arm_resources import Doom
+from localcloud.azure.world.arm_resources import OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from shared.fleet.resource_ids import ClusterId
 
@@ -19,22 +19,22 @@ class Interventions:
 
     def fail_next(self, name: str, code: str, message: str) -> None:
         """Fail the next operation; a failed create leaves the cluster with its pools."""
-        self._doom(name, Doom(error=(code, message)))
+        self._set_fault(name, OperationFault(error=(code, message)))
 
     def stick_next(self, name: str) -> None:
         """Never complete the next operation; only ``abort`` or a delete of the cluster ends it."""
-        self._doom(name, Doom(sticks=True))
+        self._set_fault(name, OperationFault(sticks=True))
 
     def vanish_next(self, name: str) -> None:
         """Remove the resource of the next operation at the end of that operation."""
-        self._doom(name, Doom(vanishes=True))
+        self._set_fault(name, OperationFault(vanishes=True))
 
     def lag_next(self, name: str, pool: str) -> None:
         """Let the next upgrade of a pool succeed while its nodes keep their kubelet version.
 
         The fault applies to the next operation of the cluster; the operation after that upgrades the nodes.
         """
-        self._doom(name, Doom(lags=pool))
+        self._set_fault(name, OperationFault(lags=pool))
 
     def catch_up(self, cluster: ClusterId) -> None:
         """Upgrade the nodes that lag behind, as when an operator removes what blocked their drain."""
@@ -99,6 +99,6 @@ class Interventions:
             self._engine.report_nodes(found)
             self._engine.plane.set_power(found.id, on=code == "Running")
 
-    def _doom(self, name: str, doom: Doom) -> None:
+    def _set_fault(self, name: str, fault: OperationFault) -> None:
         with self._engine.lock:
-            self._engine.dooms[name.lower()] = doom
+            self._engine.next_faults[name.lower()] = fault

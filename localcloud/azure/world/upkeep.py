@@ -9,7 +9,7 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_resource
 from localcloud.azure.world.arm_resources import Accepted
-from localcloud.azure.world.azure_engine import AzureEngine, mark
+from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.catalog import (
     DEFAULT_VERSION,
     NODE_IMAGES,
@@ -68,7 +68,7 @@ class Upkeep:
             if found["nodeImageVersion"] == NODE_IMAGES[-1]:
                 return Accepted("", resource, 304)
             operation = self._engine.begin(existing, "upgrade-pool", now, pool)
-            mark(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
+            set_state(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
             view = deepcopy(existing.pool_view(pool))
             return self._engine.accept(Accepted("upgrade-pool", resource, 202, view, operation))
 

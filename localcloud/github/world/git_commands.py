@@ -73,8 +73,8 @@ def run_git(path: Path, *arguments: str, stdin: bytes = b"") -> bytes:
             check=True,
         )
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()
-        raise GitError(f"git {arguments[0]}: {said}") from error
+        reason = error.stderr.decode(errors="replace").strip()
+        raise GitError(f"git {arguments[0]}: {reason}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitError(f"git {arguments[0]}: {error}") from error
     return done.stdout

@@ -203,8 +203,8 @@ class GitRepository:
         except GitError:
             return None
         parents = ("-p", base, "-p", head)
-        made = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
-        return made.decode().strip()
+        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        return commit.decode().strip()
 
     def close(self) -> None:
         """End the reader process."""

@@ -201,7 +201,7 @@ class Pulls:
         annotations = tuple(output.get("annotations") or ())
         _check_output(body, output, annotations)
         conclusion = body.get("conclusion", check.conclusion)
-        kept = replace(
+        stored = replace(
             check,
             status="completed" if conclusion else body.get("status", check.status),
             conclusion=conclusion,
@@ -209,8 +209,8 @@ class Pulls:
             output={**check.output, **{k: v for k, v in output.items() if k in ("title", "summary", "text")}},
             annotations=check.annotations + annotations,
         )
-        self._checks[kept.id] = kept
-        return kept
+        self._checks[stored.id] = stored
+        return stored
 
     def _sha(self, branch: str) -> str | None:
         try:

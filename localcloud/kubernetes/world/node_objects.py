@@ -1,7 +1,7 @@
-"""Node objects of a cluster, kept equal to the nodes that Azure says it has.
+"""The Node objects of a cluster, which mirror the nodes in Azure.
 
-A node that was cordoned stays so until Azure gives it another Kubernetes version or image: it is a new
-machine then, under the old name.
+A cordoned node stays cordoned until Azure changes its Kubernetes version or image: then it is a new machine
+with the old name.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _status(world: KubernetesWorld, node: Node) -> Mapping[str, Any]:
             "osImage": "Ubuntu 22.04.5 LTS",
             "containerRuntimeVersion": "containerd://1.7",
             "kernelVersion": "5.15",
-            # Required by the API; a local node has no machine to tell of.
+            # Required by the API; a local node has no machine.
             **dict.fromkeys(("bootID", "machineID", "systemUUID", "kubeProxyVersion"), ""),
         },
     }

@@ -1,4 +1,4 @@
-"""Shared access signatures: the tokens that a client puts before it may use a queue."""
+"""Shared access signatures: the tokens that a client sends before it may use a queue."""
 
 from __future__ import annotations
 
