@@ -16,10 +16,10 @@ from localcloud.azure.world.azure_ports import WorldManagedClusters, WorldResour
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxExtension, Source
-from localcloud.github.world.memory_repository import Commits
+from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.kubernetes.world.controllers import Delays
-from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
     MessageLockLost,
@@ -49,7 +49,7 @@ class Crash(BaseException):
 class MemoryCloud:
     """The cloud, the fleet repository and the function app, in memory.
 
-    ``beside`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
+    ``peer`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
     """
 
     def __init__(
@@ -59,26 +59,26 @@ class MemoryCloud:
         throttle: bool = True,
         config: FleetConfig | None = None,
         state: MemoryState | None = None,
-        beside: MemoryCloud | None = None,
+        peer: MemoryCloud | None = None,
         lock_seconds: float = LOCK_SECONDS,
         delays: Delays = Delays(),  # noqa: B008 - frozen
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
-        self._fleets: list[MemoryCloud] = beside._fleets if beside else []
+        self._fleets: list[MemoryCloud] = peer._fleets if peer else []
         self._fleets.append(self)
-        self.clock: ManualClock = beside.clock if beside else ManualClock()
-        self.repository = Commits(self.clock)
+        self.clock: ManualClock = peer.clock if peer else ManualClock()
+        self.repository = MemoryRepository(self.clock)
         self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
-        self.kubernetes: KubernetesFleet = (
-            beside.kubernetes
-            if beside
-            else KubernetesFleet(self.clock, FluxExtension(self._source, self.clock), delays=delays)
+        self.kubernetes: KubernetesClusters = (
+            peer.kubernetes
+            if peer
+            else KubernetesClusters(self.clock, FluxExtension(self._source, self.clock), delays=delays)
         )
         self.azure: AzureWorld = (
-            beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
+            peer.azure if peer else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         )
         self.state = state or MemoryState()
-        self.buried: list[dead_letters.ReceivedDeadLetter] = []
+        self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
             config=config or FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5),
@@ -189,12 +189,12 @@ class MemoryCloud:
 
     def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
         """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
-        grave = queue + DEAD_LETTER_SUFFIX
-        delivery = self.broker.receive(grave)
+        source = queue + DEAD_LETTER_SUFFIX
+        delivery = self.broker.receive(source)
         if delivery is None:
             return False
         draft = delivery.message.draft
-        buried = dead_letters.ReceivedDeadLetter(
+        letter = dead_letters.ReceivedDeadLetter(
             queue,
             id=f"{delivery.message.sequence}:{draft.id}",
             at=delivery.message.enqueued_at,
@@ -203,10 +203,10 @@ class MemoryCloud:
             reason=delivery.message.dead_letter_reason,
             description=delivery.message.dead_letter_description,
         )
-        self.buried.append(buried)
+        self.dead_letters.append(letter)
         try:
-            dead_letters.handle_dead_letter(buried, ports)
-            self.broker.complete(grave, delivery.lock_token)
+            dead_letters.handle_dead_letter(letter, ports)
+            self.broker.complete(source, delivery.lock_token)
         except (Crash, ReconcileError, MessageLockLost):
             return True
         return True

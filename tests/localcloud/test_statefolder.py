@@ -27,7 +27,7 @@ def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     precious = tmp_path / "thesis.txt"
     precious.touch()
-    with pytest.raises(StateFolderError, match="left alone"):
+    with pytest.raises(StateFolderError, match="no local cloud created it"):
         StateFolder(tmp_path)
     with pytest.raises(StateFolderError, match="not a folder"):
         StateFolder(precious)

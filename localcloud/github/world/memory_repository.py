@@ -17,7 +17,7 @@ _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
 
 
-class Commits:
+class MemoryRepository:
     """The Repository port over dictionaries; ``push`` and ``commit`` are the operator."""
 
     def __init__(self, clock: Clock = system_clock) -> None:

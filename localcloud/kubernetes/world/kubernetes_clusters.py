@@ -58,7 +58,7 @@ class _Member:
     reconcile: Callable[[], None]
 
 
-class KubernetesFleet:
+class KubernetesClusters:
     """The clusters that are started; ``extension`` is installed into each."""
 
     def __init__(
