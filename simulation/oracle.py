@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from shared.fleet.resource_ids import ClusterId
 from simulation.desired_state import DesiredCluster
 
@@ -22,7 +22,7 @@ Json = Mapping[str, Any]
 class Oracle:
     """Reads Azure and the clusters directly, past every port and fault."""
 
-    def __init__(self, azure: AzureWorld, kubernetes: KubernetesFleet) -> None:
+    def __init__(self, azure: AzureWorld, kubernetes: KubernetesClusters) -> None:
         self._azure, self._kubernetes = azure, kubernetes
 
     def live(self, cluster: ClusterId) -> Json | None:

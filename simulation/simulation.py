@@ -158,7 +158,7 @@ def _clouds(states: list[ObservedState], chance: random.Random) -> list[MemoryCl
             seed=chance.getrandbits(32),
             config=FleetConfig(name, f"example/{name}", git_credentials=credentials),
             state=state,
-            beside=clouds[0] if clouds else None,
+            peer=clouds[0] if clouds else None,
             delays=delays,
             lock_seconds=60,
         )

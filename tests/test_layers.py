@@ -1,18 +1,17 @@
-"""Layer rules that import-linter cannot say, because ``azure`` is many libraries under one name."""
+"""Layer rules that import-linter cannot express, one file at a time; ``azure`` is many libraries."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
-FUNCTIONS = (
-    "handlers/",
-    "function_app.py",
-    "localcloud/functions/",
-    "tests/",
-)
+EDGE = ("handlers/", "function_app.py", "localcloud/functions/", "tests/")
+PACKAGES = ("handlers", "shared", "cli", "localcloud", "simulation", "bench", "tests")
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -23,16 +22,44 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def sources(*folders: str) -> Iterator[tuple[str, Path]]:
-    for folder in folders:
-        paths = [ROOT / folder] if folder.endswith(".py") else sorted((ROOT / folder).rglob("*.py"))
-        yield from ((path.relative_to(ROOT).as_posix(), path) for path in paths)
+def sources(*places: str, root: Path = ROOT) -> list[tuple[str, Path]]:
+    """Return the Python files at these places, by name; fail on a place without any."""
+    found = []
+    for place in places:
+        path = root / place
+        files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+        assert files, f"there is no Python file in {place}"
+        found += [(file.relative_to(root).as_posix(), file) for file in files]
+    return found
+
+
+def module(name: str) -> str:
+    """Return the module of a file."""
+    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def graph(package: str) -> Mapping[str, set[str]]:
+    """Return which modules of a package each of its modules imports, for types too."""
+    files = {module(name): path for name, path in sources(package)}
+    whole: dict[str, set[str]] = {}
+    for name, path in files.items():
+        named = {i if i in files else i.rpartition(".")[0] for i in imports(path)}
+        whole[name] = {other for other in named if other in files and other != name}
+    return whole
+
+
+def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for place in ("empty", "missing"):
+        with pytest.raises(AssertionError, match=f"no Python file in {place}"):
+            sources(place, root=tmp_path)
 
 
 def test_the_functions_library_stays_at_the_edge() -> None:
-    everything = sources("function_app.py", "handlers", "shared", "cli", "localcloud", "tests")
+    everything = sources("function_app.py", *PACKAGES)
     users = [name for name, path in everything if any(i.startswith("azure.functions") for i in imports(path))]
-    assert [name for name in users if not name.startswith(FUNCTIONS)] == []
+    assert users
+    assert [name for name in users if not name.startswith(EDGE)] == []
 
 
 def test_handlers_know_no_client_library() -> None:
@@ -46,3 +73,26 @@ def test_the_pure_core_does_no_input_or_output() -> None:
     effects = ("os", "io", "socket", "time", "logging", "random", "subprocess", "threading", "pathlib")
     for name, path in sources("shared/fleet", "shared/jobs"):
         assert not [i for i in imports(path) if i.split(".")[0] in effects], name
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_files_import_each_other_in_a_circle(package: str) -> None:
+    modules = graph(package)
+    assert any(modules.values())
+    try:
+        TopologicalSorter(modules).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("package", ["localcloud", "simulation"])
+def test_a_file_name_occurs_once(package: str) -> None:
+    names = [path.name for _, path in sources(package) if not path.name.startswith("__")]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("package", ["localcloud", "simulation"])
+def test_every_folder_says_what_belongs_there(package: str) -> None:
+    for name, path in sources(package):
+        if path.name == "__init__.py":
+            assert ast.get_docstring(ast.parse(path.read_text())), name

@@ -1,0 +1,1 @@
+"""Azure Resource Manager with resource groups and AKS clusters, and the managed identity endpoint."""

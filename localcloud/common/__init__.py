@@ -1,0 +1,1 @@
+"""What several slices need: clocks, HTTP, certificates, and the seam between Azure and Kubernetes."""

@@ -21,7 +21,9 @@ class Authority:
         path.write_bytes(self.pem)
 
     def server_context(self, *, client_certificates: bool = False) -> ssl.SSLContext:
-        """Return a server's TLS context; with ``client_certificates`` one may be shown and is checked."""
+        """Return a server's TLS context; with ``client_certificates`` it checks the certificate of a client
+        that sends one.
+        """
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._ca.issue_cert("127.0.0.1", "localhost").configure_cert(context)
         if client_certificates:

@@ -1,4 +1,4 @@
-"""Time for the worlds: the machine's clock, or one that moves only when told."""
+"""Time for the worlds: the system clock, or a clock that only moves on request."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ManualClock:
         self._lock = threading.Lock()
 
     def __call__(self) -> datetime:
-        """Return the time it shows."""
+        """Return the current time of the clock."""
         with self._lock:
             return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move on by so many seconds."""
+        """Move the clock by so many seconds."""
         with self._lock:
             self._now += timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""What the Azure world tells the Kubernetes side of a cluster, so that neither knows the other's insides.
+"""The seam between Azure and the Kubernetes APIs of its clusters.
 
 The Azure world calls a ``ControlPlane`` while it holds its own lock: an implementation must be quick and
 must never call back into the Azure world.
@@ -36,20 +36,20 @@ class ControlPlane(Protocol):
         ...
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
-        """Make these the nodes of a started cluster: add, change and remove; none while it is stopped."""
+        """Set the nodes of a started cluster: add, change and remove; none while it is stopped."""
         ...
 
     def set_power(self, cluster: ClusterId, *, on: bool) -> None:
-        """Let the API server answer nobody while its cluster is stopped in Azure; it keeps what is in it."""
+        """Switch the API server off while its cluster is stopped in Azure; its objects are retained."""
         ...
 
     def stop(self, cluster: ClusterId) -> None:
-        """Remove the API server and all that is in it; one that never started is fine."""
+        """Remove the API server and all its objects; one that never started is success."""
         ...
 
 
 class NullPlane:
-    """A control plane that only remembers what it was told; its kubeconfigs lead nowhere."""
+    """A control plane that only remembers the nodes; its kubeconfigs have no server."""
 
     def __init__(self) -> None:
         self.nodes: dict[ClusterId, list[Node]] = {}
@@ -64,10 +64,10 @@ class NullPlane:
         self.nodes[cluster] = list(nodes)
 
     def set_power(self, cluster: ClusterId, *, on: bool) -> None:
-        """Nothing is behind the kubeconfig anyway."""
+        """Do nothing: no server is behind the kubeconfig."""
 
     def stop(self, cluster: ClusterId) -> None:
-        """Forget the cluster."""
+        """Remove the cluster."""
         self.nodes.pop(cluster, None)
 
 

@@ -1,10 +1,10 @@
-"""What every HTTP stand-in has at its door: a log of requests, and faults on request.
+"""Fault injection and the request log of every local HTTP service.
 
 ``GET /_local/requests`` lists the requests seen; ``PUT /_local/faults`` takes a list of rules, as
-``[{"match": "^PUT .*/managedClusters/", "status": 429, "headers": {"Retry-After": "2"}, "times": 3}]``.
-A rule with ``"after": true`` lets the request take effect and loses the answer. ``times`` null: for ever;
-``share`` (0 to 1): only that share of the requests, evenly spread. Other paths below ``/_local/`` are the
-application's own; they are neither logged nor hit by faults.
+``[{"match": "^PUT .*/managedClusters/", "status": 429, "headers": {"Retry-After": "2"}, "times": 3}]``. A
+rule with ``"after": true`` lets the request take effect and loses the answer. ``times`` null: indefinitely;
+``share`` (0 to 1): only that share of the requests, evenly spread. Other paths below ``/_local/`` belong to
+the application; they are neither logged nor subject to faults.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Fault:
     _debt: float = 0.0
 
     def strikes(self, line: str) -> bool:
-        """Tell whether the rule hits this request, and count it."""
+        """Return whether the rule applies to this request, and count it."""
         if self.times == 0 or not compile_pattern(self.match).search(line):
             return False
         self._debt += self.share
@@ -54,7 +54,7 @@ class Fault:
 
 
 class FrontDoor:
-    """WSGI middleware around a stand-in; ``log`` (JSON lines) also goes to a file when given.
+    """WSGI middleware around a service; ``log`` (JSON lines) also goes to a file when given.
 
     A logged request is ``{"at", "service", "method", "path", "query", "status"}`` plus what the
     application put into ``environ["roadstead.note"]`` (a dict), as {"accepted": "create"}.
@@ -95,7 +95,7 @@ class FrontDoor:
         return reply(environ, start_response)
 
     def _control(self, request: Request) -> Response | None:
-        """Answer a control request of the door; None: it is the application's own."""
+        """Answer a control request; None: it belongs to the application."""
         if request.path == "/_local/requests":
             with self._lock:
                 return json_response(200, self.requests)

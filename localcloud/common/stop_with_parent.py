@@ -1,7 +1,7 @@
-"""Lets a part of the local cloud notice that its supervisor is gone, however that ended.
+"""Stops a process of the local cloud when its supervisor has ended, even by ``kill -9``.
 
-The supervisor holds the other end of each part's standard input; when it ends, even by ``kill -9``, the
-system closes that end.
+The supervisor holds the other end of each process's standard input; when the supervisor ends, the system
+closes that end.
 """
 
 from __future__ import annotations

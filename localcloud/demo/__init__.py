@@ -1,1 +1,1 @@
-"""``make demo``: the main job told from a push to Ready clusters, on a cloud on this machine."""
+"""``make demo``: the main job, from a push to Ready clusters, on the local cloud."""

@@ -1,4 +1,4 @@
-"""Runs the story; exit status 0 when every part of it came true."""
+"""Plays the demo on a fresh local cloud; the exit status is 0 when every step succeeded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from cli.client import ApiError
 from localcloud.demo.checkout import GitFailed
 from localcloud.demo.follow import NotReached
-from localcloud.demo.story import tell
+from localcloud.demo.story import play
 from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
@@ -21,16 +21,18 @@ from localcloud.runtime.tools import ToolError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tell the story on a fresh cloud."""
+    """Play the demo on a fresh local cloud."""
     parser = argparse.ArgumentParser(prog="python -m localcloud.demo", description=__doc__)
-    parser.add_argument("--state", type=Path, default=Path(".localcloud-demo"), help="folder, made fresh")
+    parser.add_argument(
+        "--state", type=Path, default=Path(".localcloud-demo"), help="state folder, emptied at the start"
+    )
     parser.add_argument("--create-seconds", type=float, default=6.0, help="how long a cluster takes")
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
-    console.print("Starting a cloud on this machine: storage, Service Bus, Azure, GitHub, the functions.")
+    console.print("Starting the local cloud: storage, Service Bus, Azure, GitHub, and the functions.")
     try:
         with LocalCloud(given.state, Options(create_seconds=given.create_seconds)) as cloud:
-            tell(cloud, console)
+            play(cloud, console)
     except (PartFailed, StateFolderError, ToolError, GitFailed, NotReached, ApiError) as error:
         console.print(f"[bold red]The demo failed:[/] {error}", soft_wrap=True)
         console.print(f"The logs are in {given.state}/logs")
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("Stopped.")
         return 130
-    console.print("\nEverything is stopped. To try it by hand: make up")
+    console.print("\nThe local cloud has stopped. To try it yourself: make up")
     return 0
 
 

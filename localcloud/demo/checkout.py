@@ -1,4 +1,4 @@
-"""The operator's clone of the fleet repository, driven with git as a person would."""
+"""The operator's clone of the fleet repository, changed with the git command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcloud.github.world.git_commands import git_environment
 
 
 class GitFailed(Exception):
-    """A git command failed; the message says which and why."""
+    """A git command failed; the message has the command and its error."""
 
 
 class Checkout:
@@ -26,7 +26,7 @@ class Checkout:
         shutil.copytree(source, self.folder, dirs_exist_ok=True)
 
     def replace_all(self, files: Mapping[str, bytes]) -> None:
-        """Make the clone hold exactly these files."""
+        """Replace the content of the clone by these files."""
         for path in self.folder.iterdir():
             if path.name != ".git":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -35,7 +35,7 @@ class Checkout:
             (self.folder / name).write_bytes(content)
 
     def replace(self, path: str, old: str, new: str) -> None:
-        """Change a text in a file; it must be there once."""
+        """Replace a text in a file; it must occur once."""
         file = self.folder / path
         text = file.read_text()
         if text.count(old) != 1:

@@ -19,12 +19,12 @@ DEADLINE = 90.0
 
 
 class NotReached(Exception):
-    """The fleet did not become what the commit asks for; the message says where it stands."""
+    """The fleet did not reach the desired state; the message describes its state."""
 
 
 def wait_for_plan(api: Api, commit: str, cloud: LocalCloud) -> dict[str, Any]:
-    """Return the plan of a commit once it is made."""
-    for _ in _looks(cloud):
+    """Return the plan of a commit once it exists."""
+    for _ in _polls(cloud):
         try:
             return api.get(f"plans/{commit}")
         except NotFound:
@@ -33,20 +33,20 @@ def wait_for_plan(api: Api, commit: str, cloud: LocalCloud) -> dict[str, Any]:
 
 
 def follow(api: Api, commit: str, cloud: LocalCloud, console: Console) -> str:
-    """Show progress until the commit status is success, and return its words; raise NotReached."""
+    """Show progress until the commit status is success, and return its description; raise NotReached."""
     show = _live if console.is_terminal else _lines
     for plan in show(api, commit, cloud, console):
-        state, _, words = str(plan["status"]).partition(": ")
+        state, _, description = str(plan["status"]).partition(": ")
         if state == "success":
-            return words
+            return description
         if state in ("failure", "error"):
-            raise NotReached(f"the commit status of {commit[:8]} is {state}: {words}")
+            raise NotReached(f"the commit status of {commit[:8]} is {state}: {description}")
     raise NotReached(f"the commit {commit[:8]} is not done after {DEADLINE:.0f} s; see roadstead status")
 
 
 def _live(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterator[dict[str, Any]]:
     with Live(console=console, auto_refresh=False) as live:
-        for _ in _looks(cloud):
+        for _ in _polls(cloud):
             fleet = api.get("clusters")
             live.update(render.fleet(fleet, datetime.now(UTC)), refresh=True)
             yield api.get(f"plans/{commit}")
@@ -55,7 +55,7 @@ def _live(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterato
 def _lines(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterator[dict[str, Any]]:
     shown: dict[str, str] = {}
     began = time.monotonic()
-    for _ in _looks(cloud):
+    for _ in _polls(cloud):
         now = {view["name"]: _line(view) for view in api.get("clusters")["clusters"]}
         now |= {name: "Deleted" for name in shown if name not in now}
         for name, line in now.items():
@@ -70,8 +70,8 @@ def _line(view: dict[str, Any]) -> str:
     return f"{view['phase']:<12} {view['step']}{reason}".rstrip()
 
 
-def _looks(cloud: LocalCloud) -> Iterator[None]:
-    """Yield a few times a second until the deadline; raise PartFailed when a part of the cloud ends."""
+def _polls(cloud: LocalCloud) -> Iterator[None]:
+    """Yield four times a second until the deadline; raise PartFailed when a process of the cloud ends."""
     end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
         cloud.check()

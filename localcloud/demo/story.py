@@ -1,4 +1,4 @@
-"""The story: push the example fleet, change it, remove a cluster; each with its plan and its result."""
+"""The demo: push the example fleet, change it, remove a cluster; each with its plan and its result."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ BATCH = """\
 """
 
 
-def tell(cloud: LocalCloud, console: Console) -> None:
-    """Tell the whole story; raise NotReached, PartFailed or GitFailed when a part does not come true."""
+def play(cloud: LocalCloud, console: Console) -> None:
+    """Play the whole demo; raise NotReached, PartFailed or GitFailed when a step fails."""
     began = time.monotonic()
     with Api(cloud.urls.functions) as api:
         story = _Story(cloud, console, api)
@@ -50,35 +50,35 @@ class _Story:
 
     def push_the_example(self) -> None:
         self._head("1. An operator pushes a fleet of three clusters")
-        self._say(f"git push  {self.cloud.remote}")
+        self._print(f"git push  {self.cloud.remote}")
         self.checkout.copy(ROOT / "examples" / "fleet")
         self._carry_out("The example fleet")
 
     def show_a_cluster(self, name: str) -> None:
-        self._head(f"2. What is on {name} now")
+        self._head(f"2. The nodes, namespaces and Kustomizations of {name}")
         kubeconfig = self.cloud.state / "kubeconfigs" / f"{name}.yaml"
         client = new_client_from_config(str(kubeconfig))
         try:
             self._show(CoreV1Api(client), CustomObjectsApi(client))
         finally:
             client.close()
-        self._say("with make up: kubectl --kubeconfig .localcloud/kubeconfigs/NAME.yaml get ns")
+        self._print("with make up: kubectl --kubeconfig .localcloud/kubeconfigs/NAME.yaml get ns")
 
     def _show(self, core: CoreV1Api, custom: CustomObjectsApi) -> None:
         nodes = [node.metadata for node in core.list_node().items if node.metadata]
         pools = Counter((node.labels or {}).get("kubernetes.azure.com/agentpool", "?") for node in nodes)
-        self._say("nodes           " + ", ".join(f"{n} in {pool}" for pool, n in sorted(pools.items())))
+        self._print("nodes           " + ", ".join(f"{n} in {pool}" for pool, n in sorted(pools.items())))
         names = [str(item.metadata.name) for item in core.list_namespace().items if item.metadata]
-        self._say("namespaces      " + ", ".join(sorted(names)))
+        self._print("namespaces      " + ", ".join(sorted(names)))
         listed: Any = custom.list_namespaced_custom_object(*KUSTOMIZATIONS)
         for item in listed["items"]:
-            self._say(f"kustomization   {item['metadata']['name']}: {_ready(item)}")
+            self._print(f"kustomization   {item['metadata']['name']}: {_ready(item)}")
 
     def change_node_pools(self) -> None:
         self._head("3. A commit adds a node pool to one cluster and scales another")
         self.checkout.replace(ATLANTIC, "  location: eastus\n", BATCH)
         self.checkout.replace(PACIFIC, "count: 3\n", "count: 4\n")
-        self._carry_out("A batch pool for the atlantic, more nodes for the pacific")
+        self._carry_out("Add a batch pool to atlantic-aks, scale pacific-aks")
 
     def remove_a_cluster(self) -> None:
         self._head("4. A commit removes a cluster's folder")
@@ -86,39 +86,39 @@ class _Story:
         self._carry_out("Retire sargasso-aks")
 
     def sum_up(self, seconds: float) -> None:
-        self._head("What Azure was asked to do")
+        self._head("Writes to Azure")
         writes = Counter(r["accepted"] for r in self.cloud.requests("arm") if "accepted" in r)
-        self._say(", ".join(f"{count} {kind}" for kind, count in sorted(writes.items())))
-        self._say(f"three commits in {seconds:.0f} s")
+        self._print(", ".join(f"{count} {kind}" for kind, count in sorted(writes.items())))
+        self._print(f"three commits in {seconds:.0f} s")
 
     def _carry_out(self, message: str) -> None:
-        """Commit, push, show the plan, follow it to its end."""
+        """Commit, push, show the plan, and follow it to its end."""
         commit = self.checkout.push(message)
-        self._say(f"commit {commit[:8]}: {message}")
+        self._print(f"commit {commit[:8]}: {message}")
         plan = wait_for_plan(self.api, commit, self.cloud)
-        self._say(f"plan: {plan['summary']}")
+        self._print(f"plan: {plan['summary']}")
         for item in plan["items"]:
             if item["action"] != "unchanged":
-                self._say(f"  {item['action']:<7} {item['cluster']}{_changes(item)}")
-        words = follow(self.api, commit, self.cloud, self.console)
-        self.console.print(f"  [green]commit status: success[/]  {words}")
+                self._print(f"  {item['action']:<7} {item['cluster']}{_changes(item)}")
+        description = follow(self.api, commit, self.cloud, self.console)
+        self.console.print(f"  [green]commit status: success[/]  {description}")
 
     def _head(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/]")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
 
 
 def _changes(item: dict[str, Any]) -> str:
-    told = [
+    changes = [
         f"{c['path'].removeprefix('spec.')} {c['old'] or '(none)'} -> {c['new'] or '(none)'}"
         for c in item["changes"]
     ]
-    return f"  {'; '.join(told)}" if told else ""
+    return f"  {'; '.join(changes)}" if changes else ""
 
 
 def _ready(item: dict[str, Any]) -> str:
     conditions = item.get("status", {}).get("conditions", ())
     messages = [str(c["message"]) for c in conditions if c["type"] == "Ready"]
-    return messages[0][:40] if messages else "not looked at yet"
+    return messages[0][:40] if messages else "not reconciled yet"

@@ -1,4 +1,4 @@
-"""The status of a Flux object: its conditions, and what a failed reconciliation says."""
+"""The status of a Flux object: its conditions, and why a reconciliation failed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stamp(now: datetime) -> str:
 
 
 def requested(value: Object) -> str:
-    """Return when somebody last asked for a reconciliation by annotation, "" when nobody did."""
+    """Return when a reconciliation was last requested by annotation, "" when it never was."""
     annotations = value["metadata"].get("annotations") or {}
     return str(annotations.get(_REQUESTED, ""))
 
@@ -37,7 +37,7 @@ def condition(value: Object, sort: str) -> Mapping[str, Any]:
 
 
 def is_ready(value: Object) -> bool:
-    """Tell whether an object's present spec was reconciled and is ready."""
+    """Return whether an object's present spec was reconciled and is ready."""
     status = value.get("status") or {}
     current = status.get("observedGeneration") == value["metadata"].get("generation")
     return current and condition(value, "Ready").get("status") == "True"

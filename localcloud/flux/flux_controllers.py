@@ -1,4 +1,4 @@
-"""A small Flux: it fetches GitRepository objects and applies Kustomization objects of one cluster.
+"""The local Flux: it fetches the GitRepository objects and applies the Kustomization objects of a cluster.
 
 Level-triggered: every ``reconcile`` visits all of them, and an unchanged one costs nothing. A controller
 runs only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
@@ -15,7 +15,7 @@ from localcloud.flux.kustomize_controller import KustomizeController
 from localcloud.flux.source_controller import ReadSource, Source, SourceController
 from localcloud.kubernetes.world.kinds import DEPLOYMENT
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At
+from localcloud.kubernetes.world.object_store import At
 
 __all__ = ["Flux", "ReadSource", "Source"]
 
@@ -33,7 +33,7 @@ class Flux:
         self._kustomizations = KustomizeController(world, self._sources.artifact, clock)
 
     def reconcile(self) -> None:
-        """Bring every GitRepository and Kustomization one round further; call it again for more."""
+        """Reconcile every GitRepository and Kustomization once."""
         if self._runs("source-controller"):
             self._sources.reconcile()
         if self._runs("kustomize-controller"):

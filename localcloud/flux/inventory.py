@@ -1,4 +1,4 @@
-"""What a Kustomization has put into the cluster: applied in order, listed, checked, and pruned."""
+"""The inventory of a Kustomization: its objects are applied in order, listed, checked, and pruned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from localcloud.flux.flux_conditions import NotReady, condition, is_ready
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 
 _WRITE = Write(manager="kustomize-controller", force=True)
 _FIRST = ("Namespace", "CustomResourceDefinition")
@@ -53,10 +53,10 @@ def entry(at: At) -> dict[str, str]:
 def prune(
     world: KubernetesWorld, before: Sequence[Mapping[str, str]], now: Sequence[Mapping[str, str]]
 ) -> None:
-    """Delete what was in the inventory and is no longer, unless the object says otherwise."""
-    kept = {item["id"] for item in now}
+    """Delete what the inventory no longer has, unless the object disables pruning."""
+    current = {item["id"] for item in now}
     for item in reversed(before):
-        at = None if item["id"] in kept else _located(world, item)
+        at = None if item["id"] in current else _located(world, item)
         found = None if at is None else world.find(at)
         if at is None or found is None:
             continue

@@ -1,4 +1,4 @@
-"""The kustomize-controller of the small Flux: builds, applies, waits and prunes."""
+"""The kustomize-controller of the local Flux: it builds, applies, waits and prunes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from localcloud.flux.source_controller import Source
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object, Write
 from localcloud.kubernetes.world.patches import MERGE
 
 API = "kustomize.toolkit.fluxcd.io/v1"

@@ -1,4 +1,4 @@
-"""The source-controller of the small Flux: GitRepository objects and what was fetched for them."""
+"""The source-controller of the local Flux: GitRepository objects and what was fetched for them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from datetime import datetime
 from localcloud.flux.flux_conditions import NotReady, stamp, with_conditions
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object
 
 API = "source.toolkit.fluxcd.io/v1"
 _SECRET = next(kind for kind in BUILT_IN if kind.kind == "Secret")
@@ -22,7 +21,7 @@ _MANAGER = "gotk-source-controller"
 class Source:
     """A branch of a git repository: the commit it points to, and a way to read all files there.
 
-    ``accepts`` takes user name and password; None: everybody may read.
+    ``accepts`` checks user name and password; None: no authentication.
     """
 
     revision: str
@@ -48,7 +47,7 @@ class SourceController:
         return self._artifacts.get(repository["metadata"]["uid"])
 
     def reconcile(self) -> None:
-        """Look at every GitRepository."""
+        """Reconcile every GitRepository."""
         kind = self._world.kind(API, "GitRepository")
         if kind is None:
             return

@@ -1,1 +1,1 @@
-"""The development host's parts: what the Functions host and its Python worker do, for our triggers."""
+"""The development host: the part of the Functions host and of its Python worker that our triggers need."""

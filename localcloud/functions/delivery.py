@@ -52,7 +52,8 @@ class Delivery:
     def deliver(self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage, lock: Lock) -> None:
         """Complete the message when the function returns, abandon it when it raises.
 
-        Raise ServiceBusError when the lock was lost or Service Bus is gone; the function has ended then.
+        Raise ServiceBusError when the lock was lost or Service Bus does not answer; the function has ended
+        then.
         """
         try:
             outcome = self._wait(self._invoker.submit(self._function, decode_message(message)), lock)

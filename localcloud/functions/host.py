@@ -2,8 +2,8 @@
 
 ``python -m localcloud.functions.host --app . --settings local.settings.json --port 7071`` does for our
 triggers (HTTP, timer, Service Bus queue) what ``func start`` does, with the real ``azure.functions`` library
-and the real Service Bus client. Ctrl-C or SIGTERM: no more work is taken, running invocations get five
-seconds, sessions are given back, and the exit code is 0.
+and the real Service Bus client. On Ctrl-C or SIGTERM the host takes no more work, waits five seconds for
+running invocations, releases its sessions, and exits with 0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from localcloud.functions.timer_triggers import Timer
 log = logging.getLogger(HOST)
 
 GRACE_SECONDS = 5.0
-"""How long running invocations may go on when the host stops."""
+"""How long running invocations may continue when the host stops."""
 DEFAULT_PORT = 7071
 _HTTP_THREADS = 32
 
@@ -72,12 +72,12 @@ class Host:
         self.url = self._http.url
 
     def start(self) -> None:
-        """Begin with timers and queues; HTTP is served already."""
+        """Start timers and queues; HTTP is served already."""
         for trigger in self._triggers:
             trigger.start()
 
     def run(self, stop: threading.Event) -> None:
-        """Return when ``stop`` is set; until then watch over the time that invocations take."""
+        """Enforce the timeout of invocations until ``stop`` is set."""
         while not stop.wait(0.5):
             self._invoker.report_overdue()
 
@@ -93,7 +93,7 @@ class Host:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until told to stop."""
+    """Run until a signal stops the process."""
     options = _parser().parse_args(arguments)
     stop = threading.Event()
 
@@ -115,10 +115,10 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     folder: Path = options.app.resolve()
     config = read_host_json(folder / "host.json")
     values = read_settings(options.settings)
-    kept = apply_settings(values, os.environ)
+    inherited = apply_settings(values, os.environ)
     out = options.log_file.open("a", buffering=1) if options.log_file else sys.stderr
     set_up_logging(out, config.log_levels, debug=os.environ.get("PYTHON_ENABLE_DEBUG_LOGGING") == "1")
-    for name in kept:
+    for name in inherited:
         log.warning("%s: the environment's value is used, not the one of the settings file", name)
     app: func.FunctionApp = import_app(folder)
     os.chdir(folder)

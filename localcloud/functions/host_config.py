@@ -42,10 +42,10 @@ def read_settings(path: Path) -> dict[str, str]:
 
 def apply_settings(values: Mapping[str, str], environ: MutableMapping[str, str]) -> list[str]:
     """Copy the values into the environment; return the names that were set there already, and won."""
-    kept = [name for name, value in values.items() if environ.get(name, value) != value]
+    inherited = [name for name, value in values.items() if environ.get(name, value) != value]
     for name, value in values.items():
         environ.setdefault(name, value)
-    return kept
+    return inherited
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class HostConfig:
 
     route_prefix: str = "api"
     timeout_seconds: float | None = 1800
-    """How long an invocation may take; None: for ever."""
+    """How long an invocation may take; None: no limit."""
     log_levels: Mapping[str, str] = field(default_factory=dict)
     service_bus: ServiceBusConfig = ServiceBusConfig()
 

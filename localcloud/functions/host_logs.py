@@ -1,7 +1,7 @@
 """The host's log: one readable line for each record, exceptions with their full traceback.
 
-Levels come from ``logging.logLevel`` of host.json, by category as in Azure: "Function.<name>" for what the
-host says about a function, "Function.<name>.User" for what the function says, "Host" for the rest.
+Levels come from ``logging.logLevel`` of host.json, by category as in Azure: "Function.<name>" for the host's
+messages about a function, "Function.<name>.User" for the function's own messages, "Host" for the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ current_function: ContextVar[str] = ContextVar("current_function", default="")
 """The function whose invocation runs in this thread; empty outside of one."""
 
 HOST = "roadstead.host"
-"""The logger for what the host itself says; ``extra={"function": name}`` when it is about one function."""
+"""The logger of the host itself; ``extra={"function": name}`` for messages about one function."""
 
 
 def set_up_logging(stream: TextIO, levels: Mapping[str, str], *, debug: bool = False) -> logging.Handler:
@@ -40,12 +40,12 @@ class _Levels(logging.Filter):
         self._levels = {name.lower(): LOG_LEVELS[level.lower()] for name, level in levels.items()}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether the record is to be written."""
+        """Return whether the record is to be written."""
         by_host = record.name == HOST
         function = getattr(record, "function", "") or current_function.get()
         record.function = function or "host"
         if not function and not by_host and record.name.startswith("azure."):
-            return False  # the host's own Service Bus client: the host says it in its own words
+            return False  # the host's own Service Bus client: the host logs what happens there
         category = "Host" if not function else f"Function.{function}" + ("" if by_host else ".User")
         return record.levelno >= self._level(category.lower())
 

@@ -134,7 +134,7 @@ class Invoker:
 
     def _run(self, invocation: _Invocation, argument: Any, convert: Callable[[Any], Any] | None) -> Outcome:
         function = invocation.function
-        invocation.started = begun = time.monotonic()
+        invocation.started = started_at = time.monotonic()
         arguments: Mapping[str, Any] = {function.parameter: argument}
         if function.wants_context:
             arguments = {**arguments, "context": invocation}
@@ -143,11 +143,11 @@ class Invoker:
             value = function.call(**arguments)
             outcome = Outcome(True, convert(value) if convert else value)
         except Exception:
-            elapsed = (time.monotonic() - begun) * 1000
+            elapsed = (time.monotonic() - started_at) * 1000
             log.exception("Executed 'Functions.%s' (Failed, %d ms)", function.name, elapsed)
             return Outcome(False)
         else:
-            elapsed = (time.monotonic() - begun) * 1000
+            elapsed = (time.monotonic() - started_at) * 1000
             log.info("Executed 'Functions.%s' (Succeeded, %d ms)", function.name, elapsed)
             return outcome
         finally:

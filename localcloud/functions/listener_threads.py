@@ -11,19 +11,45 @@ from azure.servicebus import ServiceBusClient
 from azure.servicebus.exceptions import ServiceBusError
 
 from localcloud.functions.host_logs import HOST
-from localcloud.functions.outage import Outage
 
 log = logging.getLogger(HOST)
 
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 _AFTER_SURPRISE = 1.0
-"""Seconds to wait after an error that the client is not known to make."""
+"""Seconds to wait after an error that the client does not document."""
+
+
+class Outage:
+    """Reports once that a service does not answer, and once that it answers again; shared by threads."""
+
+    def __init__(self, function: str, service: str) -> None:
+        self._extra = {"function": function}
+        self._service = service
+        self._lock = threading.Lock()
+        self._pause = 0.0
+
+    def begin(self, error: Exception) -> float:
+        """Record a failure; return the seconds to wait before the next attempt."""
+        with self._lock:
+            if not self._pause:
+                reason = " ".join(str(error).split())[:200]
+                log.warning("%s does not answer (%s); trying again", self._service, reason, extra=self._extra)
+            self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
+            return self._pause
+
+    def over(self) -> None:
+        """Record that the service answers."""
+        with self._lock:
+            if self._pause:
+                log.info("%s answers again", self._service, extra=self._extra)
+            self._pause = 0.0
 
 
 class Slots(ABC):
     """As many threads as the function may run at once, each with a client of its own.
 
-    When Service Bus does not answer, they say so once and try again with growing pauses. ``stop`` takes no
-    more messages, ``join`` waits for those under way.
+    When Service Bus does not answer, they report it once and try again with growing pauses. ``stop`` takes no
+    more messages, ``join`` waits for those that run.
     """
 
     def __init__(self, function: str, connection: str, *, name: str, count: int) -> None:
@@ -45,7 +71,7 @@ class Slots(ABC):
         self._stop.set()
 
     def join(self, seconds: float) -> None:
-        """Wait until what is under way has ended, and everything was given back."""
+        """Wait until the running messages have ended, and every session was released."""
         deadline = time.monotonic() + seconds
         for thread in self._awaited():
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -56,7 +82,7 @@ class Slots(ABC):
 
     @abstractmethod
     def _turn(self, client: ServiceBusClient) -> None:
-        """Take messages through one receiver, until it has served its turn or ``_stop`` is set."""
+        """Receive messages with one receiver, until it is done or ``_stop`` is set."""
 
     def _slot(self) -> None:
         # The client is not closed: it holds nothing but its receivers, and those are closed one by one.

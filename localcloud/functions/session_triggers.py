@@ -1,28 +1,68 @@
 """Service Bus triggers on session-enabled queues.
 
 As in Azure: up to ``maxConcurrentSessions`` sessions at once for each function, the messages of one session
-strictly one after the other, peek-lock without prefetch, complete when the function returns and abandon
-when it raises, the session's lock renewed while a function runs, and the session given back when no
-message came for ``sessionIdleTimeout``. When Service Bus does not answer, the listener says so once
-and tries again with growing pauses.
+strictly one after the other, peek-lock without prefetch, complete when the function returns and abandon when
+it raises, the session's lock renewed while a function runs, and the session released when no message came for
+``sessionIdleTimeout``. When Service Bus does not answer, the listener reports it once and tries again with
+growing pauses.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusClient, ServiceBusReceiver
-from azure.servicebus.exceptions import OperationTimeoutError, ServiceBusError
+from azure.servicebus.exceptions import (
+    MessageLockLostError,
+    OperationTimeoutError,
+    ServiceBusError,
+    SessionLockLostError,
+)
 
+from localcloud.functions.delivery import RECEIVE_SECONDS, Delivery, Lock
 from localcloud.functions.function_index import Function, SessionTrigger
 from localcloud.functions.host_config import ServiceBusConfig
 from localcloud.functions.host_logs import HOST
 from localcloud.functions.invocations import Invoker
 from localcloud.functions.listener_threads import Slots
-from localcloud.functions.session_messages import SessionRun
 
 log = logging.getLogger(HOST)
+
+
+class SessionRun:
+    """Serves one session; everything about its connection happens in the thread that calls ``serve``."""
+
+    def __init__(
+        self, function: Function, invoker: Invoker, config: ServiceBusConfig, receiver: ServiceBusReceiver
+    ) -> None:
+        self._name, self._idle_seconds = function.name, config.session_idle_seconds
+        self._delivery = Delivery(function, invoker, renew_seconds=config.renew_seconds)
+        self._receiver = receiver
+        self._lock = Lock(receiver.session, receiver.session.renew_lock)
+
+    def serve(self, stop: threading.Event) -> None:
+        """Take messages until the session is idle or lost, or ``stop`` is set.
+
+        Raise ServiceBusError when Service Bus does not answer. The next owner of the session runs an
+        unfinished message again.
+        """
+        idle_at = time.monotonic() + self._idle_seconds
+        try:
+            while not stop.is_set() and (left := idle_at - time.monotonic()) > 0:
+                if self._lock.rest() < 0:
+                    self._lock.renew()
+                messages = self._receiver.receive_messages(1, max_wait_time=min(left, RECEIVE_SECONDS))
+                for message in messages:
+                    self._delivery.deliver(self._receiver, message, self._lock)
+                    idle_at = time.monotonic() + self._idle_seconds
+        except (SessionLockLostError, MessageLockLostError):
+            log.warning(
+                "the lock of session %s was lost; its message will be run again",
+                self._receiver.session.session_id,
+                extra={"function": self._name},
+            )
 
 
 class SessionListener(Slots):
@@ -48,7 +88,7 @@ class SessionListener(Slots):
             self._serve(receiver)
 
     def _accept(self, client: ServiceBusClient) -> ServiceBusReceiver | None:
-        """Wait for a session that has messages and lock it; None: there was none."""
+        """Wait for a session that has messages and lock it; return None when there was none."""
         receiver = client.get_queue_receiver(
             self._queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=self._config.accept_seconds
         )
@@ -73,7 +113,7 @@ class SessionListener(Slots):
             self._busy.discard(threading.current_thread())
 
     def _close(self, receiver: ServiceBusReceiver) -> None:
-        """Give the session back, in the background: the client takes up to a second to tidy up."""
+        """Release the session, in the background: the client takes up to a second to clean up."""
         thread = threading.Thread(target=self._tidy, args=(receiver,), name=f"close-{self._function.name}")
         with self._starting:  # a thread can be waited for only once it runs
             self._busy.add(thread)

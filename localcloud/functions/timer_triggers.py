@@ -1,7 +1,7 @@
 """Timer triggers: NCRONTAB schedules of six fields, in UTC.
 
-As in Azure a timer never overlaps itself: the next time is reckoned when a run has ended. Unlike Azure
-nothing is remembered between starts, so only a run that begins late (the machine slept) is past due.
+As in Azure a timer never overlaps itself: the next time is computed when a run has ended. Unlike Azure
+nothing is remembered between starts, so only a run that starts late (the machine slept) is past due.
 """
 
 from __future__ import annotations

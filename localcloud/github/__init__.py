@@ -1,0 +1,1 @@
+"""GitHub: repositories, pull requests, commit statuses, checks and webhooks."""

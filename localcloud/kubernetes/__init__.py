@@ -1,0 +1,1 @@
+"""The Kubernetes APIs of the AKS clusters."""

@@ -1,7 +1,7 @@
-"""All worlds on one virtual clock, and a driver that runs the pipeline over them in one thread.
+"""All worlds on one virtual clock, and a driver that runs the pipeline on them in one thread.
 
-Nothing sleeps: when no message is there, the clock jumps to the next moment at which something can
-happen. Runs are exactly repeatable for the same seed.
+Nothing sleeps: when no message waits, the clock jumps to the next event. Runs with the same seed are
+identical.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import FluxExtension, Source
-from localcloud.github.world.memory_repository import Commits
+from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.kubernetes.world.controllers import Delays
-from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.servicebus.world.broker_values import (
     MessageLockLost,
@@ -44,13 +44,13 @@ QUEUES = ("plans", "jobs")
 
 
 class Crash(BaseException):
-    """The host died here: what it was doing is neither finished nor cleaned up."""
+    """The process ended here: its work is neither finished nor cleaned up."""
 
 
 class MemoryCloud:
     """The cloud, the fleet repository and the function app, in memory.
 
-    ``beside`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
+    ``peer`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
     """
 
     def __init__(
@@ -60,26 +60,26 @@ class MemoryCloud:
         throttle: bool = True,
         config: FleetConfig | None = None,
         state: MemoryState | None = None,
-        beside: MemoryCloud | None = None,
+        peer: MemoryCloud | None = None,
         lock_seconds: float = LOCK_SECONDS,
         delays: Delays = Delays(),  # noqa: B008 - frozen
     ) -> None:
         chance = random.Random(seed)  # noqa: S311
-        self._fleets: list[MemoryCloud] = beside._fleets if beside else []
+        self._fleets: list[MemoryCloud] = peer._fleets if peer else []
         self._fleets.append(self)
-        self.clock: ManualClock = beside.clock if beside else ManualClock()
-        self.repository = Commits(self.clock)
+        self.clock: ManualClock = peer.clock if peer else ManualClock()
+        self.repository = MemoryRepository(self.clock)
         self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
-        self.kubernetes: KubernetesFleet = (
-            beside.kubernetes
-            if beside
-            else KubernetesFleet(self.clock, FluxExtension(self._source, self.clock), delays=delays)
+        self.kubernetes: KubernetesClusters = (
+            peer.kubernetes
+            if peer
+            else KubernetesClusters(self.clock, FluxExtension(self._source, self.clock), delays=delays)
         )
         self.azure: AzureWorld = (
-            beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
+            peer.azure if peer else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
         )
         self.state = state or MemoryState()
-        self.buried: list[dead_letters.ReceivedDeadLetter] = []
+        self.dead_letters: list[dead_letters.ReceivedDeadLetter] = []
         self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
         self.ports = Ports(
             config=config or FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5),
@@ -96,7 +96,7 @@ class MemoryCloud:
         )
 
     def _source(self, url: str, branch: str) -> Source | None:
-        """Return what Flux reads at an address: the fleet's own repository, for want of others."""
+        """Return what Flux reads at a URL; an unknown URL is the fleet's own repository."""
         named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
         repository = next(named, self).repository
         try:
@@ -110,7 +110,7 @@ class MemoryCloud:
         self.ports = change(self.ports)
 
     def step(self) -> bool:
-        """Deliver one message to its function; tell whether there was one."""
+        """Deliver one message to its function; return whether there was one."""
         for queue in QUEUES:
             lock = self.broker.accept_session(queue)
             if lock is not None:
@@ -119,7 +119,7 @@ class MemoryCloud:
         return any(self.deliver_dead_letter(queue, self.ports) for queue in QUEUES)
 
     def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
-        """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
+        """Run until nothing is left to do, ``until`` holds, or so much virtual time has passed."""
         done = until or self.idle
         end = self.clock() + timedelta(seconds=seconds)
         while self.clock() < end:
@@ -130,7 +130,7 @@ class MemoryCloud:
             self._jump(min(end, self._next_moment()))
 
     def idle(self) -> bool:
-        """Tell whether no message waits and every row and plan says that its work is done."""
+        """Return whether no message waits and the work of every record and plan is done."""
         counts = [self.broker.counts(queue) for queue in QUEUES]
         if any(count.active or count.scheduled for count in counts):
             return False
@@ -154,7 +154,7 @@ class MemoryCloud:
             self.run_timers(self.ports)
 
     def run_timers(self, ports: Ports) -> None:
-        """Run what the timers run."""
+        """Run the timers once."""
         for timer in (missed_work.plan_missed_head, missed_work.resend_overdue):
             try:
                 timer(ports)
@@ -162,7 +162,9 @@ class MemoryCloud:
                 continue  # a timer that fails runs again at its next time
 
     def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
-        """Deliver the next message of an accepted session, and settle it as the Functions host does."""
+        """Deliver the next message of an accepted session, and complete or abandon it as the Functions host
+        does.
+        """
         delivery = self.broker.receive(queue, lock)
         if delivery is None:
             self.broker.release_session(queue, lock)
@@ -187,12 +189,12 @@ class MemoryCloud:
 
     def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
         """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
-        grave = queue + DEAD_LETTER_SUFFIX
-        delivery = self.broker.receive(grave)
+        source = queue + DEAD_LETTER_SUFFIX
+        delivery = self.broker.receive(source)
         if delivery is None:
             return False
         draft = delivery.message.draft
-        buried = dead_letters.ReceivedDeadLetter(
+        letter = dead_letters.ReceivedDeadLetter(
             queue,
             id=f"{delivery.message.sequence}:{draft.id}",
             at=delivery.message.enqueued_at,
@@ -201,17 +203,17 @@ class MemoryCloud:
             reason=delivery.message.dead_letter_reason,
             description=delivery.message.dead_letter_description,
         )
-        self.buried.append(buried)
+        self.dead_letters.append(letter)
         try:
-            dead_letters.handle_dead_letter(buried, ports)
-            self.broker.complete(grave, delivery.lock_token)
+            dead_letters.handle_dead_letter(letter, ports)
+            self.broker.complete(source, delivery.lock_token)
         except (Crash, ReconcileError, MessageLockLost):
             return True
         return True
 
 
 class Connections:
-    """The Kubernetes port as production wires it: a connection begins with a kubeconfig, and is kept."""
+    """The Kubernetes port as production wires it: a connection starts with a kubeconfig and is reused."""
 
     def __init__(self, inner: Kubernetes, azure: Azure, clock: Clock) -> None:
         self._inner, self._azure, self._clock = inner, azure, clock
@@ -220,7 +222,7 @@ class Connections:
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
     ) -> KubernetesApi:
-        """Return the API of a cluster; raise what Azure says of one that is not there."""
+        """Return the API of a cluster; raise Azure's error for a cluster that does not exist."""
         now = self._clock()
         if self._open.get(cluster, now) <= now:
             if kubeconfig:
@@ -236,7 +238,7 @@ class Connections:
 
 
 class Tripwire:
-    """A port that dies at its ``at``-th call in the whole run, before or after the call had its effect."""
+    """A port that crashes at one call of the run, before or after the call took effect."""
 
     def __init__(self, inner: object, counter: Counter) -> None:
         self._inner, self._counter = inner, counter
@@ -254,17 +256,17 @@ class Tripwire:
 
 
 class Counter:
-    """Counts calls through all tripwires; the point 2k crashes before the k-th call, 2k+1 after it."""
+    """Counts the calls through all tripwires; point 2k crashes before the k-th call, 2k+1 after it."""
 
     def __init__(self, *points: int) -> None:
         self._points, self.calls = set(points), 0
 
     def before(self) -> None:
-        """Die here if this is the point."""
+        """Crash here if this is the point."""
         self._die_at(2 * self.calls)
 
     def after(self) -> None:
-        """Die here if this is the point."""
+        """Crash here if this is the point."""
         self.calls += 1
         self._die_at(2 * self.calls - 1)
 

@@ -1,0 +1,1 @@
+"""Runs a local cloud as processes: their supervision, ports, settings and state folder."""

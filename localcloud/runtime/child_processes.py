@@ -1,7 +1,7 @@
 """The processes that make up a local cloud: start, wait until ready, stop.
 
 Each has its own log file and its own session, so that Ctrl-C reaches the supervisor alone, and reads its
-standard input, so that it notices when the supervisor is gone.
+standard input, so that it notices when the supervisor has ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PartFailed(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """What to run, and how to tell that it is ready."""
+    """What to run, and the check that it is ready."""
 
     name: str
     command: Sequence[str]
@@ -32,7 +32,7 @@ class Part:
 
 
 class Child:
-    """A running part; its output goes to the end of the log file."""
+    """A running process; its output is appended to the log file."""
 
     def __init__(self, part: Part, log: Path, environment: Mapping[str, str]) -> None:
         self.part, self._log = part, log

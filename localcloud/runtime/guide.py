@@ -1,6 +1,6 @@
-"""What ``make up`` says: the commands with which a person goes on, each to be typed as it stands.
+"""What ``make up`` prints: the next commands, ready to copy.
 
-At most 80 columns wide, as long as the state folder's path is short.
+At most 80 columns wide while the path of the state folder is short.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from localcloud.runtime.options import ROOT, USUAL_PORTS
 
 EXAMPLE = ROOT / "examples" / "fleet"
 CLUSTER = "atlantic-aks"
-"""A cluster of the example."""
+"""A cluster of the example fleet."""
 
 
 def guide(cloud: LocalCloud, here: Path) -> str:
-    """Return what to do next with a cloud that runs, for somebody in the folder ``here``."""
+    """Return what to do next with a running cloud, with paths relative to the folder ``here``."""
     logs = _shown(cloud.state / "logs", here)
-    lines = ["The local cloud is up. Ctrl-C stops it, and then all that is in it is gone."]
+    lines = ["The local cloud is running. Ctrl-C stops it and discards everything in it."]
     if not cloud.options.functions:
         lines += ["", "Start the functions against it:", *_indented(_start_functions(cloud, here))]
     lines += [
         "",
         *_push_fleet(cloud, here),
         "",
-        "Watch Roadstead at work, and look into a cluster when it is Ready:",
-        *_indented(_look(cloud, here)),
+        "Watch the status, and inspect a cluster when it is Ready:",
+        *_indented(_inspect(cloud, here)),
         "",
         f"The API is {cloud.urls.functions}/api/clusters",
-        f"Logs, and what Azure, Kubernetes and GitHub were asked: {logs}",
+        f"Logs, and the requests to Azure, Kubernetes and GitHub: {logs}",
     ]
     return "\n".join(lines)
 
@@ -44,10 +44,10 @@ def _start_functions(cloud: LocalCloud, here: Path) -> Iterator[str]:
 
 def _push_fleet(cloud: LocalCloud, here: Path) -> Iterator[str]:
     if (here / "fleet" / ".git").is_dir():
-        yield "Give it the fleet of last time, in another terminal:"
+        yield "Push the fleet of the last run, in another terminal:"
         yield from _indented([f"git -C fleet push {cloud.remote} HEAD:main"])
         return
-    yield "Give it a fleet, in another terminal. Its repository is empty, as git remarks:"
+    yield "Push a fleet, in another terminal; git warns that the repository is empty:"
     yield from _indented(
         [
             f"git clone {cloud.remote} fleet",
@@ -59,7 +59,7 @@ def _push_fleet(cloud: LocalCloud, here: Path) -> Iterator[str]:
     )
 
 
-def _look(cloud: LocalCloud, here: Path) -> Iterator[str]:
+def _inspect(cloud: LocalCloud, here: Path) -> Iterator[str]:
     if cloud.ports["functions"] != USUAL_PORTS["functions"]:
         yield f"export ROADSTEAD_URL={cloud.urls.functions}"
     yield f"{_shown(Path(sys.executable).with_name('roadstead'), here)} status --watch"

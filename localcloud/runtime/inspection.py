@@ -1,6 +1,6 @@
-"""What tests read out of a running cloud: every waiting message and every row, through the real clients.
+"""What tests read from a running cloud: every waiting message and every entity, through the real clients.
 
-Nothing is taken, locked or changed, so the functions do not notice.
+Reading locks and changes nothing, so the functions are not affected.
 """
 
 from __future__ import annotations

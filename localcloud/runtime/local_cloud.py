@@ -1,7 +1,7 @@
-"""A whole cloud on this machine, as processes: storage, Service Bus, Azure, GitHub, and the functions.
+"""The local cloud as processes: storage, Service Bus, Azure, GitHub, and the functions.
 
 ``with LocalCloud(state) as cloud:`` runs one until the block ends. Nothing outlives it: each process stops
-when its supervisor is gone, even by ``kill -9``. Several clouds run side by side in different folders.
+when its supervisor has ended, even by ``kill -9``. Several clouds run side by side in different folders.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 from localcloud.runtime.child_processes import Child, Part
 from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
 from localcloud.runtime.parts.part import ready_file, request_log
-from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.state_folder import StateFolder
 from localcloud.runtime.tools import azurite_command
 
 _START_SECONDS = 60.0
 _STOP_FUNCTIONS_SECONDS = 2.0
-"""Enough for a step; what they do ends with the cloud anyway."""
+"""Enough for a step; the rest of the work ends with the cloud."""
 _STOP_SECONDS = 1.0
 
 
@@ -40,16 +40,16 @@ class LocalCloud:
         self._children: dict[str, Child] = {}
         self.ports: dict[str, int] = {}
         self.settings: dict[str, str] = {}
-        """What the functions are configured with; secrets of this cloud only."""
+        """The settings of the functions; all secrets are of this cloud only."""
 
     @property
     def urls(self) -> Urls:
-        """Where the parts answer."""
+        """The URLs of the services."""
         return Urls.of(self.ports)
 
     @property
     def remote(self) -> str:
-        """The git remote of the fleet's repository; anybody may clone and push."""
+        """The git remote of the fleet's repository; clone and push need no credentials."""
         return f"{self.urls.github}/{self.settings['GITHUB_REPOSITORY']}.git"
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class LocalCloud:
             raise
 
     def close(self) -> None:
-        """Stop every part, the functions first so that running work can end."""
+        """Stop every process, the functions first so that running steps can end."""
         functions = self._children.pop("functions", None)
         if functions is not None:
             functions.stop(_STOP_FUNCTIONS_SECONDS)
@@ -78,7 +78,7 @@ class LocalCloud:
         self._stack.close()
 
     def check(self) -> None:
-        """Raise PartFailed when a part has ended by itself."""
+        """Raise PartFailed when a process has ended by itself."""
         for child in self._children.values():
             child.check()
 
@@ -90,11 +90,11 @@ class LocalCloud:
         self._start(Part("functions", command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:
-        """End the functions as ``kill -9`` does, in the middle of whatever they do."""
+        """End the functions as ``kill -9`` does, in the middle of their work."""
         self._children.pop("functions").kill()
 
     def requests(self, service: str) -> list[dict[str, Any]]:
-        """Return what "arm", "kubernetes" or "github" was asked so far: at, method, path, status ..."""
+        """Return the requests to "arm", "kubernetes" or "github" so far: at, method, path, status ..."""
         log = request_log(self.state, service)
         if not log.is_file():
             return []
@@ -109,14 +109,14 @@ class LocalCloud:
         self.close()
 
     def _prepare(self) -> None:
-        """Take the folder and the ports, and write down what the parts have to know."""
+        """Lock the folder, reserve the ports, and write the configuration of the processes."""
         folder = StateFolder(self.state)
         self._stack.callback(folder.close)
         self.state.chmod(0o700)
-        claims = PortClaims()
-        self._stack.callback(claims.close)
+        reservations = PortReservations()
+        self._stack.callback(reservations.close)
         for name, usual in USUAL_PORTS.items():
-            self.ports[name] = claims.claim(usual if self.options.usual_ports else None)
+            self.ports[name] = reservations.reserve(usual if self.options.usual_ports else None)
         self.settings = compose_settings(self.state, self.ports, self.options)
         (self.state / "logs").mkdir(mode=0o700)
         options = {"create_seconds": self.options.create_seconds, "lock_seconds": self.options.lock_seconds}
@@ -157,7 +157,7 @@ def _listens(port: int) -> bool:
 
 
 def _answers(port: int) -> bool:
-    """Tell whether the functions' host says that it runs."""
+    """Return whether the host of the functions answers."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=1)) as connection:
         try:
             connection.request("GET", "/admin/host/status")

@@ -1,4 +1,4 @@
-"""How a local cloud is set up: its options, its ports, and the settings that it gives to the functions.
+"""The options of a local cloud, its ports, and the settings of the functions.
 
 The settings are those of ``local.settings.example.json``, with the ports and paths of this cloud put in: that
 file stays the one list, and a plain copy of it works with ``func start`` while the usual ports are free.
@@ -91,11 +91,11 @@ def child_environment(environ: Mapping[str, str], settings: Mapping[str, str]) -
     A shell often has a GITHUB_TOKEN, or AZURE_* names that lead ``DefaultAzureCredential`` elsewhere.
     """
     ours = {name.upper() for name in settings}
-    kept = {
+    inherited = {
         name: value
         for name, value in environ.items()
         if name.upper() not in ours and not name.upper().startswith(("AZURE_", "IDENTITY_", "MSI_"))
     }
     direct = ",".join(filter(None, [environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
     path = os.pathsep.join(filter(None, [str(ROOT), environ.get("PYTHONPATH")]))
-    return {**kept, "NO_PROXY": direct, "no_proxy": direct, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
+    return {**inherited, "NO_PROXY": direct, "no_proxy": direct, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}

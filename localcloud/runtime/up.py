@@ -1,4 +1,4 @@
-"""``make up``: runs a local cloud with the functions until Ctrl-C, and says what to do with it."""
+"""``make up``: runs a local cloud with the functions until Ctrl-C, and prints the next commands."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Stop:
-    """Turns signals into an orderly stop, also while the cloud is still starting."""
+    """Turns signals into an orderly stop, even while the cloud is starting."""
 
     def __init__(self) -> None:
         self.asked, self.started = threading.Event(), threading.Event()
@@ -75,10 +75,12 @@ class _Stop:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m localcloud up", description=__doc__)
-    parser.add_argument("--state", type=Path, default=Path(".localcloud"), help="folder, made fresh")
+    parser.add_argument(
+        "--state", type=Path, default=Path(".localcloud"), help="state folder, emptied at the start"
+    )
     parser.add_argument("--create-seconds", type=float, default=4.0, help="how long a cluster takes")
     parser.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
     parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
-    parser.add_argument("--without-functions", action="store_true", help="only what they run against")
+    parser.add_argument("--without-functions", action="store_true", help="start the services only")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     return parser

@@ -1,0 +1,1 @@
+"""A Service Bus namespace with queues."""

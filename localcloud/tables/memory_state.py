@@ -1,4 +1,4 @@
-"""The State port in memory: what Table Storage would keep, with ETags, for tests and the simulation."""
+"""The State port in memory: what Table Storage would store, with ETags, for tests and the simulation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ V = TypeVar("V")
 
 
 class MemoryState:
-    """One fleet's state; rows go through their stored form when saved, so that nothing else is remembered."""
+    """The state of one fleet; a record is saved in its stored form, so that nothing else is remembered."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
         self._clusters: dict[str, ClusterRecord] = {}
-        self._leaving: set[tuple[str, str]] = set()
+        self._delete_intents: set[tuple[str, str]] = set()
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._plans: dict[str, PlanRecord] = {}
@@ -37,25 +37,25 @@ class MemoryState:
         self._letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
     def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's row, or None."""
+        """Return a cluster's record, or None."""
         with self._lock:
             return self._clusters.get(name)
 
     def clusters(self) -> Sequence[ClusterRecord]:
-        """Return the rows of the whole fleet, by name."""
+        """Return the records of the whole fleet, by name."""
         with self._lock:
             return [record for _, record in sorted(self._clusters.items())]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` rows, by name, of those after a name."""
+        """Return at most ``limit`` records, by name, of those after a name."""
         return [record for record in self.clusters() if record.name > after][:limit]
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the rows whose job is active."""
+        """Return the records whose job is active."""
         return [record for record in self.clusters() if record.job.active]
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the row over its version, or as a new one; raise Stale."""
+        """Replace this version of the record, or create it; raise Stale."""
         with self._lock:
             self._check(record)
             etag = f"v{next(self._versions)}"
@@ -63,34 +63,34 @@ class MemoryState:
         return with_etag(record, etag)
 
     def forget(self, record: ClusterRecord) -> None:
-        """Remove the row if it is still this version; raise Stale."""
+        """Remove the record if it is still this version; raise Stale."""
         with self._lock:
             if record.name in self._clusters:
                 self._check(record)
                 del self._clusters[record.name]
 
     def _check(self, record: ClusterRecord) -> None:
-        kept = self._clusters.get(record.name)
-        if (kept.etag if kept else "") != record.etag:
-            raise Stale("the row was changed by somebody else")
+        stored = self._clusters.get(record.name)
+        if (stored.etag if stored else "") != record.etag:
+            raise Stale("the record was changed by somebody else")
 
     def add_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Note that a cluster is about to delete a resource group."""
+        """Record that a cluster is about to delete a resource group."""
         with self._lock:
-            self._leaving.add((group, cluster))
+            self._delete_intents.add((group, cluster))
 
     def group_delete_intents(self, group: str) -> Sequence[str]:
-        """Return the clusters that were noted for a resource group."""
+        """Return the clusters that are about to delete a resource group."""
         with self._lock:
-            return sorted(cluster for noted, cluster in self._leaving if noted == group)
+            return sorted(cluster for one, cluster in self._delete_intents if one == group)
 
     def remove_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Take a note away; one that is gone is success."""
+        """Remove an intent; one that does not exist is success."""
         with self._lock:
-            self._leaving.discard((group, cluster))
+            self._delete_intents.discard((group, cluster))
 
     def append(self, events: Sequence[Event]) -> None:
-        """Keep events."""
+        """Store events."""
         with self._lock:
             for event in events:
                 self._events[(event.cluster, event.uid, event.sequence, event.reason)] = event
@@ -104,7 +104,7 @@ class MemoryState:
         return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
 
     def prune_events(self, cluster: str, keep: int) -> int:
-        """Remove a cluster's events but for the newest."""
+        """Remove a cluster's events except the newest."""
         newest = set(self.events(cluster, keep))
         with self._lock:
             return _remove(self._events, lambda _, e: e.cluster == cluster and e not in newest)
@@ -120,10 +120,10 @@ class MemoryState:
             return self._fleet
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
-        """Write the fleet's row over its version, and return it as saved; raise Stale."""
+        """Replace this version of the fleet record, and return it as saved; raise Stale."""
         with self._lock:
             if record.etag != self._fleet.etag:
-                raise Stale("the row was changed by somebody else")
+                raise Stale("the record was changed by somebody else")
             self._fleet = replace(record, etag=f"v{next(self._versions)}")
             return self._fleet
 
@@ -133,12 +133,12 @@ class MemoryState:
             return self._plans.get(commit)
 
     def save_plan(self, plan_record: PlanRecord) -> None:
-        """Write a plan over what is kept for its commit."""
+        """Replace the plan of a commit."""
         with self._lock:
             self._plans[plan_record.plan.commit] = plan_record
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
-        """Return the plans made since a time, newest first."""
+        """Return the plans created since a time, newest first."""
         with self._lock:
             found = [plan_record for plan_record in self._plans.values() if plan_record.at >= at]
         return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
@@ -150,32 +150,32 @@ class MemoryState:
         return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """Return those of these blobs that are kept, by their ids."""
+        """Return those of these blobs that are stored, by their ids."""
         with self._lock:
             return {sha: self._blobs[sha] for sha in ids if sha in self._blobs}
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
-        """Keep blobs."""
+        """Store blobs."""
         with self._lock:
             self._blobs |= blobs
 
     def marks(self) -> Mapping[str, str]:
-        """Return the clusters' marks."""
+        """Return the fingerprints of the clusters."""
         with self._lock:
             return dict(self._marks)
 
     def save_fingerprints(self, marks: Mapping[str, str]) -> None:
-        """Write the clusters' marks over those that are kept."""
+        """Replace the fingerprints of the clusters."""
         with self._lock:
             self._marks = dict(marks)
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
-        """Remove every kept blob but these."""
+        """Remove every stored blob except these."""
         with self._lock:
             return _remove(self._blobs, lambda sha, _: sha not in wanted)
 
     def prune_plans(self, keep: int) -> int:
-        """Remove plans but for the newest and every open one."""
+        """Remove plans except the newest and every open one."""
         with self._lock:
             newest = sorted(self._plans, key=lambda commit: self._plans[commit].at, reverse=True)[:keep]
             return _remove(self._plans, lambda commit, plan: commit not in newest and not plan.open)
@@ -186,7 +186,7 @@ class MemoryState:
             return _remove(self._letters, lambda _, letter: letter.at < before)
 
     def prune_deliveries(self, before: datetime) -> int:
-        """Forget deliveries that were remembered before a time."""
+        """Remove deliveries that were remembered before a time."""
         with self._lock:
             return _remove(self._deliveries, lambda _, at: at < before)
 
@@ -204,12 +204,12 @@ class MemoryState:
             self._buckets[key] = replace(bucket, etag=f"v{next(self._versions)}")
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
-        """Keep a dead letter; twice is once."""
+        """Store a dead letter; storing it twice is storing it once."""
         with self._lock:
             self._letters[(letter.at, letter.queue, letter.id)] = letter
 
     def delete_dead_letter(self, letter: DeadLetter) -> None:
-        """Remove a dead letter; one that is gone is success."""
+        """Remove a dead letter; one that does not exist is success."""
         with self._lock:
             self._letters.pop((letter.at, letter.queue, letter.id), None)
 
@@ -219,12 +219,12 @@ class MemoryState:
             return [self._letters[key] for key in sorted(self._letters, reverse=True)[:limit]]
 
     def count_dead_letters(self) -> int:
-        """Return how many dead letters are kept."""
+        """Return how many dead letters are stored."""
         with self._lock:
             return len(self._letters)
 
     def delivery_seen(self, delivery: str) -> bool:
-        """Tell whether a webhook delivery was queued before."""
+        """Return whether a webhook delivery was queued before."""
         with self._lock:
             return delivery in self._deliveries
 
@@ -238,9 +238,9 @@ def _millisecond(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _remove(kept: dict[K, V], doomed: Callable[[K, V], bool]) -> int:
-    """Remove what is doomed; return how many."""
-    gone = [key for key, value in kept.items() if doomed(key, value)]
-    for key in gone:
-        del kept[key]
-    return len(gone)
+def _remove(stored: dict[K, V], outdated: Callable[[K, V], bool]) -> int:
+    """Remove what is outdated; return how many."""
+    keys = [key for key, value in stored.items() if outdated(key, value)]
+    for key in keys:
+        del stored[key]
+    return len(keys)

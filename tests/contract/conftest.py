@@ -15,7 +15,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.control_plane import NullPlane
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
-from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
 from tests.contract.azures import Azure, StaticCredential
@@ -53,7 +53,7 @@ def plane() -> Iterator[KubernetesPlane]:
 
 def _in_memory() -> Setting:
     clock = ManualClock()
-    fleet = KubernetesFleet(clock)
+    fleet = KubernetesClusters(clock)
     fleet.start(CLUSTER, [])
     world = fleet.world(CLUSTER)
     assert world is not None
@@ -69,7 +69,7 @@ def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
     configs = {CLUSTER: plane.start(CLUSTER, []), NOWHERE: plane.start(NOWHERE, [])}
     plane.stop(NOWHERE)
     connections = KubernetesConnections(configs.__getitem__, aad_token=None, clock=system_clock)
-    world = plane.fleet.world(CLUSTER)
+    world = plane.clusters.world(CLUSTER)
     assert world is not None
     yield Setting(connections, world, lambda: time.sleep(0.05), lambda on: plane.set_power(CLUSTER, on=on))
     connections.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcloud.kubernetes.world.kinds import NAMESPACE
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
 from shared.ports import Json

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD
-from localcloud.kubernetes.world.object_requests import At
+from localcloud.kubernetes.world.object_store import At
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked
 from tests import workloads

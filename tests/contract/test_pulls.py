@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.memory_repository import Commits
+from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, InvalidManifest, Unauthorized
@@ -25,7 +25,7 @@ class Case:
     """An implementation of the port, as what it is signed in, and the repository behind it."""
 
     port: PullRequests
-    git: GitRepository | Commits
+    git: GitRepository | MemoryRepository
     app: bool
 
     def branch(self, name: str, files: dict[str, bytes | None]) -> str:
@@ -40,7 +40,7 @@ CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     kind, app = request.param.split()[0], request.param.endswith("app")
     if kind == "memory":
-        commits = Commits()
+        commits = MemoryRepository()
         yield started(Case(WorldPullRequests(commits.pulls, app=app), commits, app))
         return
     if kind == "world":

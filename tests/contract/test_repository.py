@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.memory_repository import Commits
+from localcloud.github.world.memory_repository import MemoryRepository
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import CommitStatus, Repository
@@ -24,13 +24,13 @@ class Case:
     """An implementation of the port, and the repository behind it."""
 
     port: Repository
-    git: GitRepository | Commits
+    git: GitRepository | MemoryRepository
 
 
 @pytest.fixture(params=["memory", "world", "adapter"])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     if request.param == "memory":
-        commits = Commits()
+        commits = MemoryRepository()
         yield Case(commits, commits)
         return
     if request.param == "world":

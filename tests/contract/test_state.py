@@ -15,7 +15,7 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
-from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.tools import azurite_command
 from localcloud.tables.memory_state import MemoryState
 from shared.adapters.tables import TablesState, table_service
@@ -44,11 +44,11 @@ def connect(port: int) -> TableServiceClient:
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[int]:
-    claims = PortClaims()
-    blob, queue, port = (claims.claim(None) for _ in range(3))
+    reservations = PortReservations()
+    blob, queue, port = (reservations.reserve(None) for _ in range(3))
     command = azurite_command(blob=blob, queue=queue, table=port)
     with (
-        closing(claims),
+        closing(reservations),
         subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process,

@@ -15,7 +15,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.flux.flux_controllers import Flux, Source
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 
 COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"

@@ -16,7 +16,7 @@ from localcloud.kubernetes.world.field_paths import from_wire, to_wire
 from localcloud.kubernetes.world.kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.node_objects import IMAGE_LABEL, mirror_nodes
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import JSON, MERGE, STRATEGIC
 
 KINDS = {kind.kind: kind for kind in BUILT_IN}

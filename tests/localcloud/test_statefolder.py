@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.state_folder import StateFolder, StateFolderError
 from localcloud.runtime.tools import ToolError, azurite_command
 
@@ -27,7 +27,7 @@ def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     precious = tmp_path / "thesis.txt"
     precious.touch()
-    with pytest.raises(StateFolderError, match="left alone"):
+    with pytest.raises(StateFolderError, match="no local cloud created it"):
         StateFolder(tmp_path)
     with pytest.raises(StateFolderError, match="not a folder"):
         StateFolder(precious)
@@ -45,14 +45,14 @@ def test_a_folder_in_use_is_refused_until_it_is_let_go(tmp_path: Path) -> None:
     StateFolder(path).close()
 
 
-def test_a_port_that_is_taken_or_claimed_is_replaced_by_a_free_one() -> None:
-    ours, theirs = PortClaims(), PortClaims()
-    port = ours.claim(None)
-    assert theirs.claim(port) != port
+def test_a_port_that_is_taken_or_reserved_is_replaced_by_a_free_one() -> None:
+    ours, theirs = PortReservations(), PortReservations()
+    port = ours.reserve(None)
+    assert theirs.reserve(port) != port
     ours.close()
     with socket.create_server(("127.0.0.1", port)):
-        assert theirs.claim(port) != port
-    assert theirs.claim(port) == port
+        assert theirs.reserve(port) != port
+    assert theirs.reserve(port) == port
     theirs.close()
 
 

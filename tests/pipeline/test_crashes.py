@@ -30,7 +30,7 @@ def whole_life(counter: Counter) -> None:
     writes = accepted(cloud)
     assert writes["create", "one"] == writes["create", "two"] == writes["delete", "two"] == 1
     assert writes["update-pool", "system"] == 1
-    assert cloud.buried == []
+    assert cloud.dead_letters == []
 
 
 @cache

@@ -176,7 +176,7 @@ def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours(
     cloud = ready()
     before = accepted(cloud)
     config = FleetConfig(cloud.ports.config.fleet, "example/other", lease_seconds=20, poll_seconds=5)
-    other = MemoryCloud(config=config, beside=cloud, throttle=False)
+    other = MemoryCloud(config=config, peer=cloud, throttle=False)
     push(other, files("  tags: {x: y}\n"))
     other.run(seconds=600)
     assert "GITHUB_REPOSITORY_PREVIOUS" in record(other).job.reason

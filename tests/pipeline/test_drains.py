@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.kubernetes.world.kinds import NODE
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.github.world.memory_repository import Commits
+from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Stored, digest_of
 from shared.fleet.planning.plan import Action
@@ -130,7 +130,7 @@ def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: p
 
     cloud = MemoryCloud()
     with monkeypatch.context() as patched:
-        patched.setattr(Commits, "archive", broken)
+        patched.setattr(MemoryRepository, "archive", broken)
         commit = push(cloud, fleetfiles.fleet(*NAMES))
         cloud.step()
         fleet = cloud.state.fleet()

@@ -155,7 +155,7 @@ def test_a_status_that_github_refuses_keeps_no_plan_from_being_made(
     cloud.run(3600)
     assert phases(cloud) == {"one": Phase.READY}
     assert len(calls) <= calls_at_most
-    assert cloud.buried == []
+    assert cloud.dead_letters == []
 
 
 def seconds_until_ready(skew: float) -> float:
@@ -247,5 +247,5 @@ def test_a_queue_that_takes_nothing_for_a_while_buries_no_job() -> None:
     around(cloud, "jobs", send=away)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert cloud.buried == []
+    assert cloud.dead_letters == []
     assert accepted(cloud)["create", "one"] == 1

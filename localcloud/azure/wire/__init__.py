@@ -1,0 +1,1 @@
+"""How Azure speaks: HTTPS with bearer tokens, and the endpoint that issues the tokens."""

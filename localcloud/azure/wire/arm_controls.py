@@ -1,4 +1,4 @@
-"""What the local Azure does to a cluster when it is told to: ``POST /_local/clusters/NAME/CONTROL``.
+"""Fault controls of the local Azure: ``POST /_local/clusters/NAME/CONTROL``.
 
 ``fail`` {"code", "message"}, ``stick``, ``vanish`` and ``lag`` {"pool"} wait for the next operation of the
 cluster of that name, which need not exist yet; ``stop``, ``start``, ``abort``, ``scale`` {"pool", "count"}

@@ -30,7 +30,7 @@ _API_VERSION = re.compile(r"\d{4}-\d\d-\d\d(-preview)?")
 class ArmServer:
     """Serves an Azure world at a loopback port until closed; a context manager.
 
-    ``accepts`` tells whether a bearer token is good. ``door`` has the request log and the fault script.
+    ``accepts`` decides whether a bearer token is valid. ``door`` has the request log and the fault script.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ def _body(request: Request) -> Mapping[str, Any]:
 
 
 def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Response:
-    """Answer a write: note it for the request log, and name the operation that it started."""
+    """Answer a write: add it to the request log, and name the operation that it started."""
     if accepted.kind:
         note = {"accepted": accepted.kind, "resource": accepted.resource}
         request.environ.setdefault("roadstead.note", {}).update(note)

@@ -1,4 +1,4 @@
-"""The managed identity endpoint of App Service and Functions: a token for whoever knows the header.
+"""The managed identity endpoint of App Service and Functions: a token for every caller that knows the header.
 
 A function app finds it through ``IDENTITY_ENDPOINT`` and ``IDENTITY_HEADER``; so does
 ``DefaultAzureCredential``. Tokens are signed JWTs (HS256, a key per server) and are checked without state.
@@ -49,7 +49,7 @@ class IdentityServer:
         """What ``IDENTITY_ENDPOINT`` is set to."""
 
     def accepts(self, token: str, audience: str | None = None) -> bool:
-        """Tell whether this server issued the token, it has not expired, and it is for the audience."""
+        """Return whether this server issued the token, it has not expired, and it is for the audience."""
         signed, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign(signed).encode()):
             return False

@@ -1,0 +1,1 @@
+"""What Azure does: the resources, their rules and limits, long-running operations, and faults."""

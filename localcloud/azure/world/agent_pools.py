@@ -1,7 +1,7 @@
-"""Agent pools as AKS keeps them: the rules, the defaults, and what a change may touch.
+"""Agent pools in AKS: the rules, the defaults, and what a change may touch.
 
 A pool is the flat JSON of an ``agentPoolProfiles`` entry. A property that a PUT omits, or that is null,
-keeps its value; any other is replaced whole. Turning autoscaling off forgets its bounds.
+retains its value; any other is replaced as a whole. Turning autoscaling off removes its bounds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)"
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether AKS takes two values for equal: case, order, null or empty alike."""
+    """Return whether AKS takes two values for equal: case, order, null or empty alike."""
     if isinstance(left, str) and isinstance(right, str):
         return left.lower() == right.lower()
     if isinstance(left, list) and isinstance(right, list):
@@ -88,7 +88,7 @@ def changed_pool(
     if str(settable.get("osType")).lower() == "windows":
         defaults["osSKU"] = "Windows2022"  # since Kubernetes 1.25: rest/api/aks/agent-pools, OSSKU
     pool: dict[str, Any] = {**defaults, **(existing or {}), **settable, "name": name}
-    # AKS gives the keys of a pool's tags back in lower case (github.com/Azure/AKS/issues/1747).
+    # AKS returns the keys of a pool's tags in lower case (github.com/Azure/AKS/issues/1747).
     pool["tags"] = {key.lower(): value for key, value in (pool.get("tags") or {}).items()}
     if not pool["enableAutoScaling"]:
         for bound in {"minCount", "maxCount"} - settable.keys():
@@ -101,7 +101,7 @@ def changed_pool(
 
 
 def vcpus(vm_size: str) -> int:
-    """Return a VM size's number of vCPUs, as its name says: 4 for Standard_D4s_v5."""
+    """Return the number of vCPUs in the name of a VM size: 4 for Standard_D4s_v5."""
     match = re.match(r"\w+?_[A-Za-z]+(\d+)", vm_size)
     return int(match.group(1)) if match else 2
 

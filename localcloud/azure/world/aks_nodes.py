@@ -1,4 +1,4 @@
-"""The nodes of a cluster, worked out from its agent pools as AKS names and labels them."""
+"""The nodes of a cluster, computed from its agent pools, with the names and labels of AKS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 
 
 def nodes_of(cluster: Cluster) -> list[Node]:
-    """Return every node that a cluster has now; none while it is stopped or its pools are not up."""
+    """Return every node that a cluster has now; none while it is stopped or its pools have no nodes."""
     if cluster.properties["powerState"]["code"] == "Stopped":
         return []
     pools = [pool for name, pool in cluster.pools.items() if name in cluster.up]

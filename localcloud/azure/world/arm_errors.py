@@ -1,6 +1,6 @@
-"""What Azure Resource Manager answers when it refuses: one exception, and a function per refusal.
+"""The refusals of Azure Resource Manager: one exception, and a function for each refusal.
 
-Codes and wording follow what the service is known to answer, because production code decides by code.
+Codes and messages are those of the service, because production code decides by the code.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def no_resource(resource: str) -> ArmError:
 
 
 def group_being_deleted(name: str) -> ArmError:
-    """Return the refusal to write into a group that is on its way out."""
+    """Return the refusal to write into a group that is being deleted."""
     return ArmError(
         409,
         "ResourceGroupBeingDeleted",

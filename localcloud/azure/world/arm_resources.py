@@ -1,4 +1,4 @@
-"""The values that the Azure world is made of: groups, clusters, operations and what a write answers."""
+"""The values of the Azure world: groups, clusters, operations, and the answer to a write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Timings:
 
 @dataclass(frozen=True)
 class Condition:
-    """The If-Match and If-None-Match of a write; both empty: write whatever is there."""
+    """The If-Match and If-None-Match of a write; both empty: no condition."""
 
     if_match: str = ""
     if_none_match: str = ""
@@ -51,9 +51,9 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Doom:
-    """How an operation goes wrong: it fails with code and message, never ends, takes its resource with it
-    as if that had never been, or leaves a pool's nodes at their old kubelet version.
+class OperationFault:
+    """The fault of an operation: it fails with code and message, never ends, removes its resource at its end,
+    or leaves a pool's nodes at their old kubelet version.
     """
 
     error: tuple[str, str] | None = None
@@ -66,7 +66,7 @@ class Doom:
 class Operation:
     """A long-running operation; ``kind`` is create, update, delete, create-pool ... or delete-group.
 
-    ``doom`` is what a test has in store for it.
+    ``fault`` is the fault that a test set for it.
     """
 
     id: str
@@ -77,12 +77,12 @@ class Operation:
     due: datetime
     cluster: ClusterId | None = None
     status: str = "InProgress"
-    doom: Doom = Doom()
+    fault: OperationFault = OperationFault()
 
     @property
     def error(self) -> tuple[str, str] | None:
         """The code and message with which it ends as Failed."""
-        return self.doom.error
+        return self.fault.error
 
     @property
     def pool(self) -> str:
@@ -106,7 +106,7 @@ class Operation:
 
 @dataclass
 class Group:
-    """A resource group: its ARM JSON, and its delete operation once it is on its way out."""
+    """A resource group: its ARM JSON, and its delete operation once it is being deleted."""
 
     document: dict[str, Any]
     deleting: Operation | None = None
@@ -116,9 +116,9 @@ class Group:
 class Cluster:
     """A managed cluster: its ARM JSON without pools, its pools by name, and the operation that runs.
 
-    ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes;
-    ``lagging`` has the kubelet version of pools whose nodes are not what Azure says; ``maintenance`` the
-    maintenance configurations by name.
+    ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes; ``lagging``
+    has the kubelet version of pools whose nodes lag behind Azure's version; ``maintenance`` the maintenance
+    configurations by name.
     """
 
     id: ClusterId
@@ -163,9 +163,9 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Accepted:
-    """What a write answers: HTTP status, the resource as it is now, and the operation it started, if any.
+    """The answer to a write: HTTP status, the resource as it is now, and the operation it started, if any.
 
-    ``kind`` says what was accepted, as in ``Operation``; empty when there was nothing to do.
+    ``kind`` is what was accepted, as in ``Operation``; empty when there was nothing to do.
     """
 
     kind: str
@@ -176,7 +176,7 @@ class Accepted:
 
 
 class Schedule:
-    """The operations, found by id or in the order in which they end; ids are made from a counter."""
+    """The operations, by id and in the order in which they end; ids come from a counter."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -196,7 +196,7 @@ class Schedule:
         return operation
 
     def due(self, now: datetime) -> Iterator[Operation]:
-        """Take out the operations that have ended by now, first come first."""
+        """Remove and yield the operations that have ended by now, in the order of their end."""
         while self._queue and self._queue[0][0] <= now:
             operation = heapq.heappop(self._queue)[2]
             if operation.status == "InProgress":

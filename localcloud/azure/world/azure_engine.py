@@ -23,7 +23,15 @@ from localcloud.azure.world.arm_errors import (
     no_resource,
     not_allowed,
 )
-from localcloud.azure.world.arm_resources import Accepted, Cluster, Doom, Group, Operation, Schedule, Timings
+from localcloud.azure.world.arm_resources import (
+    Accepted,
+    Cluster,
+    Group,
+    Operation,
+    OperationFault,
+    Schedule,
+    Timings,
+)
 from localcloud.azure.world.catalog import NODE_IMAGES, cluster_version, pool_version
 from localcloud.azure.world.managed_clusters import created_cluster, updated_cluster
 from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
@@ -56,18 +64,18 @@ class AzureEngine:
         self.groups: dict[tuple[str, str], Group] = {}
         self.clusters: dict[ClusterId, Cluster] = {}
         self.schedule = Schedule()
-        self.dooms: dict[str, Doom] = {}
+        self.next_faults: dict[str, OperationFault] = {}
         self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
 
     def settle(self) -> None:
-        """Let everything happen that is due by now."""
+        """Complete every operation that is due by now."""
         with self.lock:
             for operation in self.schedule.due(self._clock()):
                 self._complete(operation)
 
     def request_id(self) -> str:
-        """Return an id for a request that somebody may ask about."""
+        """Return an id for a request."""
         with self.lock:
             return self.schedule.unique()
 
@@ -187,21 +195,21 @@ class AzureEngine:
     def begin(self, cluster: Cluster, kind: str, now: datetime, pool: str = "") -> Operation:
         """Start an operation on a cluster, with the fault that was set for the next one."""
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
-        doom = Doom()
+        fault = OperationFault()
         if not kind.startswith("delete"):
-            doom = self.dooms.pop(cluster.id.name.lower(), doom)
-        due = NEVER if doom.sticks else now + timedelta(seconds=self.timings.of(kind))
+            fault = self.next_faults.pop(cluster.id.name.lower(), fault)
+        due = NEVER if fault.sticks else now + timedelta(seconds=self.timings.of(kind))
         operation = self.schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
-        operation.cluster, operation.doom = key_of(cluster.id), doom
+        operation.cluster, operation.fault = key_of(cluster.id), fault
         cluster.operation = operation
         return operation
 
     def mark_all(self, cluster: Cluster, state: str) -> None:
         """Set the provisioning state of a cluster and of all its pools, each with a new ETag."""
-        mark(cluster.properties, state)
+        set_state(cluster.properties, state)
         cluster.document["eTag"] = self.schedule.unique()
         for pool in cluster.pools.values():
-            mark(pool, state, self.schedule.unique())
+            set_state(pool, state, self.schedule.unique())
 
     # Operations end
 
@@ -212,7 +220,7 @@ class AzureEngine:
             return
         cluster = self.clusters[operation.cluster]
         cluster.operation = None
-        gone = operation.kind == "delete" or operation.doom.vanishes
+        gone = operation.kind == "delete" or operation.fault.vanishes
         if gone and not operation.pool:
             del self.clusters[operation.cluster]
             self.plane.stop(cluster.id)
@@ -232,7 +240,7 @@ class AzureEngine:
         )
         properties["currentKubernetesVersion"] = version
         for name in cluster.pools:
-            self._move_version(cluster, name, operation.doom)
+            self._move_version(cluster, name, operation.fault)
         cluster.up = set(cluster.pools)
         if cluster.kubeconfig:
             self.report_nodes(cluster)
@@ -241,8 +249,8 @@ class AzureEngine:
 
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]
-        mark(pool, operation.status, self.schedule.unique())
-        vanishes = operation.doom.vanishes and not _is_last_system_pool(cluster, operation.pool)
+        set_state(pool, operation.status, self.schedule.unique())
+        vanishes = operation.fault.vanishes and not _is_last_system_pool(cluster, operation.pool)
         if operation.kind == "delete-pool" or vanishes:
             del cluster.pools[operation.pool]
             cluster.up.discard(operation.pool)
@@ -251,18 +259,18 @@ class AzureEngine:
             pool["status"] = _failure(operation)
             return
         else:
-            self._move_version(cluster, operation.pool, operation.doom)
+            self._move_version(cluster, operation.pool, operation.fault)
             if operation.kind == "upgrade-pool":
                 pool["nodeImageVersion"] = NODE_IMAGES[-1]
             cluster.up.add(operation.pool)
         self.report_nodes(cluster)
 
-    def _move_version(self, cluster: Cluster, name: str, doom: Doom) -> None:
-        """Bring a pool to its version, and its nodes with it unless they are doomed to stay behind."""
+    def _move_version(self, cluster: Cluster, name: str, fault: OperationFault) -> None:
+        """Set a pool to its version, and its nodes too unless a fault makes them lag behind."""
         pool, control_plane = cluster.pools[name], cluster.properties["currentKubernetesVersion"]
         current = pool["currentOrchestratorVersion"]
         moved = pool_version(name, pool["orchestratorVersion"], control_plane, current)
-        if doom.lags == name and moved != current:
+        if fault.lags == name and moved != current:
             cluster.lagging[name] = current
         else:
             cluster.lagging.pop(name, None)
@@ -276,7 +284,7 @@ class AzureEngine:
 
 
 def _is_last_system_pool(cluster: Cluster, name: str) -> bool:
-    """Tell whether a pool is the one that AKS does not let go: no cluster is without a System pool."""
+    """Return whether a pool is the last System pool, which AKS does not delete."""
     return not any(p["mode"] == "System" for other, p in cluster.pools.items() if other != name)
 
 
@@ -290,8 +298,8 @@ def group_key(subscription: str, name: str) -> tuple[str, str]:
     return subscription.lower(), name.lower()
 
 
-def mark(holder: dict[str, Any], state: str, etag: str = "") -> None:
-    """Set the provisioning state, forget an earlier failure, and set the ETag when there is one."""
+def set_state(holder: dict[str, Any], state: str, etag: str = "") -> None:
+    """Set the provisioning state, clear an earlier failure, and set the ETag when there is one."""
     holder["provisioningState"] = state
     holder.pop("status", None)
     if etag:

@@ -16,7 +16,7 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, group_being_deleted, no_resource
 from localcloud.azure.world.arm_resources import Accepted, Condition, Group, Timings
-from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, mark
+from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
 from localcloud.azure.world.catalog import REGIONS, region
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pool_changes import pool_after, require_system_pool
@@ -31,7 +31,7 @@ _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 
 
 class AzureWorld:
-    """Azure Resource Manager: one method for each operation, and what stands outside of its API.
+    """Azure Resource Manager: one method for each operation.
 
     ``interventions`` is what happens without a request: faults, the portal, an autoscaler.
     """
@@ -156,7 +156,7 @@ class AzureWorld:
             return self.engine.update(existing, body, now)
 
     def delete_cluster(self, cluster: ClusterId, condition: Condition = _ANY) -> Accepted:
-        """Start to delete a cluster, whatever else is going on there."""
+        """Start to delete a cluster, even while another operation runs."""
         with self.engine.request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER) as now:
             self.engine.group(cluster.subscription, cluster.resource_group)
             existing = self.engine.clusters.get(key_of(cluster))
@@ -210,7 +210,7 @@ class AzureWorld:
             kind = "update-pool" if before else "create-pool"
             existing.pools[pool] = after
             operation = self.engine.begin(existing, kind, now, pool)
-            mark(after, "Updating" if before else "Creating", self.engine.schedule.unique())
+            set_state(after, "Updating" if before else "Creating", self.engine.schedule.unique())
             view = deepcopy(existing.pool_view(pool))
             return self.engine.accept(Accepted(kind, view["id"], 200 if before else 201, view, operation))
 
@@ -225,7 +225,7 @@ class AzureWorld:
             self.engine.require_ready(existing)
             require_system_pool({name: p for name, p in existing.pools.items() if name != pool})
             operation = self.engine.begin(existing, "delete-pool", now, pool)
-            mark(existing.pools[pool], "Deleting", self.engine.schedule.unique())
+            set_state(existing.pools[pool], "Deleting", self.engine.schedule.unique())
             return self.engine.accept(Accepted("delete-pool", resource, 202, operation=operation))
 
     # Operations

@@ -1,4 +1,4 @@
-"""What Azure offers: regions, node images, Kubernetes versions and the ways from one to the next.
+"""What Azure offers: regions, node images, Kubernetes versions, and the upgrades between them.
 
 ``1.33`` is an alias: at creation it means the newest patch, later it means "stay on this minor".
 """
@@ -68,7 +68,7 @@ def cluster_version(cluster: str, requested: str, current: str = "") -> str:
 
 
 def upgrades(current: str) -> list[str]:
-    """Return the version itself and those it may be changed to: no way back, no minor skipped."""
+    """Return the version itself and its upgrades: no downgrade, no skipped minor version."""
     now = parse(current)
     ahead = [v for v in OFFERED if parse(v) > now and parse(v)[1] - now[1] <= 1]
     return [current, *ahead]

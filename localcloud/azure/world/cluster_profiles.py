@@ -1,7 +1,7 @@
-"""The profiles of a managed cluster: which go together, which have no way back, and how AKS shows them.
+"""The profiles of a managed cluster: their rules, what cannot be undone, and how AKS returns them.
 
-AKS shows single addresses as networks, fills in what was not asked for, and adds names of its own to the
-proxy's exceptions.
+AKS returns single addresses as networks, fills in defaults, and adds names of its own to the proxy's
+exceptions.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _cilium(properties: Json) -> bool:
 
 
 def shown_profiles(resource: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """Return properties as AKS shows them."""
+    """Return properties as AKS returns them."""
     shown = {**properties, "networkProfile": _network(dict(properties["networkProfile"]))}
     access = dict(shown.get("apiServerAccessProfile") or {})
     if access.get("authorizedIPRanges"):

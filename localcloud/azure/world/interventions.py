@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.azure.world.arm_resources import Doom
+from localcloud.azure.world.arm_resources import OperationFault
 from localcloud.azure.world.azure_engine import AzureEngine
 from shared.fleet.resource_ids import ClusterId
 
@@ -18,33 +18,33 @@ class Interventions:
         self._engine = engine
 
     def fail_next(self, name: str, code: str, message: str) -> None:
-        """Let the next operation end as Failed; a create leaves the cluster behind, with pools."""
-        self._doom(name, Doom(error=(code, message)))
+        """Fail the next operation; a failed create leaves the cluster with its pools."""
+        self._set_fault(name, OperationFault(error=(code, message)))
 
     def stick_next(self, name: str) -> None:
-        """Let the next operation never end: only ``abort`` or a delete of the cluster ends it."""
-        self._doom(name, Doom(sticks=True))
+        """Never complete the next operation; only ``abort`` or a delete of the cluster ends it."""
+        self._set_fault(name, OperationFault(sticks=True))
 
     def vanish_next(self, name: str) -> None:
-        """Let what the next operation works on be gone at its end, as if it had never been."""
-        self._doom(name, Doom(vanishes=True))
+        """Remove the resource of the next operation at the end of that operation."""
+        self._set_fault(name, OperationFault(vanishes=True))
 
     def lag_next(self, name: str, pool: str) -> None:
         """Let the next upgrade of a pool succeed while its nodes keep their kubelet version.
 
-        It is the next operation of the cluster that counts; the next one after it brings the nodes along.
+        The fault applies to the next operation of the cluster; the operation after that upgrades the nodes.
         """
-        self._doom(name, Doom(lags=pool))
+        self._set_fault(name, OperationFault(lags=pool))
 
     def catch_up(self, cluster: ClusterId) -> None:
-        """Bring the nodes along that kept their kubelet, as a person does who frees what held them."""
+        """Upgrade the nodes that lag behind, as when an operator removes what blocked their drain."""
         with self._engine.lock:
             found = self._engine.cluster(cluster)
             found.lagging.clear()
             self._engine.report_nodes(found)
 
     def abort(self, cluster: ClusterId) -> None:
-        """End the operation that runs as Canceled, as ``az aks operation-abort`` does."""
+        """End the running operation as Canceled, as ``az aks operation-abort`` does."""
         with self._engine.lock:
             self._engine.settle()
             found = self._engine.cluster(cluster)
@@ -59,7 +59,7 @@ class Interventions:
                 self._engine.mark_all(found, "Canceled")
 
     def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
-        """Give the subscription so many vCPUs in a region; without a limit there is no end to them."""
+        """Limit the vCPUs of a subscription in a region; the default is no limit."""
         with self._engine.lock:
             self._engine.quotas[subscription.lower(), location] = vcpus
 
@@ -79,7 +79,7 @@ class Interventions:
         self._change_pool(cluster, pool, count=count)
 
     def set_node_image(self, cluster: ClusterId, pool: str, image: str) -> None:
-        """Let a pool have an older node image, as after a new one came out."""
+        """Set an older node image, as if a newer one had been released."""
         self._change_pool(cluster, pool, nodeImageVersion=image)
 
     def _change_pool(self, cluster: ClusterId, pool: str, **change: object) -> None:
@@ -99,6 +99,6 @@ class Interventions:
             self._engine.report_nodes(found)
             self._engine.plane.set_power(found.id, on=code == "Running")
 
-    def _doom(self, name: str, doom: Doom) -> None:
+    def _set_fault(self, name: str, fault: OperationFault) -> None:
         with self._engine.lock:
-            self._engine.dooms[name.lower()] = doom
+            self._engine.next_faults[name.lower()] = fault

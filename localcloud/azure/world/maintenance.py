@@ -1,4 +1,4 @@
-"""Maintenance configurations as AKS keeps them: their names, their rules, and what Azure fills in."""
+"""Maintenance configurations in AKS: their names, their rules, and what Azure fills in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Managed clusters as AKS keeps them: the rules, the defaults Azure fills in, what a change may touch.
+"""Managed clusters in AKS: the rules, the defaults that Azure fills in, and what a change may touch.
 
-A cluster here is its ARM JSON without agent pools. A property that a PUT omits keeps its value; JSON
-objects under ``properties`` are merged, anything else is replaced. ``tags`` are replaced whole.
+A cluster here is its ARM JSON without agent pools. A property that a PUT omits retains its value; JSON
+objects under ``properties`` are merged, anything else is replaced. ``tags`` are replaced as a whole.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
 
 
 def same_leaves(wanted: Json, now: Json) -> bool:
-    """Tell whether an object asks for nothing that is not so already."""
+    """Return whether an object asks for nothing that is not so already."""
     return all(
         same_leaves(value, now[key])
         if isinstance(value, Mapping) and isinstance(now.get(key), Mapping)
@@ -118,7 +118,7 @@ def same_leaves(wanted: Json, now: Json) -> bool:
 
 
 def default_max_pods(document: Json) -> int:
-    """Return the maxPods of pools that do not say: it depends on the network."""
+    """Return the default maxPods of a pool, which depends on the network."""
     network = document["properties"]["networkProfile"]
     if network["networkPlugin"] == "azure":
         return 250 if network.get("networkPluginMode") == "overlay" else 30

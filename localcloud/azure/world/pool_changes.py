@@ -1,8 +1,8 @@
-"""What a PUT would make of a cluster's pools: worked out completely before anything is changed.
+"""What a PUT changes in the pools of a cluster, computed completely before anything is changed.
 
-AKS lets a cluster PUT leave ``agentPoolProfiles`` out: the pools stay as they are. When it lists them, it
-must list every pool and no new one, because pools come and go through the agent pool operations; versions
-are given for all pools or for none, each unchanged or all the control plane's.
+AKS lets a cluster PUT leave ``agentPoolProfiles`` out: the pools stay unchanged. When it lists them, it must
+list every pool and no new one, because the agent pool operations add and remove pools; versions are given for
+all pools or for none, and are unchanged or equal to the control plane's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pools_of_new_cluster(document: Json, body: Json) -> Pools:
 
 
 def pools_after_update(cluster: Cluster, document: Json, body: Json, version: str) -> Pools:
-    """Return the pools after a PUT of the cluster whose control plane goes to ``version``, or refuse."""
+    """Return the pools after a PUT of the cluster whose control plane changes to ``version``, or refuse."""
     profiles: Sequence[Json] | None = (body.get("properties") or {}).get("agentPoolProfiles")
     if profiles is None:
         for pool in cluster.pools.values():

@@ -1,7 +1,7 @@
 """Request limits of Azure Resource Manager and of AKS: token buckets over an injected clock.
 
-The numbers are the documented ones. A request takes one token from every bucket that concerns it; the
-first empty bucket refuses it with 429 and the whole seconds until its next token.
+The numbers are the documented ones. A request takes one token from each of its buckets; the first empty
+bucket refuses it with 429 and the whole seconds until the next token.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TokenBucket:
 
 @dataclass(frozen=True)
 class Limit:
-    """One documented limit; ``arm`` tells the front of Azure from the AKS service behind it."""
+    """One documented limit; ``arm``: of Azure Resource Manager, otherwise of the AKS service behind it."""
 
     name: str
     burst: int
@@ -54,9 +54,9 @@ ANY_OTHER = Limit("AllOtherHandlers", 60, 1)
 
 
 class Limits:
-    """The buckets of one principal, made at their first use; ``enabled=False`` lets everything pass.
+    """The buckets of one principal, created at their first use; ``enabled=False`` switches limits off.
 
-    ``counts`` has how often each limit was asked, ``refusals`` which limit refused, and when.
+    ``counts`` has the requests of each limit, ``refusals`` which limit refused, and when.
     """
 
     def __init__(self, *, enabled: bool) -> None:

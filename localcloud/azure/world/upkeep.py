@@ -1,4 +1,4 @@
-"""What Azure offers for clusters that live on: versions, upgrades, node images, maintenance windows."""
+"""The Azure operations for existing clusters: versions, upgrades, node images, maintenance windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_resource
 from localcloud.azure.world.arm_resources import Accepted
-from localcloud.azure.world.azure_engine import AzureEngine, mark
+from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.catalog import (
     DEFAULT_VERSION,
     NODE_IMAGES,
@@ -57,7 +57,7 @@ class Upkeep:
             }
 
     def upgrade_node_image(self, cluster: ClusterId, pool: str) -> Accepted:
-        """Start to give a pool the newest node image; 304 when it has it."""
+        """Start to upgrade a pool to the newest node image; 304 when it has that image."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"
@@ -68,7 +68,7 @@ class Upkeep:
             if found["nodeImageVersion"] == NODE_IMAGES[-1]:
                 return Accepted("", resource, 304)
             operation = self._engine.begin(existing, "upgrade-pool", now, pool)
-            mark(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
+            set_state(found, "UpgradingNodeImageVersion", self._engine.schedule.unique())
             view = deepcopy(existing.pool_view(pool))
             return self._engine.accept(Accepted("upgrade-pool", resource, 202, view, operation))
 

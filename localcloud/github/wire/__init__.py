@@ -1,0 +1,1 @@
+"""How GitHub speaks: its REST API, git over HTTP, and signed webhooks."""

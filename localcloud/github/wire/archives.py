@@ -1,4 +1,4 @@
-"""Tarballs as GitHub gives them: a redirect to an address that carries its own permission for five minutes.
+"""Tarballs as GitHub serves them: a redirect to a URL that is valid for five minutes without a token.
 
 GitHub has another host for the second call, here it is the same one; a credential that comes along is
 noted in the log of requests as ``authorized``, for it has no business there.
@@ -43,7 +43,7 @@ class Archives:
         return Response(status=302, headers={"Location": f"{place.base}{quote(path)}?token={token}"})
 
     def download(self, request: Request, owner: str, name: str, sha: str) -> Response:
-        """Write the tarball, to whoever has a link that has not ended."""
+        """Write the tarball for a caller with a valid link."""
         if "Authorization" in request.headers:
             request.environ.setdefault("roadstead.note", {})["authorized"] = True
         with self._lock:

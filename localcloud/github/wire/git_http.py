@@ -1,4 +1,4 @@
-"""Git over HTTP for the GitHub stand-in: ``git http-backend`` does the protocol, this carries the bytes.
+"""Git over HTTP for the local GitHub: ``git http-backend`` speaks the protocol, this file passes the bytes.
 
 No credential is needed here, also to push, so that a plain ``git clone`` works; a wrong one is refused.
 Bodies go through temporary files, so a large push or clone takes no memory.
@@ -29,7 +29,7 @@ Pushed = Callable[[Place, Refs, Refs], None]
 
 
 class SmartHttp:
-    """Serves clone, fetch and push, and tells ``pushed`` of every push that changed a ref."""
+    """Serves clone, fetch and push, and calls ``pushed`` for every push that changed a ref."""
 
     def __init__(self, store: RepositoryStore, credentials: Credentials, pushed: Pushed) -> None:
         self._store, self._credentials, self._pushed = store, credentials, pushed

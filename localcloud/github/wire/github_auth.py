@@ -1,4 +1,4 @@
-"""Who may call the GitHub stand-in: one token, and the installation tokens of one GitHub App.
+"""Who may call the local GitHub: one token, and the installation tokens of one GitHub App.
 
 Also the hourly limit on requests, as GitHub counts it: all of them except conditional ones answered 304.
 """
@@ -51,7 +51,7 @@ class ApiError(Exception):
 
 
 class Credentials:
-    """Checks what callers show, and issues installation tokens."""
+    """Checks the credentials of callers, and issues installation tokens."""
 
     def __init__(self, token: str, *, app: GitHubApp | None, clock: Clock) -> None:
         self._token, self._app, self._clock = token, app, clock
@@ -59,7 +59,7 @@ class Credentials:
         self._issued: dict[str, datetime] = {}
 
     def check(self, authorization: str) -> bool:
-        """Let a REST call pass, or raise 401 as GitHub does; tell whether the App calls."""
+        """Admit a REST call, or raise 401 as GitHub does; return whether the caller is the App."""
         scheme, _, secret = authorization.partition(" ")
         if not authorization:
             raise ApiError(401, "Requires authentication")
@@ -83,7 +83,7 @@ class Credentials:
             )
 
     def accepts(self, secret: str) -> bool:
-        """Tell whether a token is the configured one, or an installation token that is still good."""
+        """Return whether a token is the configured one, or an installation token that is still good."""
         if hmac.compare_digest(secret.encode(), self._token.encode()):
             return True
         with self._lock:

@@ -55,7 +55,7 @@ class Place:
 
     @property
     def html(self) -> str:
-        """The repository's URL for people."""
+        """The URL of the repository's web page."""
         return f"{self.base}/{self.full_name}"
 
 

@@ -1,4 +1,4 @@
-"""GitHub for the local cloud: REST, git over HTTP and the signed webhook, on real bare repositories.
+"""The local GitHub: REST, git over HTTP and the signed webhook, on real bare repositories.
 
 Beside GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliveries/{id or GUID}/redeliver``,
 ``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change the

@@ -30,7 +30,7 @@ class RefChange:
 
 
 def changes(before: Refs, after: Refs) -> Sequence[RefChange]:
-    """Return the changed refs that GitHub makes events for: none of many tags or branches at once."""
+    """Return the changed refs that get an event: none when many tags or branches change at once."""
     changed = [
         RefChange(ref, before.get(ref, ZERO), after.get(ref, ZERO))
         for ref in sorted(before.keys() | after.keys())
@@ -44,7 +44,7 @@ def changes(before: Refs, after: Refs) -> Sequence[RefChange]:
 def push_event(place: Place, change: RefChange, before: Refs, now: datetime) -> dict[str, Any]:
     """Return the payload of the push event for one changed ref; ``before`` are all refs before the push.
 
-    The repository says when it was pushed to in seconds since 1970, here alone.
+    ``pushed_at`` of the repository is in seconds since 1970, in this event only.
     """
     deleted, created = change.after == ZERO, change.before == ZERO
     commits = [] if deleted else _commits(place, change, before)

@@ -1,4 +1,4 @@
-"""The repositories of the GitHub stand-in: bare repositories at ``root/owner/name.git``."""
+"""The repositories of the local GitHub: bare repositories at ``root/owner/name.git``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = re.compile(r"^(?!\.{1,2}$)[\w.-]+$")
 
 
 class RepositoryStore:
-    """Opens each repository once, so that its statuses are kept; has one lock for each one's pushes."""
+    """Opens each repository once, so that its statuses are retained, with one lock for its pushes."""
 
     def __init__(self, root: Path, clock: Clock) -> None:
         self.root = root
@@ -49,7 +49,7 @@ class RepositoryStore:
             return self._open[full_name]
 
     def push_lock(self, full_name: str) -> threading.Lock:
-        """Return the lock that makes a push and the look at what it changed one step."""
+        """Return the lock that makes a push and the comparison of its refs one step."""
         with self._lock:
             return self._pushes.setdefault(full_name, threading.Lock())
 

@@ -1,7 +1,7 @@
-"""GitHub's REST API over the repositories of the stand-in: the calls of the adapter and their neighbours.
+"""GitHub's REST API over the local repositories: the calls of the adapter, and related ones.
 
-Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET that shows a current ETag is
-answered 304 and not counted.
+Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET with the current ETag is answered
+304 and not counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pull requests and their comments in GitHub's REST API, and the events that tell of them."""
+"""Pull requests and their comments in GitHub's REST API, and their webhook events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localcloud.github.world.pull_requests import CommentRecord, PullRecord
 from shared.jobs.errors import Dependency, InvalidManifest, ReconcileError
 
 FORK_OWNER = "contributor"
-"""Who owns the repository that the branches of pull requests from forks are said to be in."""
+"""The owner of the fork that a pull request reports as the repository of its branch."""
 
 
 def listed(place: Place, request: Request) -> Response:
@@ -28,7 +28,7 @@ def listed(place: Place, request: Request) -> Response:
 
 
 def one(place: Place, _: Request, number: int) -> Json:
-    """Write one pull request, with the commit that a merge would make."""
+    """Write one pull request, with the commit that a merge would create."""
     record = place.repository.pulls.get(number)
     if record is None:
         raise ApiError(404, "Not Found")
@@ -42,7 +42,7 @@ def create(place: Place, request: Request) -> Response:
 
 
 def opened(place: Place, wanted: Json) -> Json:
-    """Open what {"head", "base", "title", "fork"} asks for, and tell the webhook."""
+    """Open the pull request of {"head", "base", "title", "fork"}, and call the webhook."""
     head = str(wanted.get("head") or "").rpartition(":")[2]
     base = str(wanted.get("base") or place.repository.default_branch)
     title = str(wanted.get("title") or "")
@@ -58,7 +58,7 @@ def opened(place: Place, wanted: Json) -> Json:
 
 
 def change(place: Place, request: Request, number: int) -> Json:
-    """Change the title, the base or the state of a pull request, and tell the webhook."""
+    """Change the title, the base or the state of a pull request, and call the webhook."""
     pulls, wanted = place.repository.pulls, read_object(request)
     before = pulls.get(number)
     if before is None:

@@ -10,7 +10,7 @@ from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import Place, paged, read_object, repository_json, status_json
 from localcloud.github.wire.rest_reads import resolve_commit
-from localcloud.github.world import commit_statuses as kept
+from localcloud.github.world import commit_statuses
 from shared.jobs.errors import InvalidManifest
 from shared.ports import CommitStatus
 
@@ -47,7 +47,7 @@ def combined(place: Place, _: Request, ref: str) -> dict[str, Any]:
     sha = resolve_commit(place, ref).sha
     records = place.repository.statuses.latest(sha)
     return {
-        "state": kept.combined(records),
+        "state": commit_statuses.combined(records),
         "statuses": [status_json(place, sha, record) for record in records],
         "sha": sha,
         "total_count": len(records),

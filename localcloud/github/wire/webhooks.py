@@ -1,7 +1,7 @@
-"""The webhook of the GitHub stand-in: signed deliveries from the background, each one remembered.
+"""The webhook of the local GitHub: signed deliveries in the background, each one recorded.
 
-As at GitHub, a delivery has ten seconds, is never repeated by itself, and keeps its GUID when it is
-redelivered on request. Deliveries run side by side, so their order is not promised.
+As at GitHub, a delivery has ten seconds, is never repeated automatically, and has the same GUID when it is
+redelivered on request. Deliveries run in parallel, in no guaranteed order.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Webhooks:
             return list(self._deliveries.values())
 
     def close(self) -> None:
-        """Wait for the deliveries under way, forget those that wait, and free the connections."""
+        """Wait for the running deliveries, drop those that wait, and close the connections."""
         self._pool.shutdown(cancel_futures=True)
         self._client.close()
 

@@ -1,4 +1,4 @@
-"""Commit statuses as GitHub keeps them: a history per commit and context, of which the newest counts.
+"""Commit statuses in GitHub: a history for each commit and context, whose newest entry counts.
 
 GitHub's rules hold: four states, a description of at most 140 characters, an http(s) target, and at most
 1,000 statuses for one commit and context.
@@ -22,7 +22,7 @@ MAX_PER_CONTEXT = 1000
 
 @dataclass(frozen=True)
 class StatusRecord:
-    """A status that was written: its number, what it says, and when."""
+    """A status that was written: its number, its content, and its time."""
 
     id: int
     status: CommitStatus

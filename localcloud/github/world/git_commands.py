@@ -1,6 +1,6 @@
 """Git plumbing on a bare repository: short commands, and one long-lived reader of objects.
 
-No command reads the user's or the machine's git configuration, asks a question, or runs for ever.
+No command reads the user's or the system's git configuration, asks a question, or runs without a time limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAFE_NAME = re.compile(r"^[\w./+@-]+$")
 
 
 class GitError(Exception):
-    """A git command failed, or did not end in time; holds what git said."""
+    """A git command failed or timed out; the message is git's."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,15 @@ def run_git(path: Path, *arguments: str, stdin: bytes = b"") -> bytes:
             check=True,
         )
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()
-        raise GitError(f"git {arguments[0]}: {said}") from error
+        reason = error.stderr.decode(errors="replace").strip()
+        raise GitError(f"git {arguments[0]}: {reason}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitError(f"git {arguments[0]}: {error}") from error
     return done.stdout
 
 
 def is_safe_name(name: str) -> bool:
-    """Tell whether a revision's name is only a name: no option, range, path or operator of git."""
+    """Return whether a revision's name is only a name: no option, range, path or operator of git."""
     plain = _SAFE_NAME.match(name) is not None and not name.startswith("-")
     return plain and ".." not in name and "@{" not in name
 

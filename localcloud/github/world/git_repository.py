@@ -1,7 +1,7 @@
-"""The fleet repository: a real bare git repository, and the statuses its host keeps for its commits.
+"""The fleet repository: a real bare git repository, and the statuses of its commits.
 
-Implements the ``Repository`` port by itself; ``truncate_trees`` makes every tree answer incomplete, as the
-host does for a tree that is too large.
+Implements the ``Repository`` port; ``truncate_trees`` makes every tree incomplete, as GitHub does for a tree
+that is too large.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class GitRepository:
         return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
-        """Tell whether a commit comes after another, or is it."""
+        """Return whether a commit comes after another, or is it."""
         return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
@@ -203,8 +203,8 @@ class GitRepository:
         except GitError:
             return None
         parents = ("-p", base, "-p", head)
-        made = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
-        return made.decode().strip()
+        commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
+        return commit.decode().strip()
 
     def close(self) -> None:
         """End the reader process."""

@@ -17,7 +17,7 @@ _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
 
 
-class Commits:
+class MemoryRepository:
     """The Repository port over dictionaries; ``push`` and ``commit`` are the operator."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
@@ -31,7 +31,7 @@ class Commits:
         self.truncate_trees = False
 
     def push(self, files: Mapping[str, bytes], *, branch: str = "main") -> str:
-        """Make a commit with exactly these files the head of a branch; return its id."""
+        """Commit exactly these files to a branch; return the commit."""
         old = self._trees.get(self._heads.get(branch, ""), {})
         return self.commit({**dict.fromkeys(old), **files}, branch=branch)
 
@@ -63,7 +63,7 @@ class Commits:
         return TreeEntry(path, sha, len(content), plain=mode is None)
 
     def reset(self, commit: str, branch: str = "main") -> None:
-        """Make a branch, or move it as a forced push does."""
+        """Create a branch, or move it as a forced push does."""
         self._heads[branch] = commit
 
     def merge(self, base: str, head: str) -> str | None:
@@ -102,7 +102,7 @@ class Commits:
         return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
-        """Tell whether a commit comes after another, or is it."""
+        """Return whether a commit comes after another, or is it."""
         return earlier in self._line(commit)
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:

@@ -1,8 +1,8 @@
-"""Pull requests, their comments, and check runs as GitHub keeps them, for any repository with branches.
+"""Pull requests, their comments, and check runs in GitHub, for any repository with branches.
 
-GitHub's rules hold: one open pull request for a head and a base, a comment of at most 65,536 characters,
-50 annotations in one call, a summary of at most 65,535 characters. A pull request from a fork is one whose
-branch is said to be in another repository; it lives in this one.
+GitHub's rules hold: one open pull request for a head and a base, a comment of at most 65,536 characters, 50
+annotations in one call, a summary of at most 65,535 characters. A pull request from a fork reports another
+repository for its branch, which is in this one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CommentRecord:
 
 @dataclass(frozen=True)
 class CheckRecord:
-    """A check run; ``output`` has title and summary, the annotations of all calls are kept apart."""
+    """A check run; ``output`` has title and summary, the annotations of all calls are separate."""
 
     id: int
     sha: str
@@ -78,7 +78,7 @@ class CheckRecord:
 
 
 class Pulls:
-    """The pull requests of one repository. ``slow_merges``: how many more looks see no merge result yet."""
+    """The pull requests of one repository. ``slow_merges``: how many more reads get no merge result yet."""
 
     def __init__(self, branches: Branches, clock: Clock) -> None:
         self._branches, self._clock = branches, clock
@@ -201,7 +201,7 @@ class Pulls:
         annotations = tuple(output.get("annotations") or ())
         _check_output(body, output, annotations)
         conclusion = body.get("conclusion", check.conclusion)
-        kept = replace(
+        stored = replace(
             check,
             status="completed" if conclusion else body.get("status", check.status),
             conclusion=conclusion,
@@ -209,8 +209,8 @@ class Pulls:
             output={**check.output, **{k: v for k, v in output.items() if k in ("title", "summary", "text")}},
             annotations=check.annotations + annotations,
         )
-        self._checks[kept.id] = kept
-        return kept
+        self._checks[stored.id] = stored
+        return stored
 
     def _sha(self, branch: str) -> str | None:
         try:

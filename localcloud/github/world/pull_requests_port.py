@@ -1,4 +1,4 @@
-"""The PullRequests port over the pull requests of a repository in this process."""
+"""The PullRequests port on the pull requests of a repository in memory."""
 
 from __future__ import annotations
 

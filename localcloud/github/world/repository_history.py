@@ -1,4 +1,4 @@
-"""What happened in a repository: its refs, its commits, and the files that each commit touched."""
+"""The history of a repository: its refs, its commits, and the files that each commit changed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refs(path: Path) -> Mapping[str, str]:
 
 
 def parse_commit(stored: GitObject) -> CommitInfo:
-    """Return what a commit object says."""
+    """Return the content of a commit object."""
     head, _, message = stored.data.decode(errors="replace").partition("\n\n")
     lines = [line.partition(" ") for line in head.splitlines() if not line.startswith(" ")]
     first = {key: value for key, _, value in reversed(lines)}

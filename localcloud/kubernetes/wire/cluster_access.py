@@ -46,13 +46,13 @@ def kubeconfig(cluster: ClusterId, url: str, authority: Authority) -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """Lets in whoever shows this cluster's client certificate or an accepted bearer token."""
+    """Admits callers with this cluster's client certificate or an accepted bearer token."""
 
     common_name: str
     accepts_token: Callable[[str], bool]
 
     def admits(self, request: Request) -> bool:
-        """Tell whether the caller is known; TLS has checked already who issued the certificate."""
+        """Return whether the caller is known; TLS has checked already who issued the certificate."""
         if request.environ.get("SSL_CLIENT_S_DN_CN") == self.common_name:
             return True
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")

@@ -1,4 +1,4 @@
-"""What a Kubernetes API server says about itself: version, groups, resources, and a bare OpenAPI.
+"""Discovery: the version, groups and resources of a Kubernetes API server, and a minimal OpenAPI.
 
 The OpenAPI documents name kinds and the query parameters of writes, and no fields: enough for kubectl to
 leave validation to the server.

@@ -1,4 +1,4 @@
-"""Objects as the tables that ``kubectl get`` shows."""
+"""Objects as the tables that ``kubectl get`` prints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Column:
 def table(
     kind: Kind, objects: Sequence[Object], now: datetime, *, include: str = "Metadata"
 ) -> dict[str, Any]:
-    """Return a ``Table``; ``include`` says how much of each object goes with its row."""
+    """Return a ``Table``; ``include`` selects how much of each object its row contains."""
     columns = _columns(kind)
     return {
         "kind": "Table",
@@ -97,7 +97,7 @@ def json_path(value: Any, path: str) -> Any:
 
 
 def _ago(text: str, now: datetime) -> str:
-    """Return a time's age as kubectl shows it: "5s", "3m10s", "2h5m", "4d"."""
+    """Return the age of a time as kubectl prints it: "5s", "3m10s", "2h5m", "4d"."""
     seconds = max(0, int((now - datetime.fromisoformat(text)).total_seconds()))
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if seconds < 120:

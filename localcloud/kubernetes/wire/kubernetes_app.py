@@ -20,8 +20,7 @@ from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream
 from localcloud.kubernetes.world.api_errors import ApiError, bad_request, no_such_path
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import Object, Write
 from localcloud.kubernetes.world.patches import APPLY
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class ClusterApi:
         return rule(request, found)
 
     def _described(self, request: Request, path: str) -> Response | None:
-        """Answer what the server says about itself; None when the path is about objects."""
+        """Answer discovery; return None when the path is about objects."""
         kinds = self._world.kinds.all()
         if path == "/version":
             return json_response(200, discovery.version_info(self._version()))
@@ -213,7 +212,7 @@ def _success(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bare(value: Object) -> Object:
-    """Return an object as it stands in a list of its kind, which says what it is once for all."""
+    """Return an object as an item of a list, which has the kind and API version once for all items."""
     return {key: inner for key, inner in value.items() if key not in ("apiVersion", "kind")}
 
 

@@ -21,7 +21,7 @@ from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer
 from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
-from localcloud.kubernetes.world.kubernetes_clusters import Extension, KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_clusters import Extension, KubernetesClusters
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.fleet.resource_ids import ClusterId
 
@@ -66,34 +66,34 @@ class KubernetesPlane:
         self._lock = threading.Lock()
         self._retiring: list[threading.Thread] = []
         self._changed, self._closing = threading.Event(), threading.Event()
-        self.fleet = KubernetesFleet(clock, extension)
+        self.clusters = KubernetesClusters(clock, extension)
         self._controllers = threading.Thread(target=self._run_controllers, daemon=True, name="controllers")
         self._controllers.start()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
-        """Start a cluster's API server, or keep the one that runs; return its kubeconfig."""
+        """Start a cluster's API server unless it runs; return its kubeconfig."""
         with self._lock:
-            self.fleet.start(cluster, nodes)
+            self.clusters.start(cluster, nodes)
             if cluster not in self._running:
-                world = self.fleet.world(cluster)
+                world = self.clusters.world(cluster)
                 assert world is not None  # noqa: S101
                 self._running[cluster] = self._serve(cluster, world)
                 world.subscribe(self._changed.set)
             return self._running[cluster].kubeconfig
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
-        """Make these the nodes of a started cluster."""
-        self.fleet.set_nodes(cluster, nodes)
+        """Set the nodes of a started cluster."""
+        self.clusters.set_nodes(cluster, nodes)
 
     def set_power(self, cluster: ClusterId, *, on: bool) -> None:
-        """Hang up on everybody who calls a cluster, or answer again."""
-        self.fleet.set_power(cluster, on=on)
+        """Close every connection to a cluster, or answer again."""
+        self.clusters.set_power(cluster, on=on)
 
     def stop(self, cluster: ClusterId) -> None:
-        """Remove a cluster's API server and all that is in it."""
+        """Remove a cluster's API server and all its objects."""
         with self._lock:
             running = self._running.pop(cluster, None)
-            self.fleet.stop(cluster)
+            self.clusters.stop(cluster)
         if running is not None:
             running.closing.set()
             self._retire(running)
@@ -106,7 +106,7 @@ class KubernetesPlane:
         return self._running[cluster].kubeconfig
 
     def door(self, cluster: ClusterId) -> FrontDoor:
-        """Return the door of a started cluster: its faults and its requests."""
+        """Return the front door of a started cluster: its faults and its requests."""
         return self._running[cluster].door
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class KubernetesPlane:
         self.close()
 
     def _retire(self, running: _Running) -> None:
-        """Close a server in the background: it takes half a second, and a stop must be quick."""
+        """Close a server in the background: closing takes half a second, and a stop must be quick."""
         thread = threading.Thread(target=running.server.close, daemon=True, name="retire")
         self._retiring = [*(other for other in self._retiring if other.is_alive()), thread]
         thread.start()
@@ -139,7 +139,7 @@ class KubernetesPlane:
         access = Access(common_name(cluster), self._accepts_token)
         log = None if self._log_dir is None else self._log_dir / LOG_NAME
         door = FrontDoor(
-            ClusterApi(world, access, closing.is_set, lambda: self.fleet.is_on(cluster)),
+            ClusterApi(world, access, closing.is_set, lambda: self.clusters.is_on(cluster)),
             f"kubernetes/{cluster.name}",
             log_file=log,
         )
@@ -164,6 +164,6 @@ class KubernetesPlane:
             if fresh:
                 due = time.monotonic() + self._interval
             try:
-                self.fleet.reconcile(fresh=fresh)
+                self.clusters.reconcile(fresh=fresh)
             except Exception:
                 _logger.exception("a controller failed; it runs again in the next round")

@@ -1,7 +1,7 @@
 """Lists in pages: ``limit`` and ``continue``.
 
-A page is what comes after the last object of the page before, as it is now; the real API shows all pages
-as of the first one.
+A page starts after the last object of the page before, at the present version; the real API returns every
+page at the version of the first one.
 """
 
 from __future__ import annotations

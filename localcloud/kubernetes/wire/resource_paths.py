@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localcloud.kubernetes.world.kinds import POD, Kind, Kinds
-from localcloud.kubernetes.world.object_requests import At
+from localcloud.kubernetes.world.object_store import At
 
 _OF_NAMESPACES = ("status", "finalize")
 

@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Watch:
-    """What is watched, from which version ("" or "0": what is there comes first), and how it is shown."""
+    """What is watched, from which version ("" or "0": existing objects come first), and in which form."""
 
     kind: Kind
     namespace: str
@@ -33,7 +33,7 @@ class Watch:
 
 
 def stream(world: KubernetesWorld, watch: Watch, ended: Callable[[], bool]) -> Iterator[bytes]:
-    """Yield events until the time is up, or ``ended`` says that nobody listens."""
+    """Yield events until the timeout, or until ``ended`` reports that the client has disconnected."""
     matches = selector(watch.labels, watch.fields)
     last = time.monotonic() + min(watch.seconds or _LONGEST_SECONDS, _LONGEST_SECONDS)
     yield b" "  # sends the headers, for which clients wait first; before a JSON line it means nothing
@@ -64,7 +64,7 @@ def stream(world: KubernetesWorld, watch: Watch, ended: Callable[[], bool]) -> I
 
 
 def hung_up(environ: Mapping[str, Any]) -> bool:
-    """Tell whether a client that has nothing more to say closed its side of the connection."""
+    """Return whether the client closed its side of the connection."""
     connection = environ.get("roadstead.socket")
     if connection is None or connection.fileno() < 0:
         return connection is not None

@@ -1,4 +1,4 @@
-"""What a Kubernetes API refuses with: an exception that is a ``Status`` object."""
+"""The refusals of a Kubernetes API: an exception that is a ``Status`` object."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def not_found(kind: Kind, name: str) -> ApiError:
 
 
 def no_such_path() -> ApiError:
-    """No such kind or URL: the answer says no more than that."""
+    """No such kind or URL."""
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
@@ -82,7 +82,7 @@ def invalid(kind: Kind, name: str, field: str, problem: str) -> ApiError:
 
 
 def bad_request(message: str) -> ApiError:
-    """A request that makes no sense."""
+    """An invalid request."""
     return ApiError(400, "BadRequest", message)
 
 

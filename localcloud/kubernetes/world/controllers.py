@@ -1,6 +1,6 @@
-"""What a cluster's own controllers do: CRDs, deletes, Deployments, pods on nodes, disruption budgets.
+"""The built-in controllers of a cluster: CRDs, deletes, Deployments, pods on nodes, disruption budgets.
 
-Level-triggered: ``run`` looks at the objects after every write and when something is due by the clock.
+Level-triggered: ``run`` reads the objects after every write and when something is due by the clock.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from localcloud.kubernetes.world.kinds import (
     Kinds,
     kinds_of,
 )
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object, Write
 from localcloud.kubernetes.world.patches import MERGE
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -93,7 +92,7 @@ class Controllers:
         self._busy = False
 
     def run(self) -> None:
-        """Do what there is to do, until nothing changes any more."""
+        """Run the controllers until nothing changes any more."""
         due = self._next is not None and self._world.clock() >= self._next
         if self._busy or (not due and self._seen == self._world.version):
             return
@@ -110,7 +109,7 @@ class Controllers:
             self._busy = False
 
     def _waited(self, value: Object, seconds: float) -> bool:
-        """Tell whether so many seconds went by since this generation of the object was first seen."""
+        """Return whether so many seconds went by since this generation of the object was first seen."""
         metadata, now = value["metadata"], self._world.clock()
         since = self._since.setdefault((metadata["uid"], metadata["generation"]), now)
         due = since + timedelta(seconds=seconds)
@@ -157,8 +156,8 @@ class Controllers:
         kinds = kinds_of(crd)
         left = self._deleted(kinds[:1])
         if not left:
-            kept = [item for item in crd["metadata"].get("finalizers") or () if item != _CLEANUP]
-            patch = {"metadata": {"finalizers": kept}}
+            remaining = [item for item in crd["metadata"].get("finalizers") or () if item != _CLEANUP]
+            patch = {"metadata": {"finalizers": remaining}}
             self._world.patch(At(CRD, crd["metadata"]["name"]), patch, MERGE, Write(manager=_MANAGER))
 
     def _namespaces(self) -> None:
@@ -179,7 +178,7 @@ class Controllers:
                 self._world.drop(at)
 
     def _deleted(self, kinds: tuple[Kind, ...], namespace: str = "") -> bool:
-        """Delete the objects of these kinds; tell whether some are still there."""
+        """Delete the objects of these kinds; return whether some still exist."""
         for kind in kinds:
             for value in self._all(kind, namespace):
                 metadata = value["metadata"]
@@ -209,7 +208,7 @@ class Controllers:
         }
 
     def _pods(self) -> None:
-        """Run what is bound to a node; remove what is bound to a node that is gone."""
+        """Run the pods that are bound to a node; remove those whose node no longer exists."""
         pods = [pod for pod in self._all(POD) if (pod.get("spec") or {}).get("nodeName")]
         nodes = {node["metadata"]["name"] for node in self._all(NODE)} if pods else set()
         for pod in pods:

@@ -1,7 +1,7 @@
-"""Evictions and the disruption budgets that hold them, as the API server and its controller reckon.
+"""Evictions and the disruption budgets that block them, as the API server and its controller compute them.
 
-A budget counts the pods that its selector matches. Its status says how many of them may go now: those that
-are Ready beyond ``minAvailable``, or beyond all but ``maxUnavailable`` of what their controllers want.
+A budget counts the pods that its selector matches. Its status has how many of them may be evicted now: those
+that are Ready beyond ``minAvailable``, or beyond all but ``maxUnavailable`` of what their controllers want.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check_eviction(pod: Object, budgets: Sequence[Object]) -> None:
 
 
 def ready(pod: Object) -> bool:
-    """Tell whether a pod is Ready."""
+    """Return whether a pod is Ready."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 

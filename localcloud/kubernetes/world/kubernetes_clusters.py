@@ -58,7 +58,7 @@ class _Member:
     reconcile: Callable[[], None]
 
 
-class KubernetesFleet:
+class KubernetesClusters:
     """The clusters that are started; ``extension`` is installed into each."""
 
     def __init__(
@@ -76,7 +76,7 @@ class KubernetesFleet:
         self._lock = threading.Lock()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
-        """Start a cluster, or keep one that is started; its kubeconfig leads nowhere."""
+        """Start a cluster unless it is started; its kubeconfig has no server."""
         with self._lock:
             if cluster not in self._members:
                 world = KubernetesWorld(self._clock, name=cluster.resource, delays=self._delays)
@@ -85,23 +85,23 @@ class KubernetesFleet:
         return f"apiVersion: v1\nkind: Config\ncurrent-context: {cluster.name}\n"
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
-        """Make these the nodes of a started cluster; nothing when it is not started."""
+        """Set the nodes of a started cluster; do nothing when it is not started."""
         world = self.world(cluster)
         if world is not None:
             mirror_nodes(world, nodes)
 
     def set_power(self, cluster: ClusterId, *, on: bool) -> None:
-        """Let the API of a cluster answer nobody, or answer again."""
+        """Switch the API of a cluster off, or on again."""
         with self._lock:
             (self._off.discard if on else self._off.add)(cluster)
 
     def is_on(self, cluster: ClusterId) -> bool:
-        """Tell whether the API of a cluster answers."""
+        """Return whether the API of a cluster answers."""
         with self._lock:
             return cluster not in self._off
 
     def stop(self, cluster: ClusterId) -> None:
-        """Forget a cluster and all that is in it."""
+        """Remove a cluster and all its objects."""
         with self._lock:
             self._off.discard(cluster)
             self._members.pop(cluster, None)

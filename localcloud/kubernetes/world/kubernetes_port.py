@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http
@@ -61,21 +61,21 @@ class WorldKubernetes:
             raise from_http(error.code, error.reason, message) from error
 
     def cordon(self, node: str, *, on: bool = True) -> None:
-        """Let no new pod be scheduled on a node, or let them again; a gone node is success."""
+        """Cordon a node, or uncordon it; a node that does not exist is success."""
         at = At(NODE, node)
         if self._world.find(at) is not None:
             self._world.patch(at, {"spec": {"unschedulable": on}}, MERGE, _WRITE)
 
     def evict(self, namespace: str, pod: str) -> None:
-        """Ask for a pod to end; one that is gone is success."""
+        """Evict a pod; a pod that does not exist is success."""
         try:
             self._world.evict(namespace, pod)
         except ApiError as error:
             if error.code == 404:
                 return
-            told = [str(cause["message"]) for cause in error.details.get("causes") or ()]
-            message = " ".join([f"pod {pod} in {namespace}: {error.message}", *told])
-            if told or "more than one PodDisruptionBudget" in error.message:
+            causes = [str(cause["message"]) for cause in error.details.get("causes") or ()]
+            message = " ".join([f"pod {pod} in {namespace}: {error.message}", *causes])
+            if causes or "more than one PodDisruptionBudget" in error.message:
                 raise Blocked(message, code=error.reason) from error
             raise from_http(error.code, error.reason, message) from error
 

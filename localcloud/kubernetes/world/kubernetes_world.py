@@ -1,10 +1,10 @@
 """The Kubernetes API of one cluster as a state machine over JSON objects.
 
-It keeps the rules that clients rely on: versions and conflicts, generations, finalizers, namespaces,
-status as its own subresource, server-side apply with field managers, CRDs whose kinds are unknown until
-they are established, and evictions with disruption budgets. Nothing runs behind the objects: a Deployment
-is simply available, and a pod that is bound to a node is simply Ready.
-All methods are safe to call from several threads. Refusals are raised as ``ApiError``.
+It follows the rules that clients rely on: versions and conflicts, generations, finalizers, namespaces, status
+as its own subresource, server-side apply with field managers, CRDs whose kinds are unknown until they are
+established, and evictions with disruption budgets. Nothing runs behind the objects: a Deployment is available
+at once, and a pod that is bound to a node is Ready. All methods are safe to call from several threads, and
+raise refusals as ``ApiError``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from localcloud.kubernetes.world.api_errors import (
 from localcloud.kubernetes.world.controllers import Controllers, Delays
 from localcloud.kubernetes.world.eviction import check_eviction, matching
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Change, Object, Store
+from localcloud.kubernetes.world.object_store import At, Change, Object, Store, Write
 from localcloud.kubernetes.world.patches import patched
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.server_side_apply import Writer, applied, same, updated
@@ -41,7 +40,7 @@ _DELAYS = Delays()
 
 
 class KubernetesWorld:
-    """One cluster; ``delays`` are those of its controllers, ``name`` makes its uids its own."""
+    """One cluster; ``delays`` are those of its controllers, ``name`` makes its uids unique."""
 
     def __init__(self, clock: Callable[[], datetime], *, name: str = "", delays: Delays = _DELAYS) -> None:
         self.clock = clock
@@ -64,7 +63,7 @@ class KubernetesWorld:
         self._store.on_change.append(call)
 
     def tick(self) -> None:
-        """Let the controllers do what is due by the clock; every method does so by itself."""
+        """Run the controllers that are due by the clock; every method does so too."""
         with self._lock:
             self._controllers.run()
 
@@ -98,7 +97,7 @@ class KubernetesWorld:
             return [value for value in found if matches(value)], self._store.version
 
     def changes(self, version: int) -> Sequence[Change]:
-        """Return the writes after a version; raise ApiError (410) when that is too long ago."""
+        """Return the writes after a version; raise ApiError (410) when that version is too old."""
         with self._lock:
             self._controllers.run()
             return self._store.since(version)
@@ -135,7 +134,7 @@ class KubernetesWorld:
             return self._rewrite(at, live, new, write)
 
     def apply(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
-        """Apply a configuration server-side; it creates what is not there."""
+        """Apply a configuration server-side; create the object when it does not exist."""
         with self._lock:
             live = self.find(at)
             config = checked(at.kind, at.namespace, at.name, body)
@@ -150,7 +149,7 @@ class KubernetesWorld:
             return self._commit(at, live, new, write)
 
     def delete(self, at: At, *, uid: str = "", dry_run: bool = False) -> Object:
-        """Delete an object; one with finalizers stays, marked, until they are gone."""
+        """Delete an object; one with finalizers stays, with a deletion timestamp, until they are removed."""
         with self._lock:
             live = self.get(at)
             metadata = live["metadata"]
@@ -163,9 +162,9 @@ class KubernetesWorld:
                 return live
             if not metadata.get("finalizers") and at.kind != NAMESPACE:
                 return self._after(self._store.remove(at.kind, (at.namespace, at.name)))
-            mark = {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
-            marked = {**live, "metadata": {**metadata, **mark}}
-            return self._after(self._store.put(at.kind, (at.namespace, at.name), marked))
+            deletion = {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
+            deleting = {**live, "metadata": {**metadata, **deletion}}
+            return self._after(self._store.put(at.kind, (at.namespace, at.name), deleting))
 
     def evict(self, namespace: str, name: str, *, dry_run: bool = False) -> None:
         """Delete a pod if the disruption budgets allow it."""
@@ -177,12 +176,12 @@ class KubernetesWorld:
             self.delete(at, dry_run=dry_run)
 
     def drop(self, at: At) -> None:
-        """Remove an object whatever its finalizers: for the controllers."""
+        """Remove an object regardless of its finalizers: for the controllers."""
         with self._lock:
             self._store.remove(at.kind, (at.namespace, at.name))
 
     def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None:
-        """Write a status as a controller does; nothing when it is the same, or the object is gone."""
+        """Write a status as a controller does; skip an unchanged status and an object that does not exist."""
         with self._lock:
             live = self._store.get(at.kind, (at.namespace, at.name))
             if live is not None and live.get("status") != status:
@@ -206,9 +205,10 @@ class KubernetesWorld:
             return whole
         key = (at.namespace, at.name)
         metadata = whole["metadata"]
-        gone = "deletionTimestamp" in metadata and not metadata.get("finalizers") and at.kind != NAMESPACE
+        deleting = "deletionTimestamp" in metadata and at.kind != NAMESPACE
         stored = self._store.put(at.kind, key, whole)
-        return self._after(self._store.remove(at.kind, key) if gone else stored)
+        final = deleting and not metadata.get("finalizers")
+        return self._after(self._store.remove(at.kind, key) if final else stored)
 
     def _after(self, stored: Object) -> Object:
         self._controllers.run()

@@ -1,7 +1,7 @@
-"""Node objects of a cluster, kept equal to the nodes that Azure says it has.
+"""The Node objects of a cluster, which mirror the nodes in Azure.
 
-A node that was cordoned stays so until Azure gives it another Kubernetes version or image: it is a new
-machine then, under the old name.
+A cordoned node stays cordoned until Azure changes its Kubernetes version or image: then it is a new machine
+with the old name.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 from localcloud.common.control_plane import Node
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_requests import At, Write
-from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.object_store import At, Object, Write
 
 IMAGE_LABEL = "kubernetes.azure.com/node-image-version"
 _WRITE = Write(manager="kubelet")
@@ -83,7 +82,7 @@ def _status(world: KubernetesWorld, node: Node) -> Mapping[str, Any]:
             "osImage": "Ubuntu 22.04.5 LTS",
             "containerRuntimeVersion": "containerd://1.7",
             "kernelVersion": "5.15",
-            # Required by the API; a local node has no machine to tell of.
+            # Required by the API; a local node has no machine.
             **dict.fromkeys(("bootID", "machineID", "systemUUID", "kubeProxyVersion"), ""),
         },
     }

@@ -1,6 +1,6 @@
-"""The memory of one cluster's API: objects by resource, and the changes in their order, for watches.
+"""The objects of one cluster by resource, and the changes in their order, for watches.
 
-Stored objects are never changed in place: whoever reads one may keep it.
+Stored objects are never changed in place, so a reader may hold on to one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,25 @@ from localcloud.kubernetes.world.kinds import Kind
 Object = Mapping[str, Any]
 Key = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Where an object is: kind, name, and namespace ("" for cluster-scoped kinds)."""
+
+    kind: Kind
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class Write:
+    """How to write: the field manager, force for applies, dry run, and the subresource ("" or "status")."""
+
+    manager: str = "unknown"
+    force: bool = False
+    dry_run: bool = False
+    subresource: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The patches of the Kubernetes API other than apply: JSON merge patch, strategic merge, JSON patch.
 
-A strategic merge here merges the lists that ``kubernetes_fields`` knows by their keys and obeys
-``$patch: delete`` and ``replace``, but not ``$retainKeys``; the order of ``$setElementOrder`` is not kept.
+A strategic merge here merges the lists that ``kubernetes_fields`` knows by their keys and obeys ``$patch:
+delete`` and ``replace``, but not ``$retainKeys``; it ignores ``$setElementOrder``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 def patched(live: Mapping[str, Any], patch: Any, media_type: str) -> dict[str, Any]:
-    """Return ``live`` after the patch; raise ApiError when the patch makes no sense."""
+    """Return ``live`` after the patch; raise ApiError when the patch is invalid."""
     if media_type == JSON:
         if not isinstance(patch, list):
             raise bad_request("a JSON patch is a list of operations")

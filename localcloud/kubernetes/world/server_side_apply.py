@@ -1,4 +1,4 @@
-"""Server-side apply, and who owns which field (``metadata.managedFields``); pure functions over objects.
+"""Server-side apply, and the owners of fields (``metadata.managedFields``); pure functions over objects.
 
 An apply merges the configuration into the object, removes what the manager no longer lists and nobody
 else owns, and fails on fields whose value another manager set to something else, unless it is forced.
@@ -90,8 +90,8 @@ def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: W
     entries[mine.key] = before if unchanged and before is not None else mine
     merged = merge(live or {}, config, custom=custom)
     if before is not None:
-        kept = frozenset[Path]().union(*(entry.fields for entry in entries.values()))
-        merged = remove(merged, _dropped(before.fields - mine.fields, kept), kept, custom=custom)
+        owned = frozenset[Path]().union(*(entry.fields for entry in entries.values()))
+        merged = remove(merged, _dropped(before.fields - mine.fields, owned), owned, custom=custom)
     changed, removed = _difference(live or {}, merged, custom=custom)
     others = [entry for key, entry in entries.items() if key != mine.key]
     if not writer.force:
@@ -102,7 +102,7 @@ def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: W
 
 
 def same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Tell whether two objects are equal, but for the times in their managedFields."""
+    """Return whether two objects are equal, but for the times in their managedFields."""
     return _timeless(one) == _timeless(two)
 
 
@@ -134,8 +134,8 @@ def _refuse(others: list[_Entry], changed: Fields) -> None:
     raise field_conflict(f"Apply failed with {text}", causes)
 
 
-def _dropped(candidates: Fields, kept: Fields) -> Fields:
-    above = {field[:end] for field in kept for end in range(1, len(field) + 1)}
+def _dropped(candidates: Fields, owned: Fields) -> Fields:
+    above = {field[:end] for field in owned for end in range(1, len(field) + 1)}
     return candidates - above
 
 

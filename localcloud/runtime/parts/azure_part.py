@@ -30,9 +30,9 @@ AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 
 class Repositories:
-    """Reads repositories by their clone URL, as Flux asks for them.
+    """Reads repositories by their clone URL, for Flux.
 
-    The local GitHub stands in for github.com: a fleet that names its own address there works unchanged.
+    URLs of github.com lead to the local GitHub, so a fleet that names its real repository works unchanged.
     """
 
     def __init__(self, root: Path, *, url: str, token: str) -> None:
@@ -72,7 +72,7 @@ def _files(repository: GitRepository, commit: str) -> dict[str, bytes]:
 
 
 def timings(create_seconds: float) -> Timings:
-    """Return Azure's times when a cluster takes so long to create, the others in proportion."""
+    """Return the durations of Azure's operations, in proportion to the creation of a cluster."""
     usual = Timings()
     factor = create_seconds / usual.create_cluster
     return Timings(**{field.name: getattr(usual, field.name) * factor for field in fields(Timings)})
@@ -80,7 +80,7 @@ def timings(create_seconds: float) -> Timings:
 
 @contextmanager
 def serve(config: Config) -> Iterator[None]:
-    """Serve all of it with one certificate authority, whose certificate is ``ca.pem``."""
+    """Serve Azure with one certificate authority, whose certificate is ``ca.pem``."""
     settings, state = config.settings, config.state
     authority = Authority()
     authority.write(state / "ca.pem")

@@ -13,7 +13,7 @@ from localcloud.runtime.parts.part import Config, repositories, request_log, run
 
 
 def registered_app(settings: Mapping[str, str]) -> GitHubApp | None:
-    """Return what GitHub knows of the GitHub App that the settings sign in as, None when they name none."""
+    """Return the GitHub App of the settings as GitHub knows it, None when they have none."""
     key = settings.get("GITHUB_APP_PRIVATE_KEY", "").replace("\\n", "\n")
     if not key:
         return None

@@ -1,7 +1,7 @@
-"""What every part of the local cloud does: read its configuration, serve, and stop when told.
+"""What every process of the local cloud does: read its configuration, serve, and stop on a signal.
 
-A part stops on SIGTERM, and when its supervisor is gone. Its state is in memory, but for the repositories.
-What it writes is for this user only: kubeconfigs and logs are as private as on a workstation of a real fleet.
+It stops on SIGTERM, and when its supervisor has ended. Its state is in memory, except the repositories. Only
+the current user can read its files: kubeconfigs and logs are as private as those of a real fleet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from localcloud.common.stop_with_parent import stop_with_parent
 
 @dataclass(frozen=True)
 class Config:
-    """What a part knows about its cloud; ``options`` are ``create_seconds`` and ``lock_seconds``."""
+    """The configuration of a process; ``options`` are ``create_seconds`` and ``lock_seconds``."""
 
     state: Path
     ports: Mapping[str, int]
@@ -41,7 +41,7 @@ class Config:
 
 
 def request_log(state: Path, service: str) -> Path:
-    """Return the file with the requests that a service of the cloud has seen, as JSON lines."""
+    """Return the file with the requests to a service, as JSON lines."""
     return state / "logs" / f"requests-{service}.jsonl"
 
 
@@ -51,12 +51,12 @@ def repositories(state: Path) -> Path:
 
 
 def ready_file(state: Path, part: str) -> Path:
-    """Return the file that a part writes when it can be called."""
+    """Return the file that a process writes when it is ready."""
     return state / f".{part}-is-ready"
 
 
 def run(part: str, serve: Callable[[Config], AbstractContextManager[None]]) -> None:
-    """Serve the state folder named on the command line until told to stop."""
+    """Serve the state folder named on the command line until a signal comes."""
     os.umask(0o077)
     stop = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Service Bus with the queues of ``infra/servicebus.bicep``; only the lock is as short as asked for."""
+"""Service Bus with the queues of ``infra/servicebus.bicep``; the duration of the lock is an option."""
 
 from __future__ import annotations
 

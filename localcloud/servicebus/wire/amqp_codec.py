@@ -74,7 +74,7 @@ def drafts(payload: bytes) -> list[Draft]:
 
 
 def encode(message: StoredMessage, *, locked_until: datetime | None = None) -> bytes:
-    """Write a stored message as the service delivers it; without a lock, as it shows it to a peek."""
+    """Write a stored message as the service delivers it; without a lock, as a peek returns it."""
     draft = message.draft
     annotations = {
         symbol("x-opt-sequence-number"): message.sequence,
@@ -123,7 +123,7 @@ def _field(name: str, value: Any) -> Any:
 
 
 def _is_message(body: bytes) -> bool:
-    """Tell whether bytes begin as a section does: a description by number, which no text begins with."""
+    """Return whether bytes start as a section does: with a numeric descriptor, which no text has."""
     return body[:2] in (b"\x00\x53", b"\x00\x80")
 
 

@@ -1,4 +1,4 @@
-"""The links of a queue: one that takes messages in, one that hands them out.
+"""The links of a queue: one receives messages from a client, one delivers them.
 
 Names are the service's view: an ``Inlet`` is a client's sender, an ``Outlet`` a client's receiver.
 """
@@ -107,7 +107,8 @@ class Inlet:
 class Outlet:
     """A client's receiver, of one session or of a queue without sessions.
 
-    ``open`` may have to be tried until a session is free; ``pump`` delivers as far as credit goes.
+    ``open`` may have to be repeated until a session is free; ``pump`` delivers as many messages as the client
+    has credit for.
     """
 
     def __init__(self, link: Sender, broker: Broker, queue: str) -> None:
@@ -127,7 +128,7 @@ class Outlet:
         return float(properties.get(symbol(TIMEOUT), 60_000)) / 1000
 
     def open(self) -> bool:
-        """Attach, if there is a session to be had; tell whether it is done. Raise BrokerError to refuse."""
+        """Attach, if a session is free; return whether the link is attached. Raise BrokerError to refuse."""
         requires = self._broker.config(self.queue).requires_session
         if requires != self._by_session:
             raise NotAllowed(f"queue {self.queue} {'needs' if requires else 'has no'} sessions")
@@ -178,7 +179,9 @@ class Outlet:
             end(self._link, SessionLockLost.condition, f"the lock on session {self.lock.session} has ended")
 
     def on_delivery(self, delivery: Delivery) -> None:
-        """Settle as the client says, and confirm it by the same outcome; a lost lock is a rejection."""
+        """Settle with the client's outcome, and confirm it with the same outcome; reject when the lock is
+        lost.
+        """
         if not delivery.updated or delivery.remote_state == 0:
             return
         outcome = delivery.remote_state

@@ -48,7 +48,7 @@ class Peer:
         self._transport.bind(self.connection)
 
     def read(self) -> bool:
-        """Take in what has arrived; tell whether there may be more to come."""
+        """Read what has arrived; return whether there may be more."""
         try:
             while (room := self._transport.capacity()) > 0:
                 data = self.sock.recv(room)
@@ -114,7 +114,7 @@ class Loop:
         self._thread.start()
 
     def wake(self) -> None:
-        """Make the loop take a turn soon."""
+        """Wake the loop up."""
         if threading.current_thread() is self._thread:
             return
         try:

@@ -1,4 +1,4 @@
-"""Who is connected, what they may use, and which links want something: the handler of the loop."""
+"""The handler of the loop: connections, their permissions, and the links that wait."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Client:
         return (*self.inlets, *self.outlets, *self.waiting, *self.requests)
 
     def forget(self, link: Link) -> None:
-        """Drop a link that the client has closed in good order; a session goes back."""
+        """Remove a link that the client has closed, and release its session."""
         for links in (self.inlets, self.waiting, self.requests, self.used):
             links.pop(link, None)
         outlet = self.outlets.pop(link, None)
@@ -100,7 +100,7 @@ class Namespace:
         self._clients.pop(peer, None)
 
     def on_turn(self) -> float | None:
-        """Serve whoever waits, when something has changed or time has come."""
+        """Serve the waiting links, when a queue has changed or a time has come."""
         due = self._broker.next_time()
         now = self._broker.clock()
         if self._changed or (due is not None and due <= now):

@@ -26,7 +26,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """A status as HTTP's, the error's code and words if it is one, and the body."""
+    """A status as in HTTP, the code and message of an error, and the body."""
 
     status: int
     body: dict[str, Any]
@@ -70,7 +70,7 @@ class Desk:
         return {"expirations": Array(UNDESCRIBED, Data.TIMESTAMP, *times)}
 
     def settle(self, body: Body) -> dict[str, Any]:
-        """Settle messages by their lock tokens, when the link they came on is gone."""
+        """Settle messages by their lock tokens, when their link no longer exists."""
         status = str(body["disposition-status"])
         for token in (UUID(str(t)) for t in amqp_codec.elements(body["lock-tokens"])):
             if status == "completed":
@@ -106,7 +106,7 @@ class Desk:
         return {"sequence-numbers": Array(UNDESCRIBED, Data.LONG, *numbers)}
 
     def cancel(self, body: Body) -> dict[str, Any]:
-        """Take scheduled messages back."""
+        """Cancel scheduled messages."""
         for sequence in amqp_codec.elements(body["sequence-numbers"]):
             self.broker.cancel_scheduled(self.queue, int(sequence))
         return {}

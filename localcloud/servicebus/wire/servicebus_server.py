@@ -1,7 +1,7 @@
 """The local Service Bus on the wire: AMQP 1.0 for the real azure-servicebus client.
 
-Plain TCP at 127.0.0.1, as the client wants it with ``UseDevelopmentEmulator=true``. Nothing is kept here
-but connections: the messages, sessions and locks are the Broker's.
+Plain TCP at 127.0.0.1, as the client wants it with ``UseDevelopmentEmulator=true``. Only the connections are
+here: messages, sessions and locks belong to the Broker.
 """
 
 from __future__ import annotations

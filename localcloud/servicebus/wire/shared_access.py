@@ -1,4 +1,4 @@
-"""Shared access signatures: the tokens that a client puts before it may use a queue."""
+"""Shared access signatures: the tokens that a client sends before it may use a queue."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def verify(token: str, audience: str, *, key: str, now: float) -> None:
 
 
 def covers(granted: str, path: str) -> bool:
-    """Tell whether a right on one path holds for another: itself, or what is below it."""
+    """Return whether a right on one path holds for another: itself, or what is below it."""
     return granted in ("", path) or path.startswith(f"{granted}/")

@@ -1,0 +1,1 @@
+"""What Service Bus does: sessions, peek-lock, scheduled messages, duplicate detection, dead letters."""

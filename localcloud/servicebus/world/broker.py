@@ -42,9 +42,9 @@ DEAD_LETTER_SUFFIX = "/$deadletterqueue"
 
 
 class Broker:
-    """A namespace of queues. Every call names a queue, and first lets the clock's time take effect.
+    """A namespace of queues. Every call names a queue, and first applies what is due by the clock.
 
-    Raises the errors of ``broker_values``. ``new_token`` makes lock tokens.
+    Raises the errors of ``broker_values``. ``new_token`` creates lock tokens.
     """
 
     def __init__(
@@ -67,10 +67,11 @@ class Broker:
             )
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` whenever a message or session may have become free; return what ends that.
+        """Call ``listener`` whenever a message or session may have become free; return the function that ends
+        that.
 
-        It is called on the thread that made the change, must not block, and hears nothing of what the
-        passing of time does: see ``next_time``.
+        It is called on the thread that made the change, must not block, and is not called for what becomes
+        due by the clock: see ``next_time``.
         """
         self._listeners.append(listener)
 
@@ -87,7 +88,7 @@ class Broker:
         return min(times, default=None)
 
     def quiet(self, queue: str) -> bool:
-        """Tell whether a receiver would find nothing now, for less than it costs to try."""
+        """Return whether a receiver would find nothing now, for less than it costs to try."""
         return self._state(queue).quiet(self.clock())
 
     def config(self, queue: str) -> QueueConfig:
@@ -102,7 +103,7 @@ class Broker:
             return state.send(draft, now)
 
     def cancel_scheduled(self, queue: str, sequence: int) -> None:
-        """Take back a message that waits for its time."""
+        """Cancel a scheduled message."""
         with self._at(queue) as (state, _):
             state.cancel(sequence)
 
@@ -114,12 +115,12 @@ class Broker:
             return state.accept_session(session, now)
 
     def renew_session(self, queue: str, lock: SessionLock) -> SessionLock:
-        """Begin the lock's time anew."""
+        """Renew the lock."""
         with self._at(queue) as (state, now):
             return state.renew_session(lock, now)
 
     def release_session(self, queue: str, lock: SessionLock) -> None:
-        """Give a session back; one that was lost is no error."""
+        """Release a session; a lost one is no error."""
         with self._at(queue, frees=True) as (state, _):
             state.release_session(lock)
 
@@ -166,7 +167,7 @@ class Broker:
             state.dead_letter(token, reason=reason, description=description)
 
     def renew(self, queue: str, token: UUID) -> datetime:
-        """Begin a message lock's time anew; return its end."""
+        """Renew a message lock; return its end."""
         with self._at(queue) as (state, now):
             return state.renew(token, now)
 
@@ -200,7 +201,7 @@ class Broker:
 
 
 class _Turn:
-    """One thread's turn at a queue; a class, for it is taken tens of thousands of times in a simulation."""
+    """Exclusive access to a queue; a class, because a simulation enters it tens of thousands of times."""
 
     __slots__ = ("_clock", "_listeners", "_lock", "_state", "_tells")
 

@@ -1,4 +1,4 @@
-"""What happens to a message before it is in line: duplicate detection, and waiting for its time."""
+"""What happens to a message before it is enqueued: duplicate detection, and scheduling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DuplicateWindow:
             self._seen[message_id] = (now, sequence)
 
     def _forget(self, now: datetime) -> None:
-        """Drop what is older than the window; ids stand in the order of their time."""
+        """Drop what is older than the window; ids are in the order of their time."""
         while self._seen:
             oldest = next(iter(self._seen))
             if self._seen[oldest][0] + self._window > now:
@@ -56,7 +56,7 @@ class Schedule:
         heapq.heappush(self._order, (at, message.sequence))
 
     def cancel(self, sequence: int) -> bool:
-        """Take a message out; tell whether it was there."""
+        """Remove a message; return whether it existed."""
         return self._messages.pop(sequence, None) is not None
 
     def next_time(self) -> datetime | None:

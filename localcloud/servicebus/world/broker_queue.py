@@ -1,9 +1,9 @@
-"""One queue of the local Service Bus: a state machine that is told the time with every call.
+"""One queue of the local Service Bus: a state machine that gets the time with every call.
 
-Messages of a session stand in one line by sequence number; a queue without sessions has one line. A
-session has at most one lock, and its messages are delivered under it in order. ``advance`` must be called
-before anything else whenever time has passed: it enqueues what is due and ends locks.
-Not safe to share between threads: ``localcloud.servicebus.world.broker`` is.
+Messages of a session are in one line by sequence number; a queue without sessions has one line. A session has
+at most one lock, and its messages are delivered under it in order. ``advance`` must be called before anything
+else whenever time has passed: it enqueues what is due and ends locks. Not safe to share between threads:
+``localcloud.servicebus.world.broker`` is.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class BrokerQueueState:
     # Time
 
     def advance(self, now: datetime) -> bool:
-        """Enqueue scheduled messages whose time has come, end locks whose time is over; tell if any was."""
+        """Enqueue scheduled messages that are due, and end expired locks; return whether there were any."""
         if not self._sessions and not self._locks and not len(self._schedule):
             return False
         changed = False
@@ -87,7 +87,7 @@ class BrokerQueueState:
         return changed
 
     def quiet(self, now: datetime) -> bool:
-        """Tell whether nothing is there for a receiver, also after ``advance``."""
+        """Return whether nothing is there for a receiver, also after ``advance``."""
         if self._free if self.config.requires_session else self._lines:
             return False
         due = self.next_time()
@@ -117,7 +117,7 @@ class BrokerQueueState:
         return sequence
 
     def cancel(self, sequence: int) -> None:
-        """Take back a scheduled message."""
+        """Cancel a scheduled message."""
         if not self._schedule.cancel(sequence):
             raise MessageNotFound(f"no scheduled message has the sequence number {sequence}")
 
@@ -149,14 +149,14 @@ class BrokerQueueState:
         return lock
 
     def renew_session(self, lock: SessionLock, now: datetime) -> SessionLock:
-        """Begin the lock's time anew."""
+        """Renew the lock."""
         self._holds(lock)
         renewed = replace(lock, until=now + self._lock_time)
         self._sessions[lock.session] = renewed
         return renewed
 
     def release_session(self, lock: SessionLock) -> None:
-        """Give the session back: its unsettled messages are free again, and this was no failed delivery."""
+        """Release the session: its unsettled messages are free again, and this was no failed delivery."""
         if self._holds_now(lock):
             self._end_session(lock, failed=False)
 
@@ -165,11 +165,11 @@ class BrokerQueueState:
         return self._sessions.get(session)
 
     def state(self, session: str) -> bytes | None:
-        """Return what was kept for the session, if anything."""
+        """Return the state of the session, None when there is none."""
         return self._states.get(session)
 
     def set_state(self, session: str, state: bytes | None) -> None:
-        """Keep a few bytes for the session; None forgets them."""
+        """Set the state of the session; None removes it."""
         if state is None:
             self._states.pop(session, None)
         else:
@@ -200,12 +200,12 @@ class BrokerQueueState:
         self._take(token)
 
     def abandon(self, token: UUID) -> None:
-        """Give a delivered message back as failed; the last failure allowed dead-letters it."""
+        """Abandon a delivered message; the last allowed failure dead-letters it."""
         self._require(token)
         self._put_back(token, failed=True)
 
     def release(self, token: UUID) -> None:
-        """Give a delivered message back as if it had not been delivered."""
+        """Release a delivered message as if it had not been delivered."""
         self._require(token)
         self._put_back(token, failed=False)
 
@@ -214,7 +214,7 @@ class BrokerQueueState:
         self._bury(self._take(token), reason=reason, description=description)
 
     def renew(self, token: UUID, now: datetime) -> datetime:
-        """Begin a message lock's time anew and return its end; for queues without sessions."""
+        """Renew a message lock and return its end; for queues without sessions."""
         held = replace(self._require(token), until=now + self._lock_time)
         self._locks[token] = held
         return held.until

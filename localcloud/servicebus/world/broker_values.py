@@ -1,4 +1,4 @@
-"""What goes in and out of the local Service Bus: values, and the errors with the service's own codes."""
+"""The values of the local Service Bus, and its errors with the service's own codes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StoredMessage:
 
     @property
     def dead_letter_description(self) -> str:
-        """What the dead-letterer said about it; empty elsewhere."""
+        """The description that came with the dead-lettering; empty elsewhere."""
         return str(self.draft.properties.get("DeadLetterErrorDescription", ""))
 
 
