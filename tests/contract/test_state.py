@@ -19,7 +19,10 @@ from localcloud.claims import PortClaims
 from localcloud.tools import azurite_command
 from localcloud.world.state import MemoryState
 from shared.adapters.tables import TablesState, table_service
-from shared.fleet.planning.plan import Action, Change, Item, Plan
+from shared.fleet.aks.change_effects import Effect
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.events import Event
@@ -201,8 +204,9 @@ def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state
 
 
 def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
-    change = Change("spec.nodePools[system].count", "1", "2")
-    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), "why") for n in range(items))
+    change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
+    hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
+    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
     return PlanRecord(Plan(commit, made, ("a problem",)), NOW)
 
 

@@ -74,7 +74,7 @@ def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: boo
 
 
 def _problem(item: Item, record: ClusterRecord | None) -> str:
-    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD) and not item.awaits_deletion:
+    if item.needs_action:
         return item.reason
     if record is not None and record.phase in (Phase.FAILED, Phase.STALLED):
         return f"{record.phase.value} at {record.job.step.value}: {record.job.reason}"
@@ -82,7 +82,7 @@ def _problem(item: Item, record: ClusterRecord | None) -> str:
 
 
 def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
-    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD):
+    if item.not_carried_out:
         return False
     if record is None:
         return not newest or item.action in (Action.DELETE, Action.RETRY)

@@ -111,7 +111,7 @@ def _marks(
     found = []
     for item in plan.items:
         cluster, record = desired.clusters.get(item.cluster), records.get(item.cluster)
-        if cluster is None or item.action in (Action.HELD, Action.REFUSED, Action.INVALID):
+        if cluster is None or item.not_carried_out:
             continue
         same = item.action in (Action.UNCHANGED, Action.RETRY)
         if same and (record is None or record.deleting):
