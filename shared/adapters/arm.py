@@ -34,7 +34,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Dependency, ReconcileError, Unauthenticated, Unavailable, from_http
-from shared.jobs.retry_after import retry_after
+from shared.jobs.retry import retry_after
 from shared.ports import GroupWrite, Json
 
 PUBLIC_CLOUD = "https://management.azure.com"

@@ -47,7 +47,7 @@ MIXED = view(
     Item("green", Action.UNCHANGED, 4),
     Item("grey", Action.DELETE, 3),
     Item("red", Action.INVALID, 1, hold=Hold(HoldKind.INVALID_MANIFEST, {"problem": str(MISTAKE)})),
-    Item("white", Action.HELD, 1, hold=Hold(HoldKind.DELETION_PROTECTION)),
+    Item("white", Action.HELD, 1, hold=Hold(HoldKind.INVALID_FLEET_FILE)),
     problems=(MISTAKE,),
     documents={
         "amber": (None, document("amber")),
@@ -75,7 +75,7 @@ Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
 
 #### `white`: **held, else it would be deleted**
 
-deletionProtection is on; roadstead approve releases the delete, or a commit that turns it off before the folder is removed
+nothing is deleted while fleet.yaml is invalid
 
 #### `grey`: **delete the cluster, its resource group and all that runs there** (2 DELETE to Azure)
 
