@@ -11,12 +11,13 @@ from azure.identity import DefaultAzureCredential
 
 from handlers import api, deadletters, github, queues, timers
 from shared import logs
-from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
+from shared.adapters.arm import ArmAzure
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.adapters.tables import TablesState, table_service
 from shared.ports import Ports
+from shared.ports.azure import GetKubeconfig
 from shared.settings import Settings, load_settings, secret_text
 
 
@@ -37,7 +38,7 @@ def build_ports(settings: Settings) -> Ports:
         endpoint=settings.tables_endpoint,
         credential=credential,
     )
-    aks = ArmManagedClusters(credential, base_url=settings.azure_resource_manager_url)
+    azure = ArmAzure(credential, base_url=settings.azure_resource_manager_url)
     repository = GitHubRepository(
         settings.github_repository,
         github_auth(
@@ -55,10 +56,11 @@ def build_ports(settings: Settings) -> Ports:
         jobs=ServiceBusQueue(bus, "jobs"),
         repository=repository,
         pulls=repository.pulls,
-        groups=ArmResourceGroups(credential, base_url=settings.azure_resource_manager_url),
-        aks=aks,
+        azure=azure,
         kubernetes=KubernetesConnections(
-            aks.kubeconfig, aad_token=lambda scope: credential.get_token(scope).token, clock=_now
+            lambda cluster: azure.call(GetKubeconfig(cluster)),
+            aad_token=lambda scope: credential.get_token(scope).token,
+            clock=_now,
         ),
         clock=_now,
         random=random.random,

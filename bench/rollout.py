@@ -39,7 +39,7 @@ class Workers:
 
     def __init__(self, cloud: MemoryCloud, count: int) -> None:
         ports = cloud.ports
-        made = [Connections(cloud.kubernetes, ports.aks, cloud.clock) for _ in range(count)]
+        made = [Connections(cloud.kubernetes, ports.azure, cloud.clock) for _ in range(count)]
         self._clock, self._connections = cloud.clock, itertools.cycle(made)
         self._sessions: dict[ClusterId, tuple[Connections, datetime]] = {}
         self._purses = itertools.cycle([TokenCache() for _ in range(count)])

@@ -6,7 +6,6 @@ Every request needs a bearer token and an ``api-version``; paths do not differ b
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -139,8 +138,7 @@ def _delete_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> R
 
 
 def _credentials(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    kubeconfig = base64.b64encode(world.credentials(_cluster(at)).encode()).decode()
-    return json_response(200, {"kubeconfigs": [{"name": f"cluster{at['who'].title()}", "value": kubeconfig}]})
+    return json_response(200, world.get_kubeconfig(_cluster(at), at["who"]))
 
 
 def _list_pools(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
@@ -165,11 +163,11 @@ def _upgrade_node_image(world: AzureWorld, request: Request, at: re.Match[str]) 
 
 
 def _upgrade_profile(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.upgrade_profile(_cluster(at)))
+    return json_response(200, world.get_upgrade_profile(_cluster(at)))
 
 
 def _versions(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.versions(at["subscription"], at["location"]))
+    return json_response(200, world.list_versions(at["subscription"], at["location"]))
 
 
 def _list_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:

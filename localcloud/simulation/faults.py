@@ -25,6 +25,7 @@ from localcloud.world.cloud import Crash, MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Throttled, Unavailable
 from shared.ports import BranchHead, Message
+from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
 
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
@@ -36,6 +37,8 @@ FREEZES = (1.0, 5.0, 35.0, 70.0, 130.0, 400.0)
 OUTAGES = (3.0, 20.0, 60.0, 180.0)
 DELAYS = (2.0, 30.0, 90.0, 700.0)
 
+SERVICES = ("resource", "containerservice")
+"""The services of Azure; each may be away while the other one answers."""
 EFFECTS: Mapping[str, frozenset[str]] = {
     port: frozenset(names.split())
     for port, names in {
@@ -44,18 +47,19 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         "plans": "send",
         "jobs": "send",
         "repository": "set_status",
-        "groups": "put delete",
-        "aks": "put delete put_pool delete_pool upgrade_node_image put_maintenance",
         "api": "apply cordon evict",
         "kubernetes": "",
     }.items()
 }
-"""The calls that change something outside."""
+"""The calls that change something outside; an operation of Azure says so itself."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that is about to be made by a function of one fleet."""
+    """A call that is about to be made by a function of one fleet.
+
+    Of an operation of Azure, ``port`` is the service and ``name`` the name of the operation.
+    """
 
     life: Life
     cloud: MemoryCloud
@@ -68,12 +72,18 @@ class Call:
     @property
     def effect(self) -> bool:
         """Whether it changes anything outside."""
-        return self.name in EFFECTS[self.port]
+        return self.operation.writes if self.operation else self.name in EFFECTS[self.port]
+
+    @property
+    def operation(self) -> AzureCall[Any] | None:
+        """The operation, of a call to Azure."""
+        operation = self.args[0] if self.args else None
+        return operation if isinstance(operation, AzureCall) else None
 
     @property
     def with_lease_guard(self) -> bool:
         """Whether it is a write to Azure, which comes right after a look at the fence."""
-        return self.effect and self.port in ("groups", "aks")
+        return self.effect and self.operation is not None
 
     def now(self) -> Any:
         """Make it."""
@@ -158,35 +168,40 @@ def _not_there_yet(call: Call) -> Any:
     return None
 
 
+def _cluster(call: Call) -> ClusterId:
+    cluster: ClusterId = call.args[0].target
+    return cluster
+
+
 def _somebody_first(call: Call) -> Any:
     """Somebody makes the cluster by hand between our look and our write."""
     seen = call.now()
     if seen is None:
-        call.life.people(call.cloud).squat(key_of(call.args[0]))
+        call.life.people(call.cloud).squat(key_of(_cluster(call)))
         call.life.freeze(IN_TIME)
     return seen
 
 
 def _operation_fails(call: Call) -> Any:
     code = call.one_of("QuotaExceeded", "InternalOperationError", "CreateVMSSAgentPoolFailed")
-    call.life.azure.fail_next(call.args[0].name, code, "it went wrong")
+    call.life.azure.fail_next(_cluster(call).name, code, "it went wrong")
     return call.now()
 
 
 def _operation_sticks(call: Call) -> Any:
-    call.life.azure.stick_next(call.args[0].name)
+    call.life.azure.stick_next(_cluster(call).name)
     return call.now()
 
 
 def _operation_vanishes(call: Call) -> Any:
-    cluster: ClusterId = call.args[0]
+    cluster = _cluster(call)
     call.life.azure.vanish_next(cluster.name)
     call.life.checker.may_vanish(cluster)
     return call.now()
 
 
 def _nodes_lag(call: Call) -> Any:
-    call.life.azure.lag_next(call.args[0].name, call.args[1])
+    call.life.azure.lag_next(_cluster(call).name, call.args[0].pool)
     return call.now()
 
 
@@ -210,16 +225,19 @@ def _any(_: Call) -> bool:
     return True
 
 
-def _just_made(port: str, name: str, when: str) -> Callable[[Call], bool]:
+def _of(kind: type[AzureCall[Any]]) -> Callable[[Call], bool]:
+    return lambda call: isinstance(call.operation, kind)
+
+
+def _just_made(kind: type[AzureCall[Any]], when: str) -> Callable[[Call], bool]:
     def applies(call: Call) -> bool:
-        life = call.life
-        return (call.port, call.name) == (port, name) and life.just_now(getattr(life.checker, when))
+        return isinstance(call.operation, kind) and call.life.just_now(getattr(call.life.checker, when))
 
     return applies
 
 
 def _starts(call: Call) -> bool:
-    return call.port == "aks" and call.name in ("put", "put_pool")
+    return isinstance(call.operation, PutCluster | PutPool)
 
 
 FAULTS: Mapping[str, Fault] = {
@@ -229,19 +247,19 @@ FAULTS: Mapping[str, Fault] = {
     "freeze-after": Fault(_any, _freeze_after),
     "refused": Fault(_any, _refused),
     "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("repository", "groups", "aks", "state", "plans", "jobs"), _throttled),
+    "throttled": Fault(_at("repository", *SERVICES, "state", "plans", "jobs"), _throttled),
     "outage": Fault(_any, _outage),
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
     "old-head": Fault(lambda c: c.name == "look" and c.life.people(c.cloud).just_pushed, _old_head),
-    "nothing-inside": Fault(_just_made("groups", "resources", "created_at"), _nothing_inside),
-    "group-lags": Fault(_just_made("groups", "get", "group_made_at"), _not_there_yet),
-    "cluster-lags": Fault(_just_made("aks", "get", "created_at"), _not_there_yet),
-    "somebody-first": Fault(_at("aks", name="get"), _somebody_first),
+    "nothing-inside": Fault(_just_made(ListResources, "created_at"), _nothing_inside),
+    "group-lags": Fault(_just_made(GetGroup, "group_made_at"), _not_there_yet),
+    "cluster-lags": Fault(_just_made(GetCluster, "created_at"), _not_there_yet),
+    "somebody-first": Fault(_of(GetCluster), _somebody_first),
     "operation-fails": Fault(_starts, _operation_fails),
     "operation-sticks": Fault(_starts, _operation_sticks),
     "operation-vanishes": Fault(_starts, _operation_vanishes),
-    "nodes-lag": Fault(_at("aks", name="put_pool"), _nodes_lag),
+    "nodes-lag": Fault(_of(PutPool), _nodes_lag),
 }
 """By name. A new one needs a function and a line here."""

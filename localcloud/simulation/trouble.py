@@ -16,11 +16,11 @@ from shared.ports import Ports
 if TYPE_CHECKING:
     from localcloud.simulation.life import Life
 
-WRAPPED = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes")
+WRAPPED = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
 WEIGHTS = {
-    **{("aks", name): 12 for name in ("put", "delete", "put_pool", "delete_pool")},
-    **{("aks", "get"): 3, ("groups", "get"): 12, ("groups", "resources"): 6, ("groups", "delete"): 12},
-    **{("groups", "put"): 12, ("repository", "look"): 25, ("state", "save_fleet"): 6, ("state", "forget"): 6},
+    **dict.fromkeys(("put_cluster", "delete_cluster", "put_pool", "delete_pool"), 12),
+    **{"get_cluster": 3, "get_group": 12, "list_resources": 6, "delete_group": 12, "put_group": 12},
+    **{"look": 25, "save_fleet": 6, "forget": 6},
 }
 """Some calls count as so many: there are few of them, and much can go wrong there."""
 PLANNING = 2
@@ -61,7 +61,7 @@ class Trouble:
                 raise Unavailable(f"{call.port} does not answer")
             del self._away[call.port]
         planning = PLANNING if self._life.actor.queue == "plans" else 1
-        self._left -= WEIGHTS.get((call.port, call.name), 1) * planning
+        self._left -= WEIGHTS.get(call.name, 1) * planning
         if self._left > 0:
             return call.now()
         self._left = self._gap()
@@ -85,7 +85,8 @@ class Wire:
         port, cloud, life = self._port, self._cloud, self._life
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            result = life.trouble.call(Call(life, cloud, port, name, method, args, kwargs))
+            outside, what = (args[0].service, args[0].name) if port == "azure" else (port, name)
+            result = life.trouble.call(Call(life, cloud, outside, what, method, args, kwargs))
             return Wire(result, "api", cloud, life) if name == "connect" else result
 
         setattr(self, name, call)

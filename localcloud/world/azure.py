@@ -7,6 +7,7 @@ ETags and request limits. Refusals are ``ArmError``; time and operations are ``a
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import timedelta
@@ -112,14 +113,15 @@ class AzureWorld(AzureUpkeep):
             kind = "" if repeated else "delete"
             return self._accept(Accepted(kind, existing.id.resource, 202, operation=operation))
 
-    def credentials(self, cluster: ClusterId) -> str:
-        """Return the kubeconfig; there is none before the cluster has been created."""
+    def get_kubeconfig(self, cluster: ClusterId, who: str = "user") -> Json:
+        """Return the credentials of a user or an admin; there are none while the cluster is being created."""
         with self._request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
             existing = self._cluster(cluster)
             if not existing.kubeconfig:
                 state = existing.properties["provisioningState"]
                 raise ArmError(400, "BadRequest", f"No credentials: the managed cluster is in state {state}.")
-            return existing.kubeconfig
+            kubeconfig = b64encode(existing.kubeconfig.encode()).decode()
+            return {"kubeconfigs": [{"name": f"cluster{who.title()}", "value": kubeconfig}]}
 
     # Agent pools
 

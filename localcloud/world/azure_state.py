@@ -49,11 +49,6 @@ class Condition:
         if self.if_match not in ("", "*", etag):
             raise precondition_failed(exists=True)
 
-    @classmethod
-    def of(cls, etag: str | None) -> Condition:
-        """Return the condition of the ports: over that version, or (None) only where nothing is."""
-        return cls(if_none_match="*") if etag is None else cls(if_match=etag)
-
 
 @dataclass(frozen=True)
 class Doom:

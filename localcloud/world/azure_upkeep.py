@@ -29,7 +29,7 @@ Json = Mapping[str, Any]
 class AzureUpkeep(AzureBehind):
     """The requests about versions and maintenance."""
 
-    def versions(self, subscription: str, location: str) -> Json:
+    def list_versions(self, subscription: str, location: str) -> Json:
         """Return the Kubernetes versions that a region offers."""
         with self._request(subscription, limits.ARM_READ, limits.ANY_OTHER):
             if region(location) not in REGIONS:
@@ -38,7 +38,7 @@ class AzureUpkeep(AzureBehind):
             minors = dict.fromkeys(version.rpartition(".")[0] for version in OFFERED)
             return {"values": [_minor(minor) for minor in minors]}
 
-    def upgrade_profile(self, cluster: ClusterId) -> Json:
+    def get_upgrade_profile(self, cluster: ClusterId) -> Json:
         """Return what the control plane and each pool may be upgraded to."""
         with self._request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
             existing = self._cluster(cluster)

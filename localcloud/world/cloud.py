@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.world.azure_ports import WorldAzure
 from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
 from localcloud.world.broker_values import MessageLockLost, QueueConfig, SessionLock, SessionLockLost
 from localcloud.world.clock import ManualClock
@@ -29,7 +29,8 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline.planner import planner
 from shared.pipeline.recovery import dead_letters, missed_work
 from shared.pipeline.worker import worker
-from shared.ports import Clock, FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
+from shared.ports import Azure, Clock, FleetConfig, Kubernetes, KubernetesApi, Ports
+from shared.ports.azure import GetKubeconfig
 
 LOCK_SECONDS = 30.0
 CONNECTION = timedelta(minutes=5)
@@ -80,9 +81,8 @@ class MemoryCloud:
             jobs=BrokerQueue(self.broker, "jobs"),
             repository=self.repository,
             pulls=WorldPullRequests(self.repository.pulls),
-            groups=WorldResourceGroups(self.azure),
-            aks=WorldManagedClusters(self.azure),
-            kubernetes=Connections(self.kubernetes, WorldManagedClusters(self.azure), self.clock),
+            azure=WorldAzure(self.azure),
+            kubernetes=Connections(self.kubernetes, WorldAzure(self.azure), self.clock),
             clock=self.clock,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
@@ -201,8 +201,8 @@ class MemoryCloud:
 class Connections:
     """The Kubernetes port as production wires it: a connection begins with a kubeconfig, and is kept."""
 
-    def __init__(self, inner: Kubernetes, aks: ManagedClusters, clock: Clock) -> None:
-        self._inner, self._aks, self._clock = inner, aks, clock
+    def __init__(self, inner: Kubernetes, azure: Azure, clock: Clock) -> None:
+        self._inner, self._azure, self._clock = inner, azure, clock
         self._open: dict[ClusterId, datetime] = {}
 
     def connect(
@@ -211,7 +211,10 @@ class Connections:
         """Return the API of a cluster; raise what Azure says of one that is not there."""
         now = self._clock()
         if self._open.get(cluster, now) <= now:
-            (kubeconfig or self._aks.kubeconfig)(cluster)
+            if kubeconfig:
+                kubeconfig(cluster)
+            else:
+                self._azure.call(GetKubeconfig(cluster))
             self._open[cluster] = now + CONNECTION
         try:
             return self._inner.connect(cluster)
@@ -261,6 +264,6 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    names = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes")
+    names = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

@@ -1,4 +1,4 @@
-"""Resource groups and AKS clusters through the Azure management libraries.
+"""Azure through its management libraries: any operation of ``shared.ports.azure``, by what it declares.
 
 Documents go in and come out as plain ARM JSON. The pipeline of the libraries is our own: it authenticates
 and nothing else, so no call retries, sleeps, registers a provider or writes a log line by itself.
@@ -7,10 +7,11 @@ and nothing else, so no call retries, sleeps, registers a provider or writes a l
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from dataclasses import astuple
 from http import HTTPStatus
-from typing import Any, Generic, Protocol, TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.credentials import TokenCredential
@@ -21,6 +22,7 @@ from azure.core.exceptions import (
     HttpResponseError,
     ResourceNotModifiedError,
 )
+from azure.core.paging import ItemPaged
 from azure.core.pipeline.policies import (
     ContentDecodePolicy,
     HeadersPolicy,
@@ -28,40 +30,39 @@ from azure.core.pipeline.policies import (
     RequestIdPolicy,
     UserAgentPolicy,
 )
-from azure.mgmt.containerservice import ContainerServiceClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
-from azure.mgmt.resource.resources import ResourceManagementClient
 
-from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Dependency, ReconcileError, Unauthenticated, Unavailable, from_http
+from shared.jobs.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.retry import retry_after
-from shared.ports import GroupWrite, Json
+from shared.ports.azure import AzureCall, Conditional, Written
 
 PUBLIC_CLOUD = "https://management.azure.com"
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
+T = TypeVar("T")
 
 
-class _Closes(Protocol):
-    def close(self) -> None: ...
+class ArmAzure:
+    """The port ``Azure``; ``base_url`` is the cloud's Azure Resource Manager. Safe between threads."""
 
-
-Client = TypeVar("Client", bound=_Closes)
-
-
-class _Clients(Generic[Client]):
-    """One client per subscription, made at its first use; safe between threads."""
-
-    def __init__(self, make: Callable[..., Client], credential: TokenCredential, base_url: str) -> None:
-        self._make, self._credential, self._base_url = make, credential, base_url.rstrip("/")
+    def __init__(self, credential: TokenCredential, *, base_url: str = PUBLIC_CLOUD) -> None:
+        self._credential, self._base_url = credential, base_url.rstrip("/")
         self._lock = threading.Lock()
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[tuple[str, str], Any] = {}
 
-    def of(self, subscription: str) -> Client:
-        """Return the client of a subscription."""
-        with self._lock:
-            if subscription not in self._clients:
-                self._clients[subscription] = self._connect(subscription)
-            return self._clients[subscription]
+    def call(self, operation: AzureCall[T]) -> T:
+        """Make the operation's one request; turn an error of the libraries into one of ours."""
+        answer: Any = None
+        try:
+            method = attrgetter(operation.sdk)(self._client(operation))
+            answer = _write(method, operation) if operation.writes else _read(method, operation)
+        except ResourceNotModifiedError:
+            answer = Written()  # there was nothing to do
+        except HttpResponseError as error:
+            if not (operation.absent_is_fine and _is_absent(error)):
+                raise _from_answer(error) from error
+        except AzureError as error:
+            raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
+        return operation.result(answer)
 
     def close(self) -> None:
         """Close the connections of all clients."""
@@ -70,17 +71,24 @@ class _Clients(Generic[Client]):
                 client.close()
             self._clients.clear()
 
-    def _connect(self, subscription: str) -> Client:
-        scope = f"{self._base_url}/.default"
+    def _client(self, operation: AzureCall[Any]) -> Any:
+        """Return the client of a service and subscription, created at its first use."""
+        service, subscription = operation.service, operation.target.subscription
+        with self._lock:
+            if (service, subscription) not in self._clients:
+                self._clients[service, subscription] = self._connect(service, subscription)
+            return self._clients[service, subscription]
+
+    def _connect(self, service: str, subscription: str) -> Any:
         policies = [
             RequestIdPolicy(),
             HeadersPolicy(),
             UserAgentPolicy("roadstead"),
             ProxyPolicy(),
             ContentDecodePolicy(),
-            ARMChallengeAuthenticationPolicy(self._credential, scope),
+            ARMChallengeAuthenticationPolicy(self._credential, f"{self._base_url}/.default"),
         ]
-        return self._make(
+        return _client_of(service)(
             self._credential,
             subscription,
             base_url=self._base_url,
@@ -90,172 +98,53 @@ class _Clients(Generic[Client]):
         )
 
 
-class ArmResourceGroups:
-    """The port ``ResourceGroups``; ``base_url`` is the cloud's Azure Resource Manager."""
+def _client_of(service: str) -> Any:
+    """Import the library of a service when it is first used: that takes tenths of a second."""
+    if service == "resource":
+        from azure.mgmt.resource.resources import ResourceManagementClient
 
-    def __init__(self, credential: TokenCredential, *, base_url: str = PUBLIC_CLOUD) -> None:
-        self._clients = _Clients(ResourceManagementClient, credential, base_url)
+        return ResourceManagementClient
+    from azure.mgmt.containerservice import ContainerServiceClient
 
-    def get(self, subscription: str, name: str) -> Json | None:
-        """Return the group, or None."""
-        with _translated(missing_is_fine=True):
-            return _plain(self._clients.of(subscription).resource_groups.get(name))
-        return None
-
-    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
-        """Create or overwrite the group; ARM answers 201 where it is new."""
-        groups: Any = self._clients.of(subscription).resource_groups
-        with _translated():
-            written: GroupWrite = groups.create_or_update(name, dict(body), cls=_group_write)
-        return written
-
-    def delete(self, subscription: str, name: str) -> str:
-        """Start to delete the group; a group that is gone is success."""
-        with _translated(missing_is_fine=True):
-            groups = self._clients.of(subscription).resource_groups
-            return _begun(groups.begin_delete(name, **_BEGIN))
-        return ""
-
-    def resources(self, subscription: str, name: str) -> Sequence[str]:
-        """Return the resource ids inside the group; empty when the group is gone."""
-        with _translated(missing_is_fine=True):
-            found = self._clients.of(subscription).resources.list_by_resource_group(name)
-            return [str(resource.id) for resource in found]
-        return []
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._clients.close()
+    return ContainerServiceClient
 
 
-class ArmManagedClusters:
-    """The port ``ManagedClusters``; ``base_url`` is the cloud's Azure Resource Manager."""
-
-    def __init__(self, credential: TokenCredential, *, base_url: str = PUBLIC_CLOUD) -> None:
-        self._clients = _Clients(ContainerServiceClient, credential, base_url)
-
-    def get(self, cluster: ClusterId) -> Json | None:
-        """Return the cluster with its agent pools, or None."""
-        with _translated(missing_is_fine=True):
-            clusters = self._clients.of(cluster.subscription).managed_clusters
-            return _plain(clusters.get(cluster.resource_group, cluster.name))
-        return None
-
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
-        """Start to create or update the cluster."""
-        sent: Any = dict(body)
-        with _translated():
-            clusters = self._clients.of(cluster.subscription).managed_clusters
-            return _begun(
-                clusters.begin_create_or_update(
-                    cluster.resource_group, cluster.name, sent, **_only_over(etag), **_BEGIN
-                )
-            )
-
-    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
-        """Start to delete the cluster; one that is gone is success."""
-        with _translated(missing_is_fine=True):
-            clusters = self._clients.of(cluster.subscription).managed_clusters
-            return _begun(
-                clusters.begin_delete(cluster.resource_group, cluster.name, **_only_this(etag), **_BEGIN)
-            )
-        return ""
-
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
-        """Start to create or update one agent pool."""
-        sent: Any = dict(body)
-        with _translated():
-            pools = self._clients.of(cluster.subscription).agent_pools
-            return _begun(
-                pools.begin_create_or_update(
-                    cluster.resource_group, cluster.name, pool, sent, **_only_over(etag), **_BEGIN
-                )
-            )
-
-    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
-        """Start to delete one agent pool; one that is gone is success."""
-        with _translated(missing_is_fine=True):
-            pools = self._clients.of(cluster.subscription).agent_pools
-            return _begun(
-                pools.begin_delete(cluster.resource_group, cluster.name, pool, **_only_this(etag), **_BEGIN)
-            )
-        return ""
-
-    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
-        """Start to bring one agent pool to the newest node image; nothing to do when it has it already."""
-        with _translated(), suppress(ResourceNotModifiedError):
-            pools = self._clients.of(cluster.subscription).agent_pools
-            return _begun(
-                pools.begin_upgrade_node_image_version(cluster.resource_group, cluster.name, pool, **_BEGIN)
-            )
-        return ""
-
-    def upgrade_profile(self, cluster: ClusterId) -> Json:
-        """Return what the cluster may be upgraded to."""
-        with _translated():
-            clusters = self._clients.of(cluster.subscription).managed_clusters
-            return _plain(clusters.get_upgrade_profile(cluster.resource_group, cluster.name))
-
-    def versions(self, subscription: str, location: str) -> Json:
-        """Return the Kubernetes versions that a region offers."""
-        with _translated():
-            return _plain(self._clients.of(subscription).managed_clusters.list_kubernetes_versions(location))
-
-    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
-        """Return the cluster's maintenance configurations by name."""
-        with _translated():
-            configurations = self._clients.of(cluster.subscription).maintenance_configurations
-            found = configurations.list_by_managed_cluster(cluster.resource_group, cluster.name)
-            return {str(one.name): _plain(one) for one in found}
-
-    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
-        """Create or replace a maintenance configuration."""
-        configurations: Any = self._clients.of(cluster.subscription).maintenance_configurations
-        with _translated():
-            return str(
-                configurations.create_or_update(
-                    cluster.resource_group, cluster.name, name, dict(body), cls=_request_id
-                )
-            )
-
-    def kubeconfig(self, cluster: ClusterId) -> str:
-        """Return a kubeconfig for the cluster. A secret."""
-        with _translated():
-            answer = self._clients.of(cluster.subscription).managed_clusters.list_cluster_user_credentials(
-                cluster.resource_group, cluster.name
-            )
-        for found in answer.kubeconfigs or ():
-            if found.value:
-                return bytes(found.value).decode()
-        raise Dependency("Azure has no credentials for the cluster yet")
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._clients.close()
+def _read(method: Any, operation: AzureCall[Any]) -> Any:
+    """Return the document, or the documents of all pages."""
+    found = method(*_arguments(operation))
+    return [one.as_dict() for one in found] if isinstance(found, ItemPaged) else found.as_dict()
 
 
-def _plain(model: Any) -> Json:
-    document: Json = model.as_dict()
-    return document
+def _write(method: Any, operation: AzureCall[Any]) -> Written:
+    """Send the write; a long-running operation is started and not waited for."""
+    starts = method.__name__.startswith("begin_")
+    options = {"polling": False} if starts else {}
+    sent = method(*_arguments(operation), **_condition(operation), **options, cls=_written)
+    written: Written = sent.result() if starts else sent
+    return written
 
 
-def _only_over(etag: str | None) -> dict[str, Any]:
-    """Return the options of a conditional write: over that version, or (None) only where nothing is."""
-    return {"match_condition": MatchConditions.IfMissing} if etag is None else _only_this(etag)
+def _arguments(operation: AzureCall[Any]) -> list[Any]:
+    """Return the arguments of a method of the libraries; the client has the subscription."""
+    given = (*astuple(operation.target)[1:], *operation.arguments)
+    return [dict(each) if isinstance(each, Mapping) else each for each in given]
 
 
-def _only_this(etag: str | None) -> dict[str, Any]:
-    """Return the options of a conditional delete: that version, or (None) whatever is there."""
-    return {} if etag is None else {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+def _condition(operation: AzureCall[Any]) -> dict[str, Any]:
+    """Return the options that let Azure refuse a write over another version."""
+    if not isinstance(operation, Conditional):
+        return {}
+    if operation.only_new:
+        return {"match_condition": MatchConditions.IfMissing}
+    if operation.etag is None:
+        return {}
+    return {"etag": operation.etag, "match_condition": MatchConditions.IfNotModified}
 
 
-def _request_id(reply: Any, *_: object) -> str:
-    """Return Azure's id of the request: what the libraries let a ``cls`` make of an answer."""
-    return _id_of(reply.http_response.headers)
-
-
-def _group_write(reply: Any, *_: object) -> GroupWrite:
-    return GroupWrite(_request_id(reply), created=reply.http_response.status_code == HTTPStatus.CREATED)
+def _written(reply: Any, *_: object) -> Written:
+    """Return what the libraries let a ``cls`` make of an answer."""
+    response = reply.http_response
+    return Written(_id_of(response.headers), created=response.status_code == HTTPStatus.CREATED)
 
 
 def _id_of(headers: Mapping[str, str]) -> str:
@@ -264,29 +153,10 @@ def _id_of(headers: Mapping[str, str]) -> str:
 
 _ABSENT = ("notfound", "resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound")
 """ARM's codes, and that of AKS, for a resource that does not exist."""
-_BEGIN: dict[str, Any] = {"polling": False, "cls": _request_id}
-
-
-def _begun(poller: Any) -> str:
-    """Return the id of the request that began an operation."""
-    return str(poller.result())
-
-
-@contextmanager
-def _translated(*, missing_is_fine: bool = False) -> Iterator[None]:
-    """Turn an error of the Azure libraries into one of ours; let a 404 pass where that is fine."""
-    try:
-        yield
-    except HttpResponseError as error:
-        if missing_is_fine and _is_absent(error):
-            return
-        raise _from_answer(error) from error
-    except AzureError as error:
-        raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
 
 
 def _is_absent(error: HttpResponseError) -> bool:
-    """Tell whether an answer says that the resource is not there; a 404 can also be of its subscription."""
+    """Tell whether an answer says that the resource does not exist; a 404 can also be of its subscription."""
     code = error.error.code if error.error is not None else ""
     return error.status_code == 404 and (code or "").lower() in _ABSENT
 

@@ -6,12 +6,33 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
+class GroupId:
+    """A resource group: subscription (UUID) and name."""
+
+    subscription: str
+    name: str
+
+
+@dataclass(frozen=True, order=True)
+class RegionId:
+    """A region of Azure, as a subscription sees it."""
+
+    subscription: str
+    location: str
+
+
+@dataclass(frozen=True, order=True)
 class ClusterId:
     """Where a managed cluster lives in Azure: subscription (UUID), resource group, name."""
 
     subscription: str
     resource_group: str
     name: str
+
+    @property
+    def group(self) -> GroupId:
+        """The resource group of the cluster."""
+        return GroupId(self.subscription, self.resource_group)
 
     @property
     def resource(self) -> str:

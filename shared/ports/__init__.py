@@ -13,7 +13,8 @@ from datetime import datetime
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import DEFAULTS, Policies
-from shared.ports.clouds import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, ResourceGroups
+from shared.ports.azure import Azure, Json
+from shared.ports.kubernetes import Kubernetes, KubernetesApi
 from shared.ports.queue import Message, Queue
 from shared.ports.repository import (
     Annotation,
@@ -31,6 +32,7 @@ from shared.ports.token_cache import TokenCache
 
 __all__ = [
     "Annotation",
+    "Azure",
     "BranchHead",
     "Check",
     "Clock",
@@ -39,11 +41,9 @@ __all__ = [
     "DeadLetter",
     "FleetConfig",
     "FleetRecord",
-    "GroupWrite",
     "Json",
     "Kubernetes",
     "KubernetesApi",
-    "ManagedClusters",
     "Message",
     "PlanRecord",
     "Ports",
@@ -51,7 +51,6 @@ __all__ = [
     "PullRequests",
     "Queue",
     "Repository",
-    "ResourceGroups",
     "State",
     "TreeEntry",
 ]
@@ -87,7 +86,7 @@ class Ports:
     """Everything the pipeline may touch.
 
     ``random`` returns a float in [0, 1), ``unique`` a fresh id of 8 hexadecimal digits;
-    ``purse`` holds what this process took of Azure's token buckets in advance.
+    ``token_cache`` holds what this process took from Azure's token buckets in advance.
     """
 
     config: FleetConfig
@@ -96,8 +95,7 @@ class Ports:
     jobs: Queue
     repository: Repository
     pulls: PullRequests
-    groups: ResourceGroups
-    aks: ManagedClusters
+    azure: Azure
     kubernetes: Kubernetes
     clock: Clock
     random: Callable[[], float]

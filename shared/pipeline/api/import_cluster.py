@@ -10,6 +10,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import ReconcileError
 from shared.pipeline.api.approval import Answer
 from shared.ports import Ports
+from shared.ports.azure import GetCluster, ListMaintenance
 
 _RESOURCE = re.compile(
     r"(?i)/subscriptions/(?P<subscription>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
@@ -33,11 +34,12 @@ def import_cluster(resource: str, ports: Ports) -> Answer:
     config = ports.config
     owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
     try:
-        existing = ports.aks.get(cluster)
+        existing = ports.azure.call(GetCluster(cluster))
         if existing is None:
             words = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
             return Answer(404, {"error": f"{words}, or Roadstead's identity may not see it"})
-        found = imported(cluster, owner, existing, ports.aks.maintenance(cluster))
+        windows = ports.azure.call(ListMaintenance(cluster))
+        found = imported(cluster, owner, existing, windows)
     except NotImportable as error:
         return Answer(409, {"error": str(error)})
     except ReconcileError as error:

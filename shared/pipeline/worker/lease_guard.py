@@ -1,39 +1,42 @@
-"""A fence before every write to Azure and to a cluster: a worker that lost its claim does nothing more.
+"""The lease guard: a check before every write to Azure and to a cluster.
 
-A worker can be frozen between its look and its write, for longer than its claim lasts. Another one then
-goes on, and may even have deleted the cluster; the write of the first would bring it back, unknown to
-everybody. So each write asks the row once more, and is not made in the last part of a claim, nor once a
-newer spec or a removal was accepted: after a tombstone nothing is created. What a step applies to a cluster
-is many small writes; there the row is asked once a second. A look that took long does not count: the step is
-tried again.
+A worker can be frozen between its read and its write, for longer than its lease lasts. Another worker then
+continues, and may even have deleted the cluster; the write of the first one would create it again, and no
+record would know it. So the guard reads the record before each write. It refuses the write in the last part
+of the lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step
+makes many small writes to a cluster, so there the guard reads the record once a second. A read that took
+long does not count: the step is tried again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import ClusterRecord
-from shared.ports import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
+from shared.ports import Azure, Json, Kubernetes, KubernetesApi, Ports
+from shared.ports.azure import AzureCall
 
 MARGIN = 1 / 3
-"""The last part of a claim in which no write is begun; a call takes some seconds."""
+"""The last part of a lease in which no write begins; a call takes some seconds."""
 SLOW = timedelta(seconds=3)
-"""A look takes tenths of a second; what was asked longer ago may tell of what has changed since."""
-
+"""A read takes tenths of a second; what an older one returned may have changed since."""
 FRESH = timedelta(seconds=1)
-"""How long a look at the row serves for writes to a cluster."""
+"""How long one read of the record serves for writes to a cluster."""
+
+T = TypeVar("T")
 
 
 class LeaseLost(Exception):
-    """The row is not ours any more, or not for long enough."""
+    """Another worker has the record, or our lease does not last long enough."""
 
 
 def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
-    """Return the ports with a fence around every write outside, for the step that claimed the row."""
+    """Return the ports with a guard before every write outside, for the step that holds the lease."""
 
     def check() -> None:
         lease = record.job.lease
@@ -41,122 +44,71 @@ def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
         asked = ports.clock()
         current = ports.state.cluster(record.name)
         if lease is None or current is None or current.job.lease != lease or current.uid != record.uid:
-            raise LeaseLost(f"{record.name}: another worker has the row")
+            raise LeaseLost(f"{record.name}: another worker has the record")
         if current.generation != record.generation:
             raise LeaseLost(f"{record.name}: a newer commit was accepted")
         if ports.clock() + margin > lease.until:
-            raise LeaseLost(f"{record.name}: the claim has nearly ended")
-        _still_holds("the row", asked, ports.clock())
+            raise LeaseLost(f"{record.name}: the lease has nearly ended")
+        _require_fresh("the record", asked, ports.clock())
 
-    looked = ports.clock() - 2 * FRESH
+    checked = ports.clock() - 2 * FRESH
 
-    def check_now_and_then() -> None:
-        nonlocal looked
-        if ports.clock() - looked > FRESH:
+    def check_once_a_second() -> None:
+        nonlocal checked
+        if ports.clock() - checked > FRESH:
             check()
-            looked = ports.clock()
+            checked = ports.clock()
 
     return replace(
         ports,
-        groups=_Groups(ports.groups, check, ports.clock, ports.clock()),
-        aks=_Clusters(ports.aks, check),
-        kubernetes=_Kubernetes(ports.kubernetes, check_now_and_then),
+        azure=_Azure(ports.azure, check, ports.clock, ports.clock()),
+        kubernetes=_Kubernetes(ports.kubernetes, check_once_a_second),
     )
 
 
-def _still_holds(what: str, asked: datetime, now: datetime) -> None:
-    """Raise Unavailable when a look on which a write relies was asked for too long ago."""
-    seconds = (now - asked).total_seconds()
+def _require_fresh(what: str, asked: datetime, now: datetime) -> None:
+    """Raise Unavailable when the read on which a write relies was asked for too long ago."""
     if now - asked > SLOW:
-        raise Unavailable(f"the look at {what} is {seconds:.0f} s old, too old for a write; looking again")
-
-
-@dataclass
-class _Groups:
-    """``looked``: when what is in a group was asked for last; no condition guards the delete of a group."""
-
-    inner: ResourceGroups
-    check: Callable[[], None]
-    clock: Callable[[], datetime]
-    looked: datetime
-
-    def get(self, subscription: str, name: str) -> Json | None:
-        return self.inner.get(subscription, name)
-
-    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
-        self.check()
-        return self.inner.put(subscription, name, body)
-
-    def delete(self, subscription: str, name: str) -> str:
-        self.check()
-        _still_holds(f"what is in {name}", self.looked, self.clock())
-        return self.inner.delete(subscription, name)
-
-    def resources(self, subscription: str, name: str) -> Sequence[str]:
-        self.looked = self.clock()
-        return self.inner.resources(subscription, name)
+        seconds = (now - asked).total_seconds()
+        raise Unavailable(f"the read of {what} is {seconds:.0f} s old, too old for a write; reading again")
 
 
 @dataclass(frozen=True)
-class _Clusters:
-    inner: ManagedClusters
+class _Azure:
+    """``asked`` is when each read was asked for last; ``began`` is when the step began."""
+
+    inner: Azure
     check: Callable[[], None]
+    clock: Callable[[], datetime]
+    began: datetime
+    asked: dict[AzureCall[Any], datetime] = field(default_factory=dict)
 
-    def get(self, cluster: ClusterId) -> Json | None:
-        return self.inner.get(cluster)
-
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
+    def call(self, operation: AzureCall[T]) -> T:
+        if not operation.writes:
+            self.asked[operation] = self.clock()
+            return self.inner.call(operation)
         self.check()
-        return self.inner.put(cluster, body, etag=etag)
-
-    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
-        self.check()
-        return self.inner.delete(cluster, etag=etag)
-
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
-        self.check()
-        return self.inner.put_pool(cluster, pool, body, etag=etag)
-
-    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
-        self.check()
-        return self.inner.delete_pool(cluster, pool, etag=etag)
-
-    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
-        self.check()
-        return self.inner.upgrade_node_image(cluster, pool)
-
-    def upgrade_profile(self, cluster: ClusterId) -> Json:
-        return self.inner.upgrade_profile(cluster)
-
-    def versions(self, subscription: str, location: str) -> Json:
-        return self.inner.versions(subscription, location)
-
-    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
-        return self.inner.maintenance(cluster)
-
-    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
-        self.check()
-        return self.inner.put_maintenance(cluster, name, body)
-
-    def kubeconfig(self, cluster: ClusterId) -> str:
-        return self.inner.kubeconfig(cluster)
+        read = operation.relies_on
+        if read is not None:
+            _require_fresh(str(read), self.asked.get(read, self.began), self.clock())
+        return self.inner.call(operation)
 
 
 @dataclass(frozen=True)
 class _Kubernetes:
     inner: Kubernetes
-    check: Callable[[], None]
+    guard: Callable[[], None]
 
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
     ) -> KubernetesApi:
-        return _Api(self.inner.connect(cluster, kubeconfig=kubeconfig), self.check)
+        return _Api(self.inner.connect(cluster, kubeconfig=kubeconfig), self.guard)
 
 
 @dataclass(frozen=True)
 class _Api:
     inner: KubernetesApi
-    fence: Callable[[], None]
+    guard: Callable[[], None]
 
     def check(self) -> None:
         self.inner.check()
@@ -165,7 +117,7 @@ class _Api:
         return self.inner.get(ref)
 
     def apply(self, manifest: Json) -> Json:
-        self.fence()
+        self.guard()
         return self.inner.apply(manifest)
 
     def list(
@@ -174,9 +126,9 @@ class _Api:
         return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
 
     def cordon(self, node: str, *, on: bool = True) -> None:
-        self.fence()
+        self.guard()
         self.inner.cordon(node, on=on)
 
     def evict(self, namespace: str, pod: str) -> None:
-        self.fence()
+        self.guard()
         self.inner.evict(namespace, pod)

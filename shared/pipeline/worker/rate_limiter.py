@@ -1,8 +1,8 @@
-"""Azure's limits, kept before Azure has to refuse: every call of a step takes its tokens first.
+"""The rate limiter: it keeps Azure's limits before Azure has to refuse. Every call takes its tokens first.
 
-A step that finds none gets a turn, which its row remembers, and comes back for it: that is no failed attempt,
-and nobody else is given that turn. A refusal (429) all the same, because others use the subscription too,
-empties the bucket until the service's Retry-After.
+A step that finds no token gets a reservation, which its record keeps, and comes back for it: that is no
+failed attempt, and no other step gets that reservation. Azure may refuse all the same (429), because others
+use the subscription too; the refusal empties the bucket until the service's Retry-After.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from shared.jobs.rate_limits import (
     take,
 )
 from shared.jobs.record import ClusterRecord
-from shared.ports import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, Ports, ResourceGroups
+from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
+from shared.ports.azure import AzureCall, GetKubeconfig, Written
 
 BATCH = 5
-"""How many tokens for reads are taken in one go."""
+"""How many tokens for reads are taken in one batch."""
 BATCH_SECONDS = 5.0
-"""How long they are held; far less than Azure's bucket takes to fill again."""
+"""How long a batch stays in the token cache; Azure's bucket takes far longer to fill again."""
 TRIES = 20
 """How often a bucket is tried that other workers take from at the same time."""
 CROWDED_SECONDS = 2.0
@@ -52,18 +53,20 @@ T = TypeVar("T")
 
 
 class RateLimited(Exception):
-    """There is no token now; the step's turn comes at ``at``."""
+    """There is no token now; the step has a reservation for ``at``."""
 
     def __init__(self, limit: Limit, subscription: str, at: datetime) -> None:
         when = f"{at:%Y-%m-%d %H:%M:%S} UTC"
-        super().__init__(f"waits for Azure's {limit.words} of subscription {subscription}, a turn at {when}")
+        super().__init__(
+            f"waits for Azure's {limit.words} of subscription {subscription}, reserved for {when}"
+        )
         self.at = at
 
 
 class RateLimiter:
-    """What one run of a step may spend; ``turns`` are those it still has, by bucket.
+    """The tokens of one run of a step; ``reservations`` are those that it has not used, by bucket.
 
-    ``request_ids`` are the cloud's ids of the writes that it made.
+    ``request_ids`` are Azure's ids of the writes that the step made.
     """
 
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
@@ -74,14 +77,13 @@ class RateLimiter:
 
     def over(self, ports: Ports) -> Ports:
         """Return the ports with every call to Azure counted."""
-        aks = _Clusters(ports.aks, self)
-        kubernetes = _Kubernetes(ports.kubernetes, aks)
-        return replace(ports, groups=_Groups(ports.groups, self), aks=aks, kubernetes=kubernetes)
+        azure = _Azure(ports.azure, self)
+        return replace(ports, azure=azure, kubernetes=_Kubernetes(ports.kubernetes, azure))
 
     def call(self, subscription: str, limits: Sequence[Limit], make: Callable[[], T]) -> T:
-        """Take a token of each limit, then make the call; raise Turn when one has to be waited for."""
+        """Take a token of each limit, then make the call; raise RateLimited when one has to be waited for."""
         for number, limit in enumerate(limits):
-            reservation = self._spend(limit, subscription)
+            reservation = self._take(limit, subscription)
             if reservation is not None:
                 raise self._wait(limit, subscription, reservation, unused=limits[:number])
         self._called.update((limit, subscription) for limit in limits)
@@ -91,24 +93,13 @@ class RateLimiter:
             self._correct(error, limits, subscription)
             raise
 
-    def write(self, subscription: str, limits: Sequence[Limit], make: Callable[[], str]) -> str:
-        """Make a call that changes something, and note its request id."""
-        request_id = self.call(subscription, limits, make)
-        self.note(request_id)
-        return request_id
-
-    def note(self, request_id: str) -> None:
-        """Note the id of a request that changed something, if it has one."""
-        if request_id:
-            self.request_ids.append(request_id)
-
     @property
     def reserved(self) -> Mapping[str, tuple[datetime, ...]]:
-        """The turns that it still has, as a row keeps them."""
+        """The reservations that it has not used, as a record keeps them."""
         return {key: tuple(reservations) for key, reservations in self.reservations.items() if reservations}
 
-    def _spend(self, limit: Limit, subscription: str) -> datetime | None:
-        """Take a token; return None, or the turn that has to be waited for."""
+    def _take(self, limit: Limit, subscription: str) -> datetime | None:
+        """Take a token; return None, or the reservation that has to be waited for."""
         key, now = _key(limit, subscription), self._ports.clock()
         reservations = self.reservations.get(key, [])
         while reservations:
@@ -131,27 +122,27 @@ class RateLimiter:
     def _wait(
         self, limit: Limit, subscription: str, reservation: datetime, *, unused: Sequence[Limit]
     ) -> RateLimited:
-        """Return the turn to come back for, with tokens for all the calls that have to be made again.
+        """Return the reservation to come back for, with tokens for all the calls that have to be made again.
 
-        The step begins from its start, so the calls that it made are made once more: without turns of their
-        own, two calls on one empty bucket would take each other's for ever.
+        The step starts again from its beginning and repeats its calls: without reservations of their own,
+        two calls on one empty bucket would take each other's indefinitely.
         """
         now = self._ports.clock()
         for each in unused:
             self.reservations.setdefault(_key(each, subscription), []).insert(0, now)
         last, at = (limit, subscription), reservation
-        for (spent, owner), count in self._called.items():
+        for (taken, of), count in self._called.items():
             for _ in range(count):
-                more = self._reserve_if_empty(_key(spent, owner), spent, now)
+                more = self._reserve_if_empty(_key(taken, of), taken, now)
                 if more is None:
                     break
-                self.reservations.setdefault(_key(spent, owner), []).append(more)
+                self.reservations.setdefault(_key(taken, of), []).append(more)
                 if more > at:
-                    last, at = (spent, owner), more
+                    last, at = (taken, of), more
         return RateLimited(*last, at)
 
     def _reserve_if_empty(self, key: str, limit: Limit, now: datetime) -> datetime | None:
-        """Return the next turn if it is to come, None when tokens are there."""
+        """Return a reservation for later, None when there are tokens now."""
         reservation: datetime | None = None
 
         def one(bucket: Bucket) -> Bucket:
@@ -190,7 +181,7 @@ class RateLimiter:
         return reservation
 
     def _change(self, key: str, change: Callable[[Bucket], Bucket], now: datetime) -> bool:
-        """Write a bucket by compare-and-swap, unless nothing changes; False when others are always faster."""
+        """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race."""
         state = self._ports.state
         for _ in range(TRIES):
             before = state.bucket(key) or Bucket(now)
@@ -205,9 +196,9 @@ class RateLimiter:
         return False
 
     def _correct(self, error: Throttled, limits: Sequence[Limit], subscription: str) -> None:
-        """Empty the buckets that may have refused: all of the call, where the code does not tell which.
+        """Empty the buckets that may have refused: all of the call, where the code does not name one.
 
-        It never hides the refusal: what cannot be written now, the next refusal writes.
+        It never hides the refusal: when a bucket cannot be written now, the next refusal writes it.
         """
         spared = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
         refused = [limit for limit in limits if limit not in spared]
@@ -226,82 +217,29 @@ def _key(limit: Limit, subscription: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Groups:
-    inner: ResourceGroups
-    budget: RateLimiter
+class _Azure:
+    inner: Azure
+    limiter: RateLimiter
 
-    def get(self, subscription: str, name: str) -> Json | None:
-        return self.budget.call(subscription, [ARM_READ], lambda: self.inner.get(subscription, name))
-
-    def put(self, subscription: str, name: str, body: Json) -> GroupWrite:
-        written = self.budget.call(
-            subscription, [ARM_WRITE], lambda: self.inner.put(subscription, name, body)
+    def call(self, operation: AzureCall[T]) -> T:
+        result = self.limiter.call(
+            operation.target.subscription, operation.limits, lambda: self.inner.call(operation)
         )
-        self.budget.note(written.request_id)
-        return written
-
-    def delete(self, subscription: str, name: str) -> str:
-        return self.budget.write(subscription, [ARM_DELETE], lambda: self.inner.delete(subscription, name))
-
-    def resources(self, subscription: str, name: str) -> Sequence[str]:
-        return self.budget.call(subscription, [ARM_READ], lambda: self.inner.resources(subscription, name))
-
-
-@dataclass(frozen=True)
-class _Clusters:
-    inner: ManagedClusters
-    budget: RateLimiter
-
-    def get(self, cluster: ClusterId) -> Json | None:
-        return self.budget.call(cluster.subscription, [ARM_READ], lambda: self.inner.get(cluster))
-
-    def put(self, cluster: ClusterId, body: Json, *, etag: str | None) -> str:
-        return self._write([ARM_WRITE], cluster, lambda: self.inner.put(cluster, body, etag=etag))
-
-    def delete(self, cluster: ClusterId, *, etag: str | None) -> str:
-        return self._write([AKS_OTHER, ARM_DELETE], cluster, lambda: self.inner.delete(cluster, etag=etag))
-
-    def put_pool(self, cluster: ClusterId, pool: str, body: Json, *, etag: str | None) -> str:
-        return self._write([ARM_WRITE], cluster, lambda: self.inner.put_pool(cluster, pool, body, etag=etag))
-
-    def delete_pool(self, cluster: ClusterId, pool: str, *, etag: str | None) -> str:
-        limits = [AKS_OTHER, ARM_DELETE]
-        return self._write(limits, cluster, lambda: self.inner.delete_pool(cluster, pool, etag=etag))
-
-    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> str:
-        limits = [AKS_OTHER, ARM_WRITE]
-        return self._write(limits, cluster, lambda: self.inner.upgrade_node_image(cluster, pool))
-
-    def upgrade_profile(self, cluster: ClusterId) -> Json:
-        return self._read(cluster, lambda: self.inner.upgrade_profile(cluster))
-
-    def versions(self, subscription: str, location: str) -> Json:
-        limits = [AKS_OTHER, ARM_READ]
-        return self.budget.call(subscription, limits, lambda: self.inner.versions(subscription, location))
-
-    def maintenance(self, cluster: ClusterId) -> Mapping[str, Json]:
-        return self._read(cluster, lambda: self.inner.maintenance(cluster))
-
-    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> str:
-        limits = [AKS_OTHER, ARM_WRITE]
-        return self._write(limits, cluster, lambda: self.inner.put_maintenance(cluster, name, body))
-
-    def kubeconfig(self, cluster: ClusterId) -> str:
-        return self._read(cluster, lambda: self.inner.kubeconfig(cluster))
-
-    def _read(self, cluster: ClusterId, make: Callable[[], T]) -> T:
-        return self.budget.call(cluster.subscription, [AKS_OTHER, ARM_READ], make)
-
-    def _write(self, limits: Sequence[Limit], cluster: ClusterId, make: Callable[[], str]) -> str:
-        return self.budget.write(cluster.subscription, limits, make)
+        if isinstance(result, Written) and result.request_id:
+            self.limiter.request_ids.append(result.request_id)
+        return result
 
 
 @dataclass(frozen=True)
 class _Kubernetes:
+    """Fetches credentials for a new connection within Azure's limits."""
+
     inner: Kubernetes
-    aks: ManagedClusters
+    azure: Azure
 
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
     ) -> KubernetesApi:
-        return self.inner.connect(cluster, kubeconfig=kubeconfig or self.aks.kubeconfig)
+        return self.inner.connect(
+            cluster, kubeconfig=kubeconfig or (lambda found: self.azure.call(GetKubeconfig(found)))
+        )

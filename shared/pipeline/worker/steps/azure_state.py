@@ -1,17 +1,16 @@
-"""What the steps see in Azure, in words: whose a resource is, what is going on there, and what failed."""
+"""What the steps read in Azure: whose a resource is, which operation runs there, and what failed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.writes import Write, is_stopped, settled
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
-from shared.ports import Ports
+from shared.pipeline.worker.steps.context import StepContext
 
 Json = Mapping[str, Any]
 
@@ -21,29 +20,23 @@ LAG_SECONDS = 20.0
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 
-def look_again(what: str) -> Retry:
-    """Return the second look at what is not shown; no tries end with it, as with a wait."""
-    error = NotYetVisible(f"Azure does not show {what}; looking once more", retry_after=LAG_SECONDS)
+def recheck(what: str) -> Retry:
+    """Return the second read of a resource that Azure does not show; like a wait, it uses up no attempt."""
+    error = NotYetVisible(f"Azure does not show {what}; reading once more", retry_after=LAG_SECONDS)
     return Retry(error)
 
 
-def owner_of(record: ClusterRecord, ports: Ports) -> Owner:
-    """Return the marks of what belongs to this cluster."""
-    config = ports.config
-    return Owner(config.fleet, config.repository, record.name, config.previous_repository)
-
-
-def others_in_group(record: ClusterRecord, ports: Ports) -> list[str]:
+def others_in_group(context: StepContext) -> list[str]:
     """Return the other clusters that live, or are to live, in the same resource group.
 
-    One that is deleted and has come to the group itself needs it no more: of two that come there at the
-    same moment, each would leave it to the other.
+    A cluster whose delete has reached the group does not count: of two that reach it at the same moment,
+    each would leave the group to the other.
     """
-    mine, past = group_of(record), (Step.DELETE_RESOURCE_GROUP, Step.FORGET)
+    mine, past = group_of(context.record), (Step.DELETE_RESOURCE_GROUP, Step.FORGET)
     return [
         other.name
-        for other in ports.state.clusters()
-        if other.name != record.name
+        for other in context.ports.state.clusters()
+        if other.name != context.record.name
         and group_of(other) == mine
         and not (other.deleting and other.job.step in past)
     ]
@@ -55,15 +48,16 @@ def group_of(record: ClusterRecord) -> str:
     return f"{place.subscription}|{place.resource_group}".lower()
 
 
-def leaves(record: ClusterRecord, ports: Ports) -> str:
-    """Return the cluster of ours that may delete the resource group just now, "" when none does.
+def deletes_group(context: StepContext) -> str:
+    """Return the cluster of the fleet that may be deleting the resource group now, "" when none does.
 
-    Whoever deletes a group notes it before it looks for others, and whoever is new in one has its row before
-    it looks for notes. So one of both sees the other, however they are mixed.
+    A delete saves its intent before it reads which other clusters there are, and a new cluster has its record
+    before it reads the intents. So one of the two sees the other in any order of events.
     """
-    for leaver in ports.state.group_delete_intents(group_of(record)):
-        other = ports.state.cluster(leaver.partition(":")[0])
-        if other is not None and group_delete_intent(other) == leaver and _at_its_group(other):
+    state = context.ports.state
+    for intent in state.group_delete_intents(group_of(context.record)):
+        other = state.cluster(intent.partition(":")[0])
+        if other is not None and group_delete_intent(other) == intent and _at_its_group(other):
             return other.name
     return ""
 
@@ -73,13 +67,8 @@ def _at_its_group(record: ClusterRecord) -> bool:
 
 
 def group_delete_intent(record: ClusterRecord) -> str:
-    """Return what is noted of a cluster that deletes its resource group: this life of its name."""
+    """Return the intent of a cluster to delete its group; a later cluster of the same name has another."""
     return f"{record.name}:{record.uid}"
-
-
-def poll(ports: Ports) -> float:
-    """Return the seconds until the next look at Azure, spread so that clusters do not march in step."""
-    return ports.config.poll_seconds * (0.9 + 0.2 * ports.random())
 
 
 def state_of(resource: Json) -> str:
@@ -88,7 +77,7 @@ def state_of(resource: Json) -> str:
 
 
 def etag_of(existing: Json | None) -> str | None:
-    """Return the version that was looked at, None where there is nothing yet."""
+    """Return the version that was read, None where there is nothing yet."""
     return str(existing["eTag"]) if existing is not None and existing.get("eTag") else None
 
 
@@ -97,56 +86,57 @@ def profiles_of(existing: Json) -> list[Json]:
     return list(existing["properties"].get("agentPoolProfiles") or ())
 
 
-def not_ours(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
-    """Refuse a cluster that does not carry our tags, unless it is on its way out."""
-    owner = owner_of(record, ports)
+def not_ours(context: StepContext, existing: Json) -> Outcome | None:
+    """Refuse a cluster that does not carry our tags, unless it is being deleted."""
+    owner, name = context.owner, context.record.name
     if owner.owns(existing):
         return None
     if state_of(existing) == "Deleting":
-        return others_go(record, ports)
-    told = f"the cluster {record.name} is not touched: it is not this fleet's: {owner.told(existing)}"
-    way_out = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
-    return Fail(NotOwned(f"{told}{way_out}"))
+        return foreign_delete(context)
+    problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.told(existing)}"
+    remedy = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
+    return Fail(NotOwned(f"{problem}{remedy}"))
 
 
-def others_go(record: ClusterRecord, ports: Ports) -> Wait:
-    """Return the wait for the end of a cluster that is not ours."""
-    return Wait(poll(ports), f"Azure is deleting a cluster {record.name} that is not this fleet's")
+def foreign_delete(context: StepContext) -> Wait:
+    """Return the wait for the delete of a cluster that is not ours."""
+    name = context.record.name
+    return Wait(context.poll_seconds, f"Azure is deleting a cluster {name} that is not this fleet's")
 
 
-def not_ready(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
-    """Return what keeps anybody from writing to the cluster now, None when nothing does."""
+def not_ready(context: StepContext, existing: Json) -> Outcome | None:
+    """Return what prevents a write to the cluster now, None when nothing does."""
     properties = existing["properties"]
     if is_stopped(existing):
-        return stopped(ports)
-    doing = busy(properties)
-    if doing:
-        return Wait(poll(ports), doing)
-    if state_of(existing) in BAD and record.job.wrote:
-        return _why_failed(properties, record)
+        return stopped(context)
+    operation = busy(properties)
+    if operation:
+        return Wait(context.poll_seconds, operation)
+    if state_of(existing) in BAD and context.job.wrote:
+        return _cluster_failure(context, properties)
     return None
 
 
-def stopped(ports: Ports) -> Wait:
+def stopped(context: StepContext) -> Wait:
     """Return the wait of a cluster that somebody has stopped."""
     return Wait(
-        poll(ports) * 4,
+        context.poll_seconds * 4,
         "the cluster is stopped; start it, Azure allows nothing else",
         person="Start the cluster, as with `az aks start`; or remove its folder, which deletes it.",
         open_ended=True,
     )
 
 
-def _why_failed(properties: Json, record: ClusterRecord) -> Outcome:
-    """Return why the cluster failed; AKS may call it failed over a pool, and say why only there."""
+def _cluster_failure(context: StepContext, properties: Json) -> Outcome:
+    """Return the failure of the cluster; AKS may fail it over a pool, and give the reason only there."""
     for pool in properties.get("agentPoolProfiles") or ():
         if pool.get("provisioningState") in BAD and pool.get("status") and not properties.get("status"):
-            return failure(pool, f"the node pool {pool['name']}", record)
-    return failure(properties, f"the cluster {record.name}", record)
+            return failure(context, pool, f"the node pool {pool['name']}")
+    return failure(context, properties, f"the cluster {context.record.name}")
 
 
 def busy(properties: Json) -> str:
-    """Say what Azure is doing, "" for nothing; every state but the settled ones is an operation under way."""
+    """Describe the operation that runs in Azure, "" for none; every state but the settled ones is one."""
     state = str(properties.get("provisioningState") or "")
     if not settled(state):
         return f"Azure is {_DOING.get(state, 'updating')} the cluster"
@@ -157,24 +147,26 @@ def busy(properties: Json) -> str:
     return ""
 
 
-def failure(properties: Json, what: str, record: ClusterRecord) -> Outcome:
-    """Return the failure of the last write, as Azure keeps it in ``properties.status``."""
+def failure(context: StepContext, properties: Json, what: str) -> Outcome:
+    """Return the failure of the last write, as Azure stores it in ``properties.status``."""
     state = str(properties.get("provisioningState"))
     detail = (properties.get("status") or {}).get("provisioningError") or {}
     inner = detail.get("error") or detail
     silent = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
-    told = f"{what}: {inner.get('message') or silent}"
-    error = from_operation(state, str(inner.get("code") or state), told, request_id=record.job.request_id)
+    message = f"{what}: {inner.get('message') or silent}"
+    code, request_id = str(inner.get("code") or state), context.job.request_id
+    error = from_operation(state, code, message, request_id=request_id)
     return Retry(error) if isinstance(error, Interrupted) else Fail(error)
 
 
 def fields(write: Write) -> str:
-    """Name what is written, as ": tags.cost, sku.tier"."""
+    """Name the fields that are written, as ": tags.cost, sku.tier"."""
     shown = ", ".join(write.paths[:5]) + (", ..." if len(write.paths) > 5 else "")
     return f": {shown}" if shown else ""
 
 
-def not_kept(what: str, write: Write) -> Fail:
-    """Stop writing what Azure takes and does not keep: a policy, or a value that it changes."""
-    told = f"Azure accepted the last write to {what}, but it still differs from the manifest{fields(write)}"
-    return Fail(InvalidManifest(f"{told}; something (a policy?) changes it back, so it is not written again"))
+def reverted(what: str, write: Write) -> Fail:
+    """End the writes of a value that Azure accepts and does not show: a policy or Azure itself changes it."""
+    differs = f"it still differs from the manifest{fields(write)}"
+    reason = "something (a policy?) changes it back, so it is not written again"
+    return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))

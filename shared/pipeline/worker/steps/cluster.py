@@ -1,6 +1,6 @@
 """Resource group and cluster, each brought to the manifest by at most one PUT a time.
 
-Waiting reads the resource again: that is limited per cluster, while operation statuses are limited for a
+Waiting reads the resource again: Azure limits that per cluster, while it limits operation statuses for a
 whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
 """
 
@@ -21,138 +21,136 @@ from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrade
 from shared.fleet.aks.versions import POOL_LAG
 from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
+from shared.fleet.resource_ids import RegionId
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.azure_state import (
     Json,
+    deletes_group,
     etag_of,
     fields,
-    leaves,
-    look_again,
-    not_kept,
     not_ours,
     not_ready,
     others_in_group,
-    owner_of,
-    poll,
+    recheck,
+    reverted,
     state_of,
 )
+from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.repeated_write import gone_again, once_more
-from shared.ports import Ports
+from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 OBSERVE_SECONDS = 300.0
 OTHERS_GROUP = "a group of others"
-"""What the job notes when its write met a group that somebody had just made."""
+"""The ``wrote`` of a group's write that met a group which somebody else had just created."""
 SHOWN = 8
-"""Differences that are named one by one."""
+"""How many differences are named one by one."""
 
 
-def ensure_resource_group(record: ClusterRecord, ports: Ports) -> Outcome:
+def ensure_resource_group(context: StepContext) -> Outcome:
     """Have the resource group; one that exists without our tags is used as it is, and never deleted."""
-    desired = record.desired
-    spec = desired.spec
-    goes = "" if record.begun else leaves(record, ports)
-    if goes:
-        return Wait(
-            poll(ports), f"{goes} is being deleted, maybe with the resource group {spec.resource_group}"
-        )
-    existing = ports.groups.get(spec.subscription_id, spec.resource_group)
+    desired, name = context.desired, context.cluster.resource_group
+    deleting = "" if context.record.begun else deletes_group(context)
+    if deleting:
+        reason = f"{deleting} is being deleted, maybe with the resource group {name}"
+        return Wait(context.poll_seconds, reason)
+    existing = context.azure(GetGroup(context.cluster.group))
     if existing is None and desired.adopt:
         return _nothing_to_adopt(desired)
     if existing is None:
-        return _not_there(record, ports)
+        return _absent_group(context)
     if state_of(existing) == "Deleting":
-        return Wait(poll(ports), f"the resource group {spec.resource_group} is still being deleted")
-    if record.job.wrote == OTHERS_GROUP:
-        return _give_back(existing, record, ports)
+        return Wait(context.poll_seconds, f"the resource group {name} is still being deleted")
+    if context.job.wrote == OTHERS_GROUP:
+        return _give_back(context, existing)
     return Done()
 
 
-def _not_there(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Make the group that is not shown, after a second look if a try before may have made it, or met it."""
-    place = f"the resource group {record.desired.spec.resource_group}"
-    first = record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not record.job.lost
-    if not (first or record.job.looked):
-        return look_again(place)
-    return _make_group(record, ports)
+def _absent_group(context: StepContext) -> Outcome:
+    """Create the group that Azure does not show, after a second read if an attempt before may have met it."""
+    first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not context.job.lost
+    if not (first or context.job.looked):
+        return recheck(f"the resource group {context.cluster.resource_group}")
+    return _create_group(context)
 
 
-def _make_group(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Make the group; see by the answer if somebody else made it between our look and our write.
+def _create_group(context: StepContext) -> Outcome:
+    """Create the group; Azure's answer shows if somebody else created it between our read and our write.
 
-    What another cluster of the fleet made is ours.
+    A group that another cluster of the fleet created is ours.
     """
-    spec, name = record.desired.spec, record.desired.spec.resource_group
-    body = group_body(record.desired, owner_of(record, ports))
-    written = ports.groups.put(spec.subscription_id, name, body)
-    if written.created or others_in_group(record, ports):
-        return Done(f"made the resource group {name}")
-    return Wait(1, f"somebody else made the resource group {name} just now; giving it back", OTHERS_GROUP)
+    group = context.cluster.group
+    written = context.azure(PutGroup(group, group_body(context.desired, context.owner)))
+    if written.created or others_in_group(context):
+        return Done(f"created the resource group {group.name}")
+    reason = f"somebody else created the resource group {group.name} just now; giving it back"
+    return Wait(1, reason, OTHERS_GROUP)
 
 
-def _give_back(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome:
+def _give_back(context: StepContext, existing: Json) -> Outcome:
     """Take our tags off a group that is not ours, so that nobody deletes it."""
-    spec, name = record.desired.spec, record.desired.spec.resource_group
-    if owner_of(record, ports).made_group(existing):
-        ports.groups.put(spec.subscription_id, name, {"location": existing["location"], "tags": {}})
+    group = context.cluster.group
+    if context.owner.made_group(existing):
+        context.azure(PutGroup(group, {"location": existing["location"], "tags": {}}))
     lost = "the tags that it had are lost, so put them back"
-    return Done(f"somebody else made the resource group {name}: it is used and never deleted; {lost}")
+    return Done(
+        f"somebody else created the resource group {group.name}: it is used and never deleted; {lost}"
+    )
 
 
-def ensure_cluster(record: ClusterRecord, ports: Ports) -> Outcome:
+def ensure_cluster(context: StepContext) -> Outcome:
     """Bring the managed cluster to the spec; its node pools come with its creation."""
-    desired, owner = record.desired, owner_of(record, ports)
-    existing = ports.aks.get(desired.id)
-    if existing is None and desired.adopt:
-        return _nothing_to_adopt(desired)
-    hindered = _hindrance(existing, record, ports) if existing is not None else None
-    if hindered:
-        return hindered
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None and context.desired.adopt:
+        return _nothing_to_adopt(context.desired)
+    hindrance = _hindrance(context, existing) if existing is not None else None
+    if hindrance:
+        return hindrance
     try:
-        write = cluster_write(desired, owner, existing)
+        write = cluster_write(context.desired, context.owner, existing)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
     if write is None:
         return Done()
     if existing is None:
-        return _create(write, record, ports)
+        return _create(context, write)
     wrote = write.digest
-    if wrote == record.job.wrote:
-        return not_kept(f"the cluster {record.name}", write)
-    request = ports.aks.put(desired.id, write.body, etag=etag_of(existing))
-    return Wait(poll(ports), f"Azure is updating the cluster{fields(write)}", wrote, request)
+    if wrote == context.job.wrote:
+        return reverted(f"the cluster {context.record.name}", write)
+    written = context.azure(PutCluster(context.cluster, write.body, etag=etag_of(existing)))
+    reason = f"Azure is updating the cluster{fields(write)}"
+    return Wait(context.poll_seconds, reason, wrote, written.request_id)
 
 
-def _create(write: Write, record: ClusterRecord, ports: Ports) -> Outcome:
-    wrote = once_more(write.digest, record)
+def _create(context: StepContext, write: Write) -> Outcome:
+    wrote = once_more(context, write.digest)
     if not wrote:
-        return gone_again(f"the cluster {record.name}")
-    request = ports.aks.put(record.desired.id, write.body, etag=None)
-    return Wait(poll(ports), "Azure is creating the cluster", wrote, request)
+        return gone_again(f"the cluster {context.record.name}")
+    written = context.azure(PutCluster(context.cluster, write.body, etag=None))
+    return Wait(context.poll_seconds, "Azure is creating the cluster", wrote, written.request_id)
 
 
-def _hindrance(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
-    """Return what keeps us from writing to the cluster now, None when nothing does."""
-    desired, owner = record.desired, owner_of(record, ports)
-    if desired.adopt and not owner.owns(existing) and not owner.is_others(existing):
-        return not_ready(existing, record, ports) or _observed(existing, record, ports)
-    hindered = not_ours(existing, record, ports) or not_ready(existing, record, ports)
-    return hindered or _no_way_up(existing, record, ports)
+def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
+    """Return what prevents a write to the cluster now, None when nothing does."""
+    owner = context.owner
+    if context.desired.adopt and not owner.owns(existing) and not owner.is_others(existing):
+        return not_ready(context, existing) or _observed(context, existing)
+    hindrance = not_ours(context, existing) or not_ready(context, existing)
+    return hindrance or _impossible_upgrade(context, existing)
 
 
-def _observed(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
+def _observed(context: StepContext, existing: Json) -> Outcome | None:
     """Return the differences of a cluster that is to be adopted, None when it may be taken over."""
-    if record.desired.adopt == "with-differences":
-        return _no_way_up(existing, record, ports)
-    found = all_differences(record.desired, owner_of(record, ports), existing)
-    found += [f"maintenanceWindows[{name}]" for name in differing_windows(record.desired, ports)]
-    found += other_source(record, ports)
+    if context.desired.adopt == "with-differences":
+        return _impossible_upgrade(context, existing)
+    found = all_differences(context.desired, context.owner, existing)
+    found += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
+    found += other_source(context)
     if not found:
-        return _no_way_up(existing, record, ports)
+        return _impossible_upgrade(context, existing)
     shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
     return Wait(
         OBSERVE_SECONDS,
@@ -171,36 +169,36 @@ def _nothing_to_adopt(desired: Desired) -> Fail:
     )
 
 
-def _no_way_up(existing: Json, record: ClusterRecord, ports: Ports) -> Fail | None:
-    """Refuse versions that Azure does not offer, or not over these pools, before anything is moved."""
-    desired, owner = record.desired, owner_of(record, ports)
-    rises = upgrade_ahead(desired, existing)
-    pools = pools_to_rise(desired, owner, existing)
-    if not rises and not pools:
+def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
+    """Refuse versions that Azure does not offer, or not over these pools, before any upgrade begins."""
+    desired = context.desired
+    spec, upgrades = desired.spec, upgrade_ahead(desired, existing)
+    pools = pools_to_rise(desired, context.owner, existing)
+    if not upgrades and not pools:
         return None
-    spec = desired.spec
-    offered = offered_versions(ports.aks.versions(spec.subscription_id, spec.location))
-    why = _cannot_rise(existing, record, offered, ports) if rises else ""
-    if why:
-        return Fail(InvalidManifest(f"spec.kubernetesVersion {spec.kubernetes_version}: {why}"))
-    for name, (asked, runs) in pools.items():
-        why = not_offered(asked, runs, offered)
-        if why:
-            return Fail(InvalidManifest(f"spec.nodePools[{name}].orchestratorVersion {asked}: {why}"))
+    region = RegionId(spec.subscription_id, spec.location)
+    offered = offered_versions(context.azure(ListVersions(region)))
+    obstacle = _obstacle(context, existing, offered) if upgrades else ""
+    if obstacle:
+        return Fail(InvalidManifest(f"spec.kubernetesVersion {spec.kubernetes_version}: {obstacle}"))
+    for name, (wanted, current) in pools.items():
+        obstacle = not_offered(wanted, current, offered)
+        if obstacle:
+            return Fail(InvalidManifest(f"spec.nodePools[{name}].orchestratorVersion {wanted}: {obstacle}"))
     return None
 
 
-def _cannot_rise(existing: Json, record: ClusterRecord, offered: Sequence[str], ports: Ports) -> str:
-    """Return why the control plane cannot reach its version, "" when it can."""
-    wanted, current = record.desired.spec.kubernetes_version, control_plane(existing)
-    old = left_too_old(record.desired, owner_of(record, ports), existing)
+def _obstacle(context: StepContext, existing: Json, offered: Sequence[str]) -> str:
+    """Return what prevents the control plane from reaching its version, "" when nothing does."""
+    wanted, current = context.desired.spec.kubernetes_version, control_plane(existing)
+    old = left_too_old(context.desired, context.owner, existing)
     if old:
         return (
             f"AKS lets no node pool follow by more than {POOL_LAG} minors, and the manifest does not have "
             f"{', '.join(old)}: upgrade or remove them by hand, or take them into the manifest"
         )
-    why = not_offered(wanted, current, offered)
-    if why:
-        return why
-    upgrades = offered_upgrades(ports.aks.upgrade_profile(record.desired.id))
+    obstacle = not_offered(wanted, current, offered)
+    if obstacle:
+        return obstacle
+    upgrades = offered_upgrades(context.azure(GetUpgradeProfile(context.cluster)))
     return not_offered(next_version(wanted, current), current, upgrades)

@@ -1,4 +1,4 @@
-"""Nodes of a cluster as Kubernetes sees them: whether they are there, what they run, and how they empty."""
+"""The nodes of a cluster in Kubernetes: whether they are Ready, what they run, and how they drain."""
 
 from __future__ import annotations
 
@@ -10,81 +10,81 @@ from shared.fleet.aks.writes import running_version
 from shared.fleet.desired import digest_of
 from shared.jobs.errors import Blocked
 from shared.jobs.outcomes import Fail, Outcome, Wait
-from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps.azure_state import Json, owner_of, poll, profiles_of
-from shared.ports import KubernetesApi, Ports
+from shared.pipeline.worker.steps.azure_state import Json, profiles_of
+from shared.pipeline.worker.steps.context import StepContext
+from shared.ports import KubernetesApi
 
 EVICTIONS, CORDONS = 20, 100
-"""How many pods one look asks to leave, and how many nodes it closes: it has to end within its claim."""
+"""How many pods one step evicts, and how many nodes it cordons: it has to end within its lease."""
 SHOWN = 5
 MANAGER = "roadstead"
 LATE = timedelta(minutes=1)
-"""How long after a node was closed a pod may still come that was sent there before."""
+"""How long after a node was cordoned a pod may still start that was scheduled there before."""
 LOST = timedelta(minutes=5)
-"""How long after its own grace a pod that ends is still waited for: the node may be gone."""
+"""How long after its grace period the drain waits for a pod that ends: its node may not exist any more."""
 
 
-def behind(existing: Json, record: ClusterRecord, ports: Ports) -> Wait | None:
-    """Return the wait for nodes of ours that are older than Azure says, None when none is.
+def behind(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait for nodes of ours that are older than Azure shows, None when none is.
 
-    No pool is being emptied now: nodes that we closed before, for one that was to go and stays, are opened.
+    No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned.
     """
-    owner, api = owner_of(record, ports), ports.kubernetes.connect(record.desired.id)
+    api = context.kubernetes
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
         for profile in profiles_of(existing)
-        if owner.owns(profile)
+        if context.owner.owns(profile)
     }
     nodes = api.list("v1", "Node")
-    _open(nodes, api)
+    _uncordon(nodes, api)
     old = old_nodes(nodes, running)
     if not old:
         return None
     more = f" and {len(old) - SHOWN} more" if len(old) > SHOWN else ""
-    told = f"Azure calls the upgrade finished, but {', '.join(old[:SHOWN])}{more}"
+    lagging = f"Azure calls the upgrade finished, but {', '.join(old[:SHOWN])}{more}"
     return Wait(
-        poll(ports),
-        f"{told}; look at the pods and PodDisruptionBudgets that keep these nodes",
+        context.poll_seconds,
+        f"{lagging}; look at the pods and PodDisruptionBudgets that keep these nodes",
         person="See which pods and PodDisruptionBudgets keep these nodes, and give them room to move.",
     )
 
 
-def arrived(kept: Json, record: ClusterRecord, ports: Ports) -> Wait | None:
-    """Return the wait for the nodes of a pool that takes another one's place, None when all are Ready."""
-    api = ports.kubernetes.connect(record.desired.id)
-    fresh = _nodes(api, str(kept["name"]))
-    _open(fresh, api)
-    ready, wanted = sum(map(_ready, fresh)), int(kept.get("count") or 0)
+def joined(context: StepContext, profile: Json) -> Wait | None:
+    """Return the wait for the nodes of a pool that replaces another one, None when all are Ready."""
+    api, name = context.kubernetes, str(profile["name"])
+    nodes = _nodes(api, name)
+    _uncordon(nodes, api)
+    ready, wanted = sum(map(_ready, nodes)), int(profile.get("count") or 0)
     if ready >= wanted:
         return None
-    return Wait(poll(ports), f"{ready} of {wanted} nodes of the node pool {kept['name']} are Ready")
+    return Wait(context.poll_seconds, f"{ready} of {wanted} nodes of the node pool {name} are Ready")
 
 
-def emptied(old: Json, minutes: int, record: ClusterRecord, ports: Ports) -> Outcome | None:
-    """Move the pods of a pool away; None when it is empty.
+def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
+    """Move the pods of a pool away; None when no pod is left to move.
 
-    It fails when no pod could leave for so many ``minutes`` and one is blocked by a budget.
+    The drain fails when no pod could move for so many ``minutes`` and a budget blocks one.
     """
-    api = ports.kubernetes.connect(record.desired.id)
-    leaving = _nodes(api, str(old["name"]))
-    still_open = [node for node in leaving if not _unschedulable(node)]
-    for node in still_open[:CORDONS]:
+    api = context.kubernetes
+    leaving = _nodes(api, pool)
+    schedulable = [node for node in leaving if not _unschedulable(node)]
+    for node in schedulable[:CORDONS]:
         api.cordon(_name(node))
-    if len(still_open) > CORDONS:
-        return Wait(1, f"closing the nodes of the node pool {old['name']}: {len(still_open) - CORDONS} to go")
-    staying = _staying(leaving, api, ports)
-    return _evicted(str(old["name"]), staying, minutes, api, record, ports) if staying else None
+    if len(schedulable) > CORDONS:
+        return Wait(1, f"cordoning the nodes of the node pool {pool}: {len(schedulable) - CORDONS} to go")
+    remaining = _remaining(context, leaving, api)
+    return _evicted(context, api, pool, remaining, minutes) if remaining else None
 
 
-def _open(nodes: Sequence[Json], api: KubernetesApi) -> None:
-    """Let pods come again to the nodes that we closed; those that a person closed stay closed."""
+def _uncordon(nodes: Sequence[Json], api: KubernetesApi) -> None:
+    """Uncordon the nodes that we cordoned; those that a person cordoned stay so."""
     for node in nodes:
-        if _unschedulable(node) and any(entry.get("manager") == MANAGER for entry in _closings(node)):
+        if _unschedulable(node) and any(entry.get("manager") == MANAGER for entry in _cordons(node)):
             api.cordon(_name(node), on=False)
 
 
-def _closings(node: Json) -> list[Json]:
-    """Return the entries of its managedFields by which a node was closed: ours, and those of people."""
+def _cordons(node: Json) -> list[Json]:
+    """Return the entries of its managedFields by which a node was cordoned: ours, and those of people."""
     return [
         entry
         for entry in node["metadata"].get("managedFields") or ()
@@ -92,35 +92,38 @@ def _closings(node: Json) -> list[Json]:
     ]
 
 
-def _closed_at(node: Json) -> datetime | None:
-    """Return when a node was closed last, None when nobody knows."""
-    times = [datetime.fromisoformat(entry["time"]) for entry in _closings(node) if entry.get("time")]
+def _cordoned_at(node: Json) -> datetime | None:
+    """Return when a node was cordoned last, None when the node does not say."""
+    times = [datetime.fromisoformat(entry["time"]) for entry in _cordons(node) if entry.get("time")]
     return max(times, default=None)
 
 
 def _evicted(
-    old: str, staying: Sequence[Json], minutes: int, api: KubernetesApi, record: ClusterRecord, ports: Ports
+    context: StepContext, api: KubernetesApi, old: str, remaining: Sequence[Json], minutes: int
 ) -> Outcome:
+    """Evict pods of the pool ``old``; return the wait for their end, or the failure of the drain."""
+    job = context.job
     asked: list[str] = []
     blocked: dict[str, str] = {}
-    ending = [pod for pod in staying if "deletionTimestamp" in pod["metadata"]]
-    for pod in [pod for pod in staying if pod not in ending][:EVICTIONS]:
+    ending = [pod for pod in remaining if "deletionTimestamp" in pod["metadata"]]
+    for pod in [pod for pod in remaining if pod not in ending][:EVICTIONS]:
         try:
             api.evict(pod["metadata"]["namespace"], _name(pod))
             asked.append(_path(pod))
         except Blocked as error:
             blocked[_path(pod)] = str(error)
     part = f"drain {old}"
-    before = record.job.part if record.job.part.split(":")[0] == part else ""
-    # A pod that could leave begins the time anew; the same as before lets it run on.
+    before = job.part if job.part.split(":")[0] == part else ""
+    # A pod that can move starts the time limit again; the same pods as before do not.
     now_part = f"{part}:{digest_of(asked)}" if asked else before or part
-    since = record.job.part_since if now_part == record.job.part and record.job.part_since else ports.clock()
-    if blocked and ports.clock() - since > timedelta(minutes=minutes):
-        return Fail(Blocked(_given_up(old, minutes, blocked)))
+    now = context.ports.clock()
+    since = job.part_since if now_part == job.part and job.part_since else now
+    if blocked and now - since > timedelta(minutes=minutes):
+        return Fail(Blocked(_failed_drain(old, minutes, blocked)))
     wrote = now_part if asked else ""
     return Wait(
-        poll(ports),
-        _draining(old, staying, len(ending), blocked),
+        context.poll_seconds,
+        _progress(old, remaining, len(ending), blocked),
         wrote,
         part=now_part,
         person=_make_room(minutes) if blocked else "",
@@ -128,57 +131,58 @@ def _evicted(
     )
 
 
-def _staying(leaving: Sequence[Json], api: KubernetesApi, ports: Ports) -> list[Json]:
-    """Return pods that have to leave, from the first nodes that have enough of them.
+def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi) -> list[Json]:
+    """Return pods that have to move, from the first nodes that have enough of them.
 
-    Each look begins at another one, so that some that are blocked do not keep the others.
+    Each step begins at another node, so that blocked pods do not prevent the eviction of others.
     """
     found: list[Json] = []
-    for node in _turned(leaving, ports.random()):
-        closed = _closed_at(node)
+    clock, chance = context.ports.clock, context.ports.random
+    for node in _rotated(leaving, chance()):
+        cordoned = _cordoned_at(node)
         pods = api.list("v1", "Pod", fields=f"spec.nodeName={_name(node)}")
-        found += [pod for pod in pods if _has_to_leave(pod) and not _is_lost(pod, closed, ports.clock())]
+        found += [pod for pod in pods if _has_to_move(pod) and not _is_lost(pod, cordoned, clock())]
         if len(found) >= EVICTIONS:
             break
-    return _turned(found, ports.random())
+    return _rotated(found, chance())
 
 
-def _turned(things: Sequence[Json], part: float) -> list[Json]:
+def _rotated(things: Sequence[Json], part: float) -> list[Json]:
     first = int(part * len(things))
     return [*things[first:], *things[:first]]
 
 
-def _is_lost(pod: Json, closed: datetime | None, now: datetime) -> bool:
-    """Tell whether waiting for a pod is in vain: its node does not end it, or it comes to closed nodes."""
+def _is_lost(pod: Json, cordoned: datetime | None, now: datetime) -> bool:
+    """Tell whether waiting for a pod is in vain: its node does not end it, or it starts on cordoned nodes."""
     metadata = pod["metadata"]
-    ends, made = metadata.get("deletionTimestamp"), metadata.get("creationTimestamp")
+    ends, created = metadata.get("deletionTimestamp"), metadata.get("creationTimestamp")
     if ends and now - datetime.fromisoformat(ends) > LOST:
         return True
-    return bool(closed and made and datetime.fromisoformat(made) - closed > LATE)
+    return bool(cordoned and created and datetime.fromisoformat(created) - cordoned > LATE)
 
 
-def _draining(old: str, staying: Sequence[Json], ending: int, blocked: Mapping[str, str]) -> str:
-    told = f"draining the node pool {old}: {_some(staying)} to move"
+def _progress(old: str, remaining: Sequence[Json], ending: int, blocked: Mapping[str, str]) -> str:
+    progress = f"draining the node pool {old}: {_count(remaining)} to move"
     if ending:
-        told += f", {ending} of them ending"
-    return f"{told}; blocked: {_reasons(blocked)}" if blocked else told
+        progress += f", {ending} of them ending"
+    return f"{progress}; blocked: {_reasons(blocked)}" if blocked else progress
 
 
 def _make_room(minutes: int) -> str:
     room = "Let the workload have more replicas, or its PodDisruptionBudget allow one less"
-    return f"{room}; after {minutes} minutes in which no pod could leave the drain is given up."
+    return f"{room}; the drain fails after {minutes} minutes in which no pod could move."
 
 
-def _given_up(old: str, minutes: int, blocked: Mapping[str, str]) -> str:
-    told = f"the node pool {old} could not be drained in {minutes} minutes: {_reasons(blocked)}"
-    return f"{told}. Nothing was removed; give the budget room, then replay"
+def _failed_drain(old: str, minutes: int, blocked: Mapping[str, str]) -> str:
+    problem = f"the node pool {old} could not be drained in {minutes} minutes: {_reasons(blocked)}"
+    return f"{problem}. Nothing was removed; give the budget room, then replay"
 
 
 def _reasons(blocked: Mapping[str, str]) -> str:
-    return "; ".join(f"{pod}: {why}" for pod, why in list(blocked.items())[:SHOWN])
+    return "; ".join(f"{pod}: {reason}" for pod, reason in list(blocked.items())[:SHOWN])
 
 
-def _some(pods: Sequence[Json]) -> str:
+def _count(pods: Sequence[Json]) -> str:
     many = len(pods) >= EVICTIONS
     return f"{EVICTIONS} pods or more" if many else f"{len(pods)} pod{'s' if len(pods) > 1 else ''}"
 
@@ -204,7 +208,7 @@ def _ready(node: Json) -> bool:
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
-def _has_to_leave(pod: Json) -> bool:
+def _has_to_move(pod: Json) -> bool:
     """Tell whether a drain moves a pod: not those of DaemonSets, of the node itself, or that have ended.
 
     As ``kubectl drain --ignore-daemonsets --delete-emptydir-data --force`` does.

@@ -8,27 +8,28 @@ from shared.fleet.kubernetes import flux_objects
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import Json
-from shared.ports import KubernetesApi, Ports
+from shared.pipeline.worker.steps.context import StepContext
+from shared.ports import KubernetesApi
+from shared.ports.azure import GetCluster
 
 CRD = "apiextensions.k8s.io/v1"
 
 
-def ensure_access(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Reach the Kubernetes API with credentials fetched for this purpose and kept in memory only."""
-    ports.kubernetes.connect(record.desired.id).check()
+def ensure_access(context: StepContext) -> Outcome:
+    """Connect to the Kubernetes API; its credentials are fetched for this purpose and live in memory only."""
+    context.kubernetes.check()
     return Done()
 
 
-def ensure_components(record: ClusterRecord, ports: Ports) -> Outcome:
+def ensure_components(context: StepContext) -> Outcome:
     """Apply Flux as the fleet repository pins it: namespaces and definitions first, then the rest."""
     try:
-        manifests = flux_objects.components(ports.repository.blob(record.desired.components))
+        manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
     except flux_objects.ComponentsError as error:
-        return Fail(InvalidManifest(f"{record.desired.spec.flux.components}: {error}"))
-    api = ports.kubernetes.connect(record.desired.id)
+        return Fail(InvalidManifest(f"{context.desired.spec.flux.components}: {error}"))
+    api = context.kubernetes
     first = [manifest for manifest in manifests if flux_objects.comes_first(manifest)]
     applied = _apply_missing(first, api)
     for manifest in first:
@@ -39,17 +40,17 @@ def ensure_components(record: ClusterRecord, ports: Ports) -> Outcome:
     return Done(f"applied {applied} objects of Flux" if applied else "")
 
 
-def ensure_sync(record: ClusterRecord, ports: Ports) -> Outcome:
+def ensure_sync(context: StepContext) -> Outcome:
     """Apply the git credentials, the GitRepository and the Kustomization where they differ."""
-    api = ports.kubernetes.connect(record.desired.id)
-    applied = _apply_missing(flux_objects.sync_objects(record.desired, ports.config.git_credentials), api)
+    wanted = flux_objects.sync_objects(context.desired, context.ports.config.git_credentials)
+    applied = _apply_missing(wanted, context.kubernetes)
     return Done(f"applied {applied} sync objects" if applied else "")
 
 
-def other_source(record: ClusterRecord, ports: Ports) -> list[str]:
-    """Return the fields in which Flux in a cluster follows another source, or another path, than ours."""
-    api = ports.kubernetes.connect(record.desired.id)
-    ours = [thing for thing in flux_objects.sync_objects(record.desired, None) if thing["kind"] != "Secret"]
+def other_source(context: StepContext) -> list[str]:
+    """Return the fields in which Flux in the cluster follows another source or path than the manifest's."""
+    api = context.kubernetes
+    ours = [thing for thing in flux_objects.sync_objects(context.desired, None) if thing["kind"] != "Secret"]
     return [
         path
         for thing in ours
@@ -57,25 +58,25 @@ def other_source(record: ClusterRecord, ports: Ports) -> list[str]:
     ]
 
 
-def verify(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Wait until Flux says Ready for what was applied, and every node runs the version of its pool."""
-    api = ports.kubernetes.connect(record.desired.id)
+def verify(context: StepContext) -> Outcome:
+    """Wait until Flux is Ready with what was applied, and every node runs the version of its pool."""
+    api = context.kubernetes
     live: Json | None = None
     for ref in (flux_objects.SOURCE, flux_objects.KUSTOMIZATION):
         live = api.get(ref)
         if live is None:
-            return Restart(f"the {ref} is gone from the cluster")
-        ready, why = flux_objects.readiness(live)
+            return Restart(f"the {ref} no longer exists in the cluster")
+        ready, reason = flux_objects.readiness(live)
         if not ready:
-            return Wait(ports.config.poll_seconds, f"Flux: {ref.kind} {ref.name}: {why}")
-    existing = ports.aks.get(record.desired.id)
+            return Wait(context.ports.config.poll_seconds, f"Flux: {ref.kind} {ref.name}: {reason}")
+    existing = context.azure(GetCluster(context.cluster))
     if existing is None:
-        return Restart(f"the cluster {record.name} is gone from Azure")
-    return drain.behind(existing, record, ports) or Done(f"Flux applied {_revision(live)}")
+        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    return drain.behind(context, existing) or Done(f"Flux applied {_revision(live)}")
 
 
 def _apply_missing(manifests: Sequence[Json], api: KubernetesApi) -> int:
-    """Apply the objects that the cluster does not hold as we would apply them; return how many."""
+    """Apply the objects that the cluster does not have as we would apply them; return how many."""
     missing = [m for m in manifests if not flux_objects.is_applied(m, api.get(flux_objects.ref_of(m)))]
     for manifest in missing:
         api.apply(manifest)

@@ -1,6 +1,6 @@
 """When Azure may touch the cluster by itself: its maintenance configurations.
 
-Windows that the manifest does not name are left alone, also those that it named before.
+The step leaves alone windows that the manifest does not name, also those that it named before.
 """
 
 from __future__ import annotations
@@ -8,25 +8,24 @@ from __future__ import annotations
 from typing import Any
 
 from shared.fleet.aks.comparison import overlay
-from shared.fleet.desired import Desired
 from shared.jobs.outcomes import Done, Outcome
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.azure_state import Json
-from shared.ports import Ports
+from shared.pipeline.worker.steps.context import StepContext
+from shared.ports.azure import ListMaintenance, PutMaintenance
 
 
-def ensure_maintenance_windows(record: ClusterRecord, ports: Ports) -> Outcome:
+def ensure_maintenance_windows(context: StepContext) -> Outcome:
     """Write the maintenance windows that differ from the manifest; no call where it has none."""
-    found = differing_windows(record.desired, ports)
+    found = differing_windows(context)
     for name, body in found.items():
-        ports.aks.put_maintenance(record.desired.id, name, body)
+        context.azure(PutMaintenance(context.cluster, name, body))
     return Done(f"wrote the maintenance windows {', '.join(found)}" if found else "")
 
 
-def differing_windows(desired: Desired, ports: Ports) -> dict[str, Json]:
-    """Return the bodies that the maintenance windows need, by name; those that need none are left out."""
-    windows = desired.spec.maintenance_windows
-    existing = ports.aks.maintenance(desired.id) if windows else {}
+def differing_windows(context: StepContext) -> dict[str, Json]:
+    """Return the bodies of the maintenance windows that differ, by name."""
+    windows = context.desired.spec.maintenance_windows
+    existing = context.azure(ListMaintenance(context.cluster)) if windows else {}
     needed: dict[str, Json] = {}
     for window in windows:
         body: dict[str, Any] = window.model_dump(by_alias=True, mode="json", exclude_none=True)

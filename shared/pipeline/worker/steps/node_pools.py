@@ -1,11 +1,11 @@
-"""Node pools, one after the other: made, written, upgraded, replaced, removed; at most one write a look.
+"""Node pools, one after the other: created, updated, upgraded, replaced, removed; at most one write a step.
 
 New pools come before old ones go, so that a System pool is always there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from shared.fleet.aks.cluster_body import control_plane, newer_than_asked, upgrade_ahead
 from shared.fleet.aks.node_pool_body import (
@@ -32,7 +32,6 @@ from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
     BAD,
@@ -40,42 +39,41 @@ from shared.pipeline.worker.steps.azure_state import (
     etag_of,
     failure,
     fields,
-    not_kept,
     not_ours,
     not_ready,
-    owner_of,
-    poll,
     profiles_of,
+    reverted,
 )
+from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import asked_for, gone_again, once_more, still_there
-from shared.ports import Ports
+from shared.ports.azure import DeletePool, GetCluster, PutPool, UpgradeNodeImage
 
 
-def ensure_node_pools(record: ClusterRecord, ports: Ports) -> Outcome:
+def ensure_node_pools(context: StepContext) -> Outcome:
     """Bring one node pool after the other to the spec; remove those of ours that git no longer has."""
-    desired, owner = record.desired, owner_of(record, ports)
-    existing = ports.aks.get(desired.id)
+    owner, wanted = context.owner, context.desired.spec.node_pools
+    existing = context.azure(GetCluster(context.cluster))
     if existing is None:
-        return Restart(f"the cluster {record.name} is gone from Azure")
-    hindered = not_ours(existing, record, ports) or not_ready(existing, record, ports)
-    if hindered:
-        return hindered
+        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    hindrance = not_ours(context, existing) or not_ready(context, existing)
+    if hindrance:
+        return hindrance
     pools = serving(profiles_of(existing), owner)
-    stages = [(pool, _stage(pool, pools, existing, record, ports)) for pool in desired.spec.node_pools]
-    for pool, stage in sorted(stages, key=_turn):
-        outcome = _brought_on(pool, stage, existing, record, ports)
+    stages = [(pool, _stage(context, existing, pool, pools.get(pool.name, ()))) for pool in wanted]
+    for pool, stage in sorted(stages, key=_order):
+        outcome = _advanced(context, existing, pool, stage)
         if outcome:
             return outcome
-    wanted = [profile for pool in desired.spec.node_pools for profile in pools.get(pool.name, ())]
-    unwanted = [profile for profile in profiles_of(existing) if profile not in wanted]
+    serves = [profile for pool in wanted for profile in pools.get(pool.name, ())]
+    unwanted = [profile for profile in profiles_of(existing) if profile not in serves]
     for profile in unwanted:
         if owner.owns(profile):
-            return _gone(profile, drain_minutes(profile), record, ports)
-    return _next_hop(existing, record, ports) or Done("; ".join(_notes(unwanted, existing, record, ports)))
+            return _removed(context, profile, drain_minutes(profile))
+    return _next_hop(context, existing) or Done("; ".join(_notes(context, existing, unwanted)))
 
 
-def _turn(staged: tuple[NodePool, Stage]) -> tuple[bool, bool, bool]:
-    """Return when a pool's turn is: a drain may take long, so all others come before what waits for one.
+def _order(staged: tuple[NodePool, Stage]) -> tuple[bool, bool, bool]:
+    """Return the sort key of a pool: a drain may take long, so pools that wait for one come last.
 
     Another System pool has to be there before one becomes a User pool.
     """
@@ -83,38 +81,34 @@ def _turn(staged: tuple[NodePool, Stage]) -> tuple[bool, bool, bool]:
     return type(stage) is not Create, type(stage) is Retire, pool.mode != "System"
 
 
-def _stage(
-    pool: NodePool, pools: Mapping[str, Sequence[Json]], existing: Json, record: ClusterRecord, ports: Ports
-) -> Stage:
+def _stage(context: StepContext, existing: Json, pool: NodePool, profiles: Sequence[Json]) -> Stage:
     taken = {str(profile["name"]) for profile in profiles_of(existing)}
-    taken |= {other.name for other in record.desired.spec.node_pools if other.name != pool.name}
-    return stage_of(pool, record.desired, owner_of(record, ports), pools.get(pool.name, ()), taken)
+    taken |= {other.name for other in context.desired.spec.node_pools if other.name != pool.name}
+    return stage_of(pool, context.desired, context.owner, profiles, taken)
 
 
-def _brought_on(
-    pool: NodePool, stage: Stage, existing: Json, record: ClusterRecord, ports: Ports
-) -> Outcome | None:
-    """Do the next thing that a pool of the manifest needs; None when it needs nothing."""
-    owner, plane = owner_of(record, ports), control_plane(existing)
+def _advanced(context: StepContext, existing: Json, pool: NodePool, stage: Stage) -> Outcome | None:
+    """Make the next change that a pool of the manifest needs; None when it needs none."""
+    owner, plane = context.owner, control_plane(existing)
     match stage:
         case Create(name):
             write = new_pool_write(pool, owner, name, control_plane=plane)
-            return _make(name, write, f"Azure is creating the node pool {name}", record, ports)
+            return _create(context, name, write, f"Azure is creating the node pool {name}")
         case Keep(profile) | Replace(profile) if not owner.owns(profile):
-            return _taken_over(pool, profile, record, ports)
+            return _adopted(context, pool, profile)
         case Keep(profile):
-            return _keep(pool, profile, existing, record, ports)
-        case Replace(old, name, why):
+            return _updated(context, existing, pool, profile)
+        case Replace(old, name, reason):
             write = new_pool_write(pool, owner, name, like=old, control_plane=plane)
-            told = f"replacing the node pool {old['name']} by {name}, which alone can have {why}"
-            return _make(name, write, told, record, ports)
+            text = f"replacing the node pool {old['name']} by {name}, which alone can have {reason}"
+            return _create(context, name, write, text)
         case Retire():
-            return _retire(pool, stage, existing, record, ports)
+            return _retired(context, existing, pool, stage)
 
 
-def _taken_over(pool: NodePool, profile: Json, record: ClusterRecord, ports: Ports) -> Outcome:
-    """Mark a pool as ours that is not, if nothing else of it differs or differences are accepted."""
-    desired, owner, name = record.desired, owner_of(record, ports), str(profile["name"])
+def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
+    """Tag a pool as ours that is not, if nothing else of it differs or its differences are accepted."""
+    desired, owner, name = context.desired, context.owner, str(profile["name"])
     found = [
         path
         for path in pool_difference(pool, desired, owner, profile)
@@ -122,123 +116,120 @@ def _taken_over(pool: NodePool, profile: Json, record: ClusterRecord, ports: Por
     ]
     accepted = desired.adopt == "with-differences" and not owner.is_others(profile)
     if owner.is_others(profile) or (found and not accepted):
-        told = f"the node pool {name} is not touched: it is not this cluster's: {owner.told(profile)}"
+        problem = f"the node pool {name} is not touched: it is not this cluster's: {owner.told(profile)}"
         differs = f"; it differs from the manifest in {', '.join(found[:5])}" if found else ""
-        way_out = "give the pool another name in the manifest"
+        remedy = "give the pool another name in the manifest"
         if found and not owner.is_others(profile):
-            way_out += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
-        return Fail(NotOwned(f"{told}{differs}; {way_out}"))
-    write = marks_write(pool, owner, profile)
-    wrote = f"{name}:{write.digest}"
-    if wrote == record.job.wrote:
-        return not_kept(f"the node pool {name}", write)
-    request = ports.aks.put_pool(desired.id, name, write.body, etag=etag_of(profile))
-    return Wait(poll(ports), f"taking the node pool {name} over{fields(write)}", wrote, request)
+            remedy += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
+        return Fail(NotOwned(f"{problem}{differs}; {remedy}"))
+    return _put(context, profile, marks_write(pool, owner, profile), f"taking the node pool {name} over")
 
 
-def _make(name: str, write: Write, told: str, record: ClusterRecord, ports: Ports) -> Outcome:
-    wrote = once_more(f"{name}:{write.digest}", record)
+def _create(context: StepContext, name: str, write: Write, reason: str) -> Outcome:
+    wrote = once_more(context, f"{name}:{write.digest}")
     if not wrote:
         return gone_again(f"the node pool {name}")
-    request = ports.aks.put_pool(record.desired.id, name, write.body, etag=None)
-    return Wait(poll(ports), told, wrote, request)
+    written = context.azure(PutPool(context.cluster, name, write.body, etag=None))
+    return Wait(context.poll_seconds, reason, wrote, written.request_id)
 
 
-def _keep(
-    pool: NodePool, profile: Json, existing: Json, record: ClusterRecord, ports: Ports
-) -> Outcome | None:
-    """Write a pool if it differs, then look at its node image."""
+def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json) -> Outcome | None:
+    """Write a pool if it differs, then compare its node image."""
     name, plane = str(profile["name"]), control_plane(existing)
     what = f"the node pool {name}"
     try:
-        write = pool_write(pool, record.desired, owner_of(record, ports), profile, control_plane=plane)
+        write = pool_write(pool, context.desired, context.owner, profile, control_plane=plane)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if profile.get("provisioningState") in BAD and record.job.wrote.startswith(f"{name}:"):
-        return failure(profile, what, record)
+    if profile.get("provisioningState") in BAD and context.job.wrote.startswith(f"{name}:"):
+        return failure(context, profile, what)
     if write is None:
-        return _image(profile, record, ports)
+        return _image(context, profile)
+    return _put(context, profile, write, f"Azure is updating {what}")
+
+
+def _put(context: StepContext, profile: Json, write: Write, reason: str) -> Outcome:
+    """Write over the version of a pool that was read, once."""
+    name = str(profile["name"])
     wrote = f"{name}:{write.digest}"
-    if wrote == record.job.wrote:
-        return not_kept(what, write)
-    request = ports.aks.put_pool(record.desired.id, name, write.body, etag=etag_of(profile))
-    return Wait(poll(ports), f"Azure is updating {what}{fields(write)}", wrote, request)
+    if wrote == context.job.wrote:
+        return reverted(f"the node pool {name}", write)
+    written = context.azure(PutPool(context.cluster, name, write.body, etag=etag_of(profile)))
+    return Wait(context.poll_seconds, f"{reason}{fields(write)}", wrote, written.request_id)
 
 
-def _retire(
-    pool: NodePool, stage: Retire, existing: Json, record: ClusterRecord, ports: Ports
-) -> Outcome | None:
-    """Empty a pool that has been replaced, then remove it."""
+def _retired(context: StepContext, existing: Json, pool: NodePool, stage: Retire) -> Outcome | None:
+    """Drain a pool that has been replaced, then remove it."""
     old, kept = stage.old, stage.kept
-    made = tuple(f"{profile['name']}:" for profile in (old, kept))
-    if stage.misfit and record.job.wrote.startswith(made):
-        made_for_nothing = f"Azure has made a second node pool for {pool.name} that still differs"
-        told = f"{made_for_nothing}: {stage.misfit}; nothing is drained, and no third one is made"
-        return Fail(InvalidManifest(told))
-    # What a later commit says of the pool that stays may be what lets the pods move there.
-    written = None if stage.misfit else _keep(pool, kept, existing, record, ports)
-    return written or drain.arrived(kept, record, ports) or _gone(old, drain_minutes(kept), record, ports)
+    ours = tuple(f"{profile['name']}:" for profile in (old, kept))
+    if stage.misfit and context.job.wrote.startswith(ours):
+        problem = f"Azure has created a second node pool for {pool.name} that still differs: {stage.misfit}"
+        return Fail(InvalidManifest(f"{problem}; nothing is drained, and no third one is created"))
+    # What a later commit changes in the pool that stays may be what lets the pods move there.
+    outcome = None if stage.misfit else _updated(context, existing, pool, kept)
+    return outcome or drain.joined(context, kept) or _removed(context, old, drain_minutes(kept))
 
 
-def _gone(profile: Json, minutes: int, record: ClusterRecord, ports: Ports) -> Outcome:
-    """Empty a pool, as AKS itself does not, then remove it; ``minutes`` is how long no pod may leave."""
-    resting = _rested(profile, record, ports)
-    return resting or drain.emptied(profile, minutes, record, ports) or _remove(profile, record, ports)
+def _removed(context: StepContext, profile: Json, minutes: int) -> Outcome:
+    """Drain a pool, as AKS itself does not, then delete it; ``minutes`` is the time limit of the drain."""
+    fixed = _autoscaler_off(context, profile)
+    return fixed or drain.drained(context, str(profile["name"]), minutes) or _delete(context, profile)
 
 
-def _rested(old: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
-    """Switch the autoscaler of a pool off, or it would make new nodes for the pods that leave."""
+def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
+    """Switch the autoscaler of a pool off, or it would create nodes for the pods that move."""
     write = resting_write(old)
     if write is None:
         return None
     name = str(old["name"])
     wrote = f"rest {name}:{write.digest}"
-    if wrote == record.job.wrote:
-        return not_kept(f"the node pool {name}", write)
-    request = ports.aks.put_pool(record.desired.id, name, write.body, etag=etag_of(old))
-    told = f"Azure is switching the autoscaler of the node pool {name} off, which is to be emptied"
-    return Wait(poll(ports), told, wrote, request)
+    if wrote == context.job.wrote:
+        return reverted(f"the node pool {name}", write)
+    written = context.azure(PutPool(context.cluster, name, write.body, etag=etag_of(old)))
+    reason = f"Azure is switching the autoscaler of the node pool {name} off, which is about to be drained"
+    return Wait(context.poll_seconds, reason, wrote, written.request_id)
 
 
-def _remove(profile: Json, record: ClusterRecord, ports: Ports) -> Outcome:
+def _delete(context: StepContext, profile: Json) -> Outcome:
     name = str(profile["name"])
-    deleted = f"{name}:deleted"
-    if profile.get("provisioningState") in BAD and asked_for(deleted, record):
-        return failure(profile, f"the node pool {name}", record)
-    wrote = once_more(deleted, record)
+    deleted, what = f"{name}:deleted", f"the node pool {name}"
+    if profile.get("provisioningState") in BAD and asked_for(context, deleted):
+        return failure(context, profile, what)
+    wrote = once_more(context, deleted)
     if not wrote:
-        return still_there(f"the node pool {name}")
-    request = ports.aks.delete_pool(record.desired.id, name, etag=etag_of(profile))
-    return Wait(poll(ports), f"Azure is deleting the node pool {name}", wrote, request)
+        return still_there(what)
+    written = context.azure(DeletePool(context.cluster, name, etag=etag_of(profile)))
+    return Wait(context.poll_seconds, f"Azure is deleting {what}", wrote, written.request_id)
 
 
-def _image(profile: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
+def _image(context: StepContext, profile: Json) -> Outcome | None:
     """Bring a pool to the newest node image when its own is older than the manifest allows."""
-    oldest, image = record.desired.spec.min_node_image_version, str(profile.get("nodeImageVersion") or "")
+    oldest, image = context.desired.spec.min_node_image_version, str(profile.get("nodeImageVersion") or "")
     if not oldest or not image_older(image, oldest):
         return None
     name = str(profile["name"])
     wrote = f"{name}:image:{image}"
-    if record.job.wrote == wrote:
+    if context.job.wrote == wrote:
         message = f"spec.minNodeImageVersion {oldest}: the newest image that Azure has for the node pool"
         return Fail(InvalidManifest(f"{message} {name} is {image}"))
-    request = ports.aks.upgrade_node_image(record.desired.id, name)
-    return Wait(poll(ports), f"Azure is replacing the node image {image} of {name}", wrote, request)
+    written = context.azure(UpgradeNodeImage(context.cluster, name))
+    reason = f"Azure is replacing the node image {image} of {name}"
+    return Wait(context.poll_seconds, reason, wrote, written.request_id)
 
 
-def _next_hop(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
+def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
     """Send the job back to the control plane once every node runs this minor, and it has further to go."""
-    if not upgrade_ahead(record.desired, existing):
+    if not upgrade_ahead(context.desired, existing):
         return None
-    old = drain.behind(existing, record, ports)
+    old = drain.behind(context, existing)
     if old:
         return old
     plane = control_plane(existing)
-    following = next_version(record.desired.spec.kubernetes_version, plane)
+    following = next_version(context.desired.spec.kubernetes_version, plane)
     return GoToStep(Step.CLUSTER, f"every node runs {minor(plane)}; on to {following}")
 
 
-def _notes(unwanted: Sequence[Json], existing: Json, record: ClusterRecord, ports: Ports) -> list[str]:
+def _notes(context: StepContext, existing: Json, unwanted: Sequence[Json]) -> list[str]:
     left = ", ".join(sorted(str(profile["name"]) for profile in unwanted))
-    notes = [f"left alone, not made by us: node pool {left}"] if left else []
-    return [*notes, *newer_than_asked(record.desired, owner_of(record, ports), existing)]
+    notes = [f"left alone, not created by us: node pool {left}"] if left else []
+    return [*notes, *newer_than_asked(context.desired, context.owner, existing)]

@@ -1,7 +1,8 @@
-"""A new row that the newest plan does not know: a planner made it that was overtaken while it stood still.
+"""An orphaned record: a new one that the newest plan does not know, saved by a planner that was superseded.
 
-A row that is there can be given another version, so that a late save fails; one that is not there yet cannot.
-So the first step of a new row asks whether the plan behind it still counts.
+A planner that stood still can save its records late. A new version of an existing record makes that save
+fail; a record that does not exist yet has no version. So the first step of a new record checks that the
+newest plan knows its cluster.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 from shared.jobs.messages import PlanRequest
 from shared.jobs.outcomes import Wait
 from shared.jobs.recipes import Step
-from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox import request_plan
-from shared.ports import Ports
+from shared.pipeline.worker.steps.context import StepContext
 
 RECHECK_SECONDS = 30.0
 
 
-def stray(record: ClusterRecord, ports: Ports) -> Wait | None:
-    """Return the wait of a row that has to be planned again, None for all others; one small read."""
+def orphaned(context: StepContext) -> Wait | None:
+    """Return the wait of a record that has to be planned again, None for all others; one small read."""
+    record, ports = context.record, context.ports
     if record.deleting or record.begun or record.generation > 1 or record.job.step is not Step.RESOURCE_GROUP:
         return None
     fleet = ports.state.fleet()
@@ -29,8 +30,6 @@ def stray(record: ClusterRecord, ports: Ports) -> Wait | None:
     if newest is None or any(item.cluster == record.name for item in newest.plan.items):
         return None
     request = PlanRequest(again=True, reason="a cluster that the plan does not know")
-    message_id = f"stray:{record.name}:{record.uid}:{record.job.sequence}"
+    message_id = f"orphan:{record.name}:{record.uid}:{record.job.sequence}"
     request_plan(request, message_id=message_id, ports=ports)
-    return Wait(
-        RECHECK_SECONDS, f"the plan of {fleet.commit[:8]} does not know this cluster; it is made again"
-    )
+    return Wait(RECHECK_SECONDS, f"the plan of {fleet.commit[:8]} does not know this cluster; planning again")

@@ -1,4 +1,4 @@
-"""The steps of the recipes: each looks, decides through a pure function, makes at most one bounded write."""
+"""The steps of the recipes: each reads, decides through a pure function, makes at most one bounded write."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools
 from shared.pipeline.worker.steps.azure_state import stopped
-from shared.pipeline.worker.steps.orphaned_record import stray
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.orphaned_record import orphaned
 from shared.pipeline.worker.steps.suspension import suspended
 from shared.ports import Ports
+from shared.ports.azure import GetCluster
 
-_STEPS: dict[Step, Callable[[ClusterRecord, Ports], Outcome]] = {
+_STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.RESOURCE_GROUP: cluster.ensure_resource_group,
     Step.CLUSTER: cluster.ensure_cluster,
     Step.NODE_POOLS: node_pools.ensure_node_pools,
@@ -33,14 +35,15 @@ _IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIF
 
 
 def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the step that the row is at, unless something holds it; raise what the ports raise."""
-    held = stray(record, ports) or suspended(record, ports)
-    if held:
-        return held
+    """Run the step that the record is at, unless the cluster has to wait; raise what the ports raise."""
+    context, step = StepContext.of(record, ports), record.job.step
+    wait = orphaned(context) or suspended(context)
+    if wait:
+        return wait
     try:
-        return _STEPS[record.job.step](record, ports)
+        return _STEPS[step](context)
     except Unavailable:
-        existing = ports.aks.get(record.desired.id) if record.job.step in _IN_THE_CLUSTER else None
+        existing = context.azure(GetCluster(context.cluster)) if step in _IN_THE_CLUSTER else None
         if existing is not None and is_stopped(existing):
-            return stopped(ports)
+            return stopped(context)
         raise

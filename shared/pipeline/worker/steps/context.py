@@ -1,0 +1,60 @@
+"""What a step is given: the cluster's record, the ports, and the tags that make the cluster ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shared.fleet.aks.ownership import Owner
+from shared.fleet.desired import Desired
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import ClusterRecord, Job
+from shared.ports import KubernetesApi, Ports
+from shared.ports.azure import AzureCall
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """Built once per step. The spec is read when it is used: a delete works without a valid one."""
+
+    record: ClusterRecord
+    ports: Ports
+    owner: Owner
+
+    @classmethod
+    def of(cls, record: ClusterRecord, ports: Ports) -> StepContext:
+        """Return the context of the step that the record is at."""
+        config = ports.config
+        owner = Owner(config.fleet, config.repository, record.name, config.previous_repository)
+        return cls(record, ports, owner)
+
+    @property
+    def job(self) -> Job:
+        """The job whose step runs."""
+        return self.record.job
+
+    @property
+    def desired(self) -> Desired:
+        """The spec to bring about."""
+        return self.record.desired
+
+    @property
+    def cluster(self) -> ClusterId:
+        """Where the cluster lives in Azure."""
+        return self.desired.id
+
+    @property
+    def kubernetes(self) -> KubernetesApi:
+        """The Kubernetes API of the cluster."""
+        return self.ports.kubernetes.connect(self.cluster)
+
+    @property
+    def poll_seconds(self) -> float:
+        """The seconds until the next read of Azure, spread so that clusters do not read at the same time."""
+        return self.ports.config.poll_seconds * (0.9 + 0.2 * self.ports.random())
+
+    def azure(self, operation: AzureCall[T]) -> T:
+        """Make one call to Azure."""
+        return self.ports.azure.call(operation)

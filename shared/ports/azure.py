@@ -1,0 +1,298 @@
+"""Azure as Roadstead uses it: one verb, ``Azure.call``, and one small class for each operation.
+
+A class declares what every layer needs to know of its operation, and no layer repeats it:
+
+- the adapter calls ``sdk`` of the client library of ``service`` with the fields as arguments;
+- the lease guard checks the lease before an operation that ``writes``, and the age of ``relies_on``;
+- the rate limiter takes a token of each of ``limits``, and records the request id of each write;
+- the local cloud answers with the method of its Azure world that has the operation's ``name``;
+- fault injection and the tests see the operation itself.
+
+To add an operation, add its class here and call it: docs/architecture.md has an example.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from shared.fleet.resource_ids import ClusterId, GroupId, RegionId
+from shared.jobs.errors import Dependency
+from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE, Limit
+
+Json = Mapping[str, Any]
+"""A JSON object, as the service writes it."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What Azure answered to a write: its id of the request, for support, and whether the resource is new.
+
+    The id is "" where Azure gave none, which it may where there was nothing to do.
+    """
+
+    request_id: str = ""
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class AzureCall(Generic[T]):
+    """One operation on a group, a cluster or a region; a read has only fields that can be hashed.
+
+    ``sdk`` is the operation group and the method in the client library, ``absent_is_fine`` whether a
+    resource that does not exist is an answer and no error.
+    """
+
+    sdk: ClassVar[str]
+    limits: ClassVar[Sequence[Limit]]
+    service: ClassVar[Literal["containerservice", "resource"]] = "containerservice"
+    writes: ClassVar[bool] = False
+    absent_is_fine: ClassVar[bool] = False
+    target: GroupId | ClusterId | RegionId
+
+    @property
+    def name(self) -> str:
+        """The name of the operation, as "put_pool"."""
+        return _snake_case(type(self).__name__)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the operation takes after its target, without its condition."""
+        return tuple(getattr(self, each.name) for each in fields(self) if each.name not in ("target", "etag"))
+
+    @property
+    def relies_on(self) -> AzureCall[Any] | None:
+        """The read that must be fresh when this is written, where Azure itself checks no condition."""
+        return None
+
+    def result(self, answer: Any) -> T:
+        """Return the result for Azure's answer.
+
+        The answer is ARM's document, a list of them, or ``Written``; None where the resource does not exist.
+        """
+        result: T = answer
+        return result
+
+    def __str__(self) -> str:
+        return f"{self.name} {'/'.join(astuple(self.target)[1:])}"
+
+
+@dataclass(frozen=True)
+class Write(AzureCall[Written]):
+    """A change. Azure starts an operation and returns; ``properties.provisioningState`` shows its end."""
+
+    writes = True
+
+    def result(self, answer: Written | None) -> Written:
+        """Return what Azure answered; a resource that does not exist needs no delete."""
+        return answer or Written()
+
+
+@dataclass(frozen=True)
+class Conditional(Write):
+    """A write over one version of the resource only; Azure answers Conflict when it is at another.
+
+    An ``etag`` of None stands for no version yet where the write may create the resource (``creates``:
+    ``If-None-Match: *``), and for any version elsewhere.
+    """
+
+    creates: ClassVar[bool] = False
+    etag: str | None = field(kw_only=True)
+
+    @property
+    def only_new(self) -> bool:
+        """Whether nothing may exist yet."""
+        return self.creates and self.etag is None
+
+
+class Azure(Protocol):
+    """Azure Resource Manager, for resource groups and AKS clusters as ARM JSON."""
+
+    def call(self, operation: AzureCall[T]) -> T:
+        """Make the operation's one request and return its result."""
+        ...
+
+
+# Resource groups
+
+
+@dataclass(frozen=True)
+class GetGroup(AzureCall[Json | None]):
+    """Return the group (``location``, ``tags``, ``properties.provisioningState``), or None."""
+
+    service, sdk, limits = "resource", "resource_groups.get", (ARM_READ,)
+    absent_is_fine = True
+    target: GroupId
+
+
+@dataclass(frozen=True)
+class ListResources(AzureCall[Sequence[str]]):
+    """Return the resource ids inside the group; empty when the group does not exist."""
+
+    service, sdk, limits = "resource", "resources.list_by_resource_group", (ARM_READ,)
+    absent_is_fine = True
+    target: GroupId
+
+    def result(self, answer: Sequence[Json] | None) -> Sequence[str]:
+        """Return the ids of the resources."""
+        return [str(resource["id"]) for resource in answer or ()]
+
+
+@dataclass(frozen=True)
+class PutGroup(Write):
+    """Create or overwrite the group: ARM takes no condition. ``body`` has ``location`` and ``tags``."""
+
+    service, sdk, limits = "resource", "resource_groups.create_or_update", (ARM_WRITE,)
+    target: GroupId
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteGroup(Write):
+    """Start to delete the group with its content, which no condition protects: its read must be fresh."""
+
+    service, sdk, limits = "resource", "resource_groups.begin_delete", (ARM_DELETE,)
+    absent_is_fine = True
+    target: GroupId
+
+    @property
+    def relies_on(self) -> ListResources:
+        """The read of what is in the group."""
+        return ListResources(self.target)
+
+
+# Clusters. Each profile in ``properties.agentPoolProfiles`` has its own ``eTag``; an operation on a pool
+# changes only that one, an operation on the cluster both.
+
+
+@dataclass(frozen=True)
+class GetCluster(AzureCall[Json | None]):
+    """Return the cluster with its ``properties.agentPoolProfiles``, or None."""
+
+    sdk, limits = "managed_clusters.get", (ARM_READ,)
+    absent_is_fine = True
+    target: ClusterId
+
+
+@dataclass(frozen=True)
+class PutCluster(Conditional):
+    """Start to create or update the cluster."""
+
+    sdk, limits = "managed_clusters.begin_create_or_update", (ARM_WRITE,)
+    creates = True
+    target: ClusterId
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeleteCluster(Conditional):
+    """Start to delete the cluster."""
+
+    sdk, limits = "managed_clusters.begin_delete", (AKS_OTHER, ARM_DELETE)
+    absent_is_fine = True
+    target: ClusterId
+
+
+@dataclass(frozen=True)
+class GetKubeconfig(AzureCall[str]):
+    """Return a kubeconfig for the cluster (YAML). A secret: never store, log or show it."""
+
+    sdk, limits = "managed_clusters.list_cluster_user_credentials", (AKS_OTHER, ARM_READ)
+    target: ClusterId
+
+    def result(self, answer: Json) -> str:
+        """Decode the first kubeconfig."""
+        for found in answer.get("kubeconfigs") or ():
+            if found.get("value"):
+                return b64decode(found["value"]).decode()
+        raise Dependency("Azure has no credentials for the cluster yet")
+
+
+@dataclass(frozen=True)
+class PutPool(Conditional):
+    """Start to create or update one agent pool; ``body`` has ``properties``."""
+
+    sdk, limits = "agent_pools.begin_create_or_update", (ARM_WRITE,)
+    creates = True
+    target: ClusterId
+    pool: str
+    body: Json
+
+
+@dataclass(frozen=True)
+class DeletePool(Conditional):
+    """Start to delete one agent pool."""
+
+    sdk, limits = "agent_pools.begin_delete", (AKS_OTHER, ARM_DELETE)
+    absent_is_fine = True
+    target: ClusterId
+    pool: str
+
+
+# Versions and maintenance
+
+
+@dataclass(frozen=True)
+class UpgradeNodeImage(Write):
+    """Start to bring one agent pool to the newest node image; nothing to do when it has it already."""
+
+    sdk, limits = "agent_pools.begin_upgrade_node_image_version", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    pool: str
+
+
+@dataclass(frozen=True)
+class GetUpgradeProfile(AzureCall[Json]):
+    """Return what the cluster may be upgraded to; raise Dependency when it does not exist.
+
+    ``properties.controlPlaneProfile`` and each of ``properties.agentPoolProfiles`` (by ``name``) have
+    ``kubernetesVersion`` ("1.33.4", as it is now) and ``upgrades`` ([{"kubernetesVersion": "1.33.5"}],
+    with "isPreview": true for previews); no ``upgrades`` when there are none.
+    """
+
+    sdk, limits = "managed_clusters.get_upgrade_profile", (AKS_OTHER, ARM_READ)
+    target: ClusterId
+
+
+@dataclass(frozen=True)
+class ListVersions(AzureCall[Json]):
+    """Return the Kubernetes versions that a region offers.
+
+    Each of ``values`` has ``version`` ("1.33"), ``patchVersions`` ({"1.33.4": {"upgrades": ["1.33.5"]}})
+    and, where it is so, "isDefault": true or "isPreview": true.
+    """
+
+    sdk, limits = "managed_clusters.list_kubernetes_versions", (AKS_OTHER, ARM_READ)
+    target: RegionId
+
+
+@dataclass(frozen=True)
+class ListMaintenance(AzureCall[Mapping[str, Json]]):
+    """Return the cluster's maintenance configurations by name; raise Dependency when it does not exist."""
+
+    sdk, limits = "maintenance_configurations.list_by_managed_cluster", (AKS_OTHER, ARM_READ)
+    target: ClusterId
+
+    def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
+        """Return the configurations by name."""
+        return {str(found["name"]): found for found in answer}
+
+
+@dataclass(frozen=True)
+class PutMaintenance(Write):
+    """Create or replace a maintenance configuration, at once; ``body`` has ``properties``."""
+
+    sdk, limits = "maintenance_configurations.create_or_update", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    configuration: str
+    body: Json
+
+
+@cache
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,63 @@
+"""The Kubernetes APIs of the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.ports.azure import Json
+
+
+class KubernetesApi(Protocol):
+    """The Kubernetes API of one cluster, as JSON objects."""
+
+    def check(self) -> None:
+        """Ask ``/readyz``; raise Unavailable when it does not answer, Unauthenticated when it refuses us."""
+        ...
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        """Return the object, or None (also when its kind is not known to the cluster)."""
+        ...
+
+    def apply(self, manifest: Json) -> Json:
+        """Server-side apply as field manager "roadstead", taking over conflicting fields.
+
+        Raise Dependency when the cluster does not know the kind (yet), or the namespace is missing.
+        """
+        ...
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        """Return all objects of a kind, of all namespaces when ``namespace`` is "".
+
+        ``labels`` ("app=web,!old") and ``fields`` ("spec.nodeName=aks-a-0") are selectors as kubectl takes
+        them. Raise Dependency when the cluster does not know the kind, Conflict when the list expired
+        while it was read.
+        """
+        ...
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        """Forbid new pods on a node, or (``on`` False) allow them; a node that does not exist is success."""
+        ...
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Evict a pod, within its disruption budgets; one that does not exist is success.
+
+        Raise Blocked while a PodDisruptionBudget does not allow it.
+        """
+        ...
+
+
+class Kubernetes(Protocol):
+    """Reaches the Kubernetes APIs of the fleet."""
+
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
+        """Return the API of a cluster; its credentials live in memory only.
+
+        ``kubeconfig`` fetches them in place of the port's own way, when there is no connection yet.
+        """
+        ...
