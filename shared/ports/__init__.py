@@ -27,7 +27,7 @@ from shared.ports.repository import (
     Repository,
     TreeEntry,
 )
-from shared.ports.state import DeadLetter, FleetRecord, PlanRecord, State
+from shared.ports.state import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
 from shared.ports.token_cache import TokenCache
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "DeadLetter",
     "FleetConfig",
     "FleetRecord",
+    "GroupDeleteIntent",
     "Json",
     "Kubernetes",
     "KubernetesApi",
