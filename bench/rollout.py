@@ -35,14 +35,14 @@ SESSION_IDLE = timedelta(seconds=0.5)
 
 
 class Workers:
-    """The Kubernetes port and the purse of one worker after the other."""
+    """The Kubernetes port and the token cache of one worker after the other."""
 
     def __init__(self, cloud: MemoryCloud, count: int) -> None:
         ports = cloud.ports
         made = [Connections(cloud.kubernetes, ports.azure, cloud.clock) for _ in range(count)]
         self._clock, self._connections = cloud.clock, itertools.cycle(made)
         self._sessions: dict[ClusterId, tuple[Connections, datetime]] = {}
-        self._purses = itertools.cycle([TokenCache() for _ in range(count)])
+        self._caches = itertools.cycle([TokenCache() for _ in range(count)])
 
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
@@ -58,21 +58,21 @@ class Workers:
     def ports(self, ports: Ports) -> Ports:
         """Return the ports of the workers."""
         kubernetes: Kubernetes = self
-        return replace(ports, kubernetes=kubernetes, token_cache=_Turns(self._purses))
+        return replace(ports, kubernetes=kubernetes, token_cache=_Caches(self._caches))
 
 
-class _Turns(TokenCache):
-    """The purses of all workers, one after the other."""
+class _Caches(TokenCache):
+    """The token caches of all workers, one after the other."""
 
-    def __init__(self, purses: itertools.cycle[TokenCache]) -> None:
+    def __init__(self, caches: itertools.cycle[TokenCache]) -> None:
         super().__init__()
-        self._purses = purses
+        self._caches = caches
 
     def put(self, key: str, tokens: int, until: datetime) -> None:
-        next(self._purses).put(key, tokens, until)
+        next(self._caches).put(key, tokens, until)
 
     def take(self, key: str, now: datetime) -> bool:
-        return next(self._purses).take(key, now)
+        return next(self._caches).take(key, now)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def roll_out(clusters: int, workers: int) -> Rollout:
     ready = sum(record.phase.value == "Ready" for record in cloud.state.clusters())
     limits = cloud.azure.limits
     refused = [(at - begin).total_seconds() for _, at in limits.refusals]
-    seconds, spent = (cloud.clock() - begin).total_seconds(), time.monotonic() - real
-    return Rollout(seconds, spent, ready, limits.counts, refused)
+    seconds, took = (cloud.clock() - begin).total_seconds(), time.monotonic() - real
+    return Rollout(seconds, took, ready, limits.counts, refused)
 
 
 def lower_bound(alone: Rollout, calls: Mapping[str, float]) -> float:

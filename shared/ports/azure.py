@@ -17,7 +17,6 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
-from functools import cache
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.fleet.resource_ids import ClusterId, GroupId, RegionId
@@ -50,15 +49,15 @@ class AzureCall(Generic[T]):
 
     sdk: ClassVar[str]
     limits: ClassVar[Sequence[Limit]]
+    name: ClassVar[str]
     service: ClassVar[Literal["containerservice", "resource"]] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
     target: GroupId | ClusterId | RegionId
 
-    @property
-    def name(self) -> str:
-        """The name of the operation, as "put_pool"."""
-        return _snake_case(type(self).__name__)
+    def __init_subclass__(cls) -> None:
+        """Name the operation after its class: "put_pool"."""
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -291,8 +290,3 @@ class PutMaintenance(Write):
     target: ClusterId
     configuration: str
     body: Json
-
-
-@cache
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -16,6 +16,7 @@ from localcloud.world.cloud import MemoryCloud
 from shared.fleet.resolve.yaml_tree import parse
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
+from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutMaintenance
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
 from tests.pipeline.test_main_job import accepted, phases, push
@@ -45,10 +46,12 @@ THEIRS: dict[str, Any] = {
 def cloud() -> MemoryCloud:
     """Return a cloud with a fleet, and a cluster that is nobody's."""
     made = MemoryCloud()
-    made.ports.groups.put(ONE.subscription, ONE.resource_group, {"location": "westeurope", "tags": {}})
-    made.ports.aks.put(ONE, THEIRS, etag=None)
-    made.ports.aks.put_maintenance(
-        ONE, "default", {"properties": {"timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}}
+    made.ports.azure.call(PutGroup(ONE.group, {"location": "westeurope", "tags": {}}))
+    made.ports.azure.call(PutCluster(ONE, THEIRS, etag=None))
+    made.ports.azure.call(
+        PutMaintenance(
+            ONE, "default", {"properties": {"timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}}
+        )
     )
     push(made, fleetfiles.example())
     made.run()
@@ -120,7 +123,7 @@ def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
     writes = accepted(cloud)
     writes.subtract(before)
     assert {kind: n for (kind, name), n in writes.items() if n and name == "shop-aks"} == {"update": 1}
-    live = cloud.ports.aks.get(ONE)
+    live = cloud.ports.azure.call(GetCluster(ONE))
     assert live is not None
     marks = {key: value for key, value in live["tags"].items() if not key.startswith("roadstead-")}
     assert (marks, live["sku"]["tier"]) == ({"team": "shop"}, "Free")

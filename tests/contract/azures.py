@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from azure.core.credentials import AccessToken
 
 from localcloud.world.azure import AzureWorld
 from localcloud.world.clock import ManualClock
 from localcloud.world.plane import NullPlane
+from shared import ports
 from shared.fleet.resource_ids import ClusterId
-from shared.ports import ManagedClusters, ResourceGroups
+from shared.ports.azure import AzureCall, GetCluster, PutCluster, PutGroup
+
+T = TypeVar("T")
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 CLUSTER = ClusterId(SUBSCRIPTION, "rg-shop-prod", "aks-shop-prod")
@@ -29,14 +32,16 @@ class StaticCredential:
 class Azure:
     """One implementation under test, and the clock and the world behind it."""
 
-    groups: ResourceGroups
-    clusters: ManagedClusters
+    port: ports.Azure
     world: AzureWorld
     plane: NullPlane
     clock: ManualClock
 
+    def call(self, operation: AzureCall[T]) -> T:
+        return self.port.call(operation)
+
     def seen(self) -> dict[str, Any]:
-        document = self.clusters.get(CLUSTER)
+        document = self.call(GetCluster(CLUSTER))
         assert document is not None
         return dict(document)
 
@@ -49,8 +54,8 @@ class Azure:
 
     def with_cluster(self) -> Azure:
         """Go on from a cluster that is ready."""
-        self.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope", "tags": {}})
-        self.clusters.put(CLUSTER, body(), etag=None)
+        self.call(PutGroup(CLUSTER.group, {"location": "westeurope", "tags": {}}))
+        self.call(PutCluster(CLUSTER, body(), etag=None))
         self.clock.advance(4)
         assert self.state() == "Succeeded"
         return self

@@ -1,4 +1,4 @@
-"""Both implementations of Azure's ports and of Kubernetes: the world in memory, and the adapter over TLS."""
+"""Both implementations of Azure and of Kubernetes: the world in memory, and the adapter over TLS."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from localcloud.servers.arm import ArmServer
 from localcloud.servers.kubernetes import KubernetesPlane
 from localcloud.servers.tls import Authority
 from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.world.azure_ports import WorldAzure
 from localcloud.world.clock import ManualClock, system_clock
 from localcloud.world.kubernetes_fleet import KubernetesFleet
 from localcloud.world.plane import NullPlane
-from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
+from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
 from tests.contract.azures import Azure, StaticCredential
 from tests.contract.clusters import CLUSTER, NOWHERE, Setting
@@ -36,15 +36,13 @@ def azure(
     clock, plane = ManualClock(), NullPlane()
     world = AzureWorld(clock, plane=plane)
     if request.param == "world":
-        yield Azure(WorldResourceGroups(world), WorldManagedClusters(world), world, plane, clock)
+        yield Azure(WorldAzure(world), world, plane, clock)
         return
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
     with ArmServer(world, authority[0], accepts=lambda token: token == "a-token") as server:
-        groups = ArmResourceGroups(StaticCredential(), base_url=server.url)
-        clusters = ArmManagedClusters(StaticCredential(), base_url=server.url)
-        yield Azure(groups, clusters, world, plane, clock)
-        groups.close()
-        clusters.close()
+        adapter = ArmAzure(StaticCredential(), base_url=server.url)
+        yield Azure(adapter, world, plane, clock)
+        adapter.close()
 
 
 @pytest.fixture(scope="module")

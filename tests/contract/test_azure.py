@@ -7,57 +7,70 @@ from typing import Any
 import pytest
 import yaml
 
+from shared.fleet.resource_ids import GroupId
 from shared.jobs.errors import Conflict, Dependency, Immutable, InvalidManifest, QuotaExceeded, Throttled
+from shared.ports.azure import (
+    DeleteCluster,
+    DeleteGroup,
+    DeletePool,
+    GetCluster,
+    GetGroup,
+    GetKubeconfig,
+    ListResources,
+    PutCluster,
+    PutGroup,
+    PutPool,
+)
 from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
 
 def test_a_group_is_created_seen_and_deleted_with_what_is_in_it(azure: Azure) -> None:
-    assert azure.groups.get(SUBSCRIPTION, "nowhere") is None
-    assert azure.groups.resources(SUBSCRIPTION, "nowhere") == []
-    azure.groups.delete(SUBSCRIPTION, "nowhere")
+    assert azure.call(GetGroup(GroupId(SUBSCRIPTION, "nowhere"))) is None
+    assert azure.call(ListResources(GroupId(SUBSCRIPTION, "nowhere"))) == []
+    azure.call(DeleteGroup(GroupId(SUBSCRIPTION, "nowhere")))
 
     azure.with_cluster()
     name = CLUSTER.resource_group
-    azure.groups.put(SUBSCRIPTION, name, {"location": "westeurope", "tags": {"team": "shop"}})
-    group = azure.groups.get(SUBSCRIPTION, name.upper())
+    azure.call(PutGroup(GroupId(SUBSCRIPTION, name), {"location": "westeurope", "tags": {"team": "shop"}}))
+    group = azure.call(GetGroup(GroupId(SUBSCRIPTION, name.upper())))
     assert group is not None
     assert (group["name"], group["location"], group["tags"]) == (name, "westeurope", {"team": "shop"})
-    assert azure.groups.resources(SUBSCRIPTION, name) == [CLUSTER.resource]
+    assert azure.call(ListResources(GroupId(SUBSCRIPTION, name))) == [CLUSTER.resource]
 
-    azure.groups.delete(SUBSCRIPTION, name)
-    going = azure.groups.get(SUBSCRIPTION, name)
+    azure.call(DeleteGroup(GroupId(SUBSCRIPTION, name)))
+    going = azure.call(GetGroup(GroupId(SUBSCRIPTION, name)))
     assert going is not None
     assert going["properties"]["provisioningState"] == "Deleting"
     assert azure.state() == "Deleting"
     with pytest.raises(Conflict) as refused:
-        azure.groups.put(SUBSCRIPTION, name, {"location": "westeurope"})
+        azure.call(PutGroup(GroupId(SUBSCRIPTION, name), {"location": "westeurope"}))
     assert refused.value.code == "ResourceGroupBeingDeleted"
     azure.clock.advance(4)
-    assert azure.groups.get(SUBSCRIPTION, name) is None
-    assert azure.clusters.get(CLUSTER) is None
+    assert azure.call(GetGroup(GroupId(SUBSCRIPTION, name))) is None
+    assert azure.call(GetCluster(CLUSTER)) is None
     assert azure.plane.nodes == {}
 
 
 def test_a_write_over_a_group_says_that_it_was_there_already(azure: Azure) -> None:
     name, location = CLUSTER.resource_group, {"location": "westeurope"}
-    first = azure.groups.put(SUBSCRIPTION, name, location)
-    again = azure.groups.put(SUBSCRIPTION, name.upper(), location)
+    first = azure.call(PutGroup(GroupId(SUBSCRIPTION, name), location))
+    again = azure.call(PutGroup(GroupId(SUBSCRIPTION, name.upper()), location))
     assert (first.created, again.created) == (True, False)
 
 
 def test_a_group_outside_the_regions_of_azure_is_refused(azure: Azure) -> None:
     with pytest.raises(InvalidManifest) as refused:
-        azure.groups.put(SUBSCRIPTION, "rg", {"location": "atlantis"})
+        azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg"), {"location": "atlantis"}))
     assert refused.value.code == "LocationNotAvailableForResourceGroup"
 
 
 def test_a_cluster_is_creating_then_ready_with_what_azure_fills_in(azure: Azure) -> None:
-    azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
-    assert azure.clusters.get(CLUSTER) is None
-    azure.clusters.put(CLUSTER, body(), etag=None)
+    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
+    assert azure.call(GetCluster(CLUSTER)) is None
+    azure.call(PutCluster(CLUSTER, body(), etag=None))
     assert azure.state() == "Creating"
     with pytest.raises(InvalidManifest):
-        azure.clusters.kubeconfig(CLUSTER)
+        azure.call(GetKubeconfig(CLUSTER))
     azure.clock.advance(4)
 
     seen = azure.seen()
@@ -71,29 +84,29 @@ def test_a_cluster_is_creating_then_ready_with_what_azure_fills_in(azure: Azure)
     assert seen["identity"]["principalId"]
     system = azure.pool("system")
     assert (system["provisioningState"], system["osType"], system["maxPods"]) == ("Succeeded", "Linux", 250)
-    assert yaml.safe_load(azure.clusters.kubeconfig(CLUSTER))["kind"] == "Config"
+    assert yaml.safe_load(azure.call(GetKubeconfig(CLUSTER)))["kind"] == "Config"
     assert [node.pool for node in azure.plane.nodes[CLUSTER]] == ["system", "system"]
 
 
 def test_a_create_needs_its_resource_group_and_nothing_in_its_place(azure: Azure) -> None:
     with pytest.raises(Dependency) as missing:
-        azure.clusters.put(CLUSTER, body(), etag=None)
+        azure.call(PutCluster(CLUSTER, body(), etag=None))
     assert missing.value.code == "ResourceGroupNotFound"
     azure.with_cluster()
     with pytest.raises(Conflict) as second:
-        azure.clusters.put(CLUSTER, body(), etag=None)
+        azure.call(PutCluster(CLUSTER, body(), etag=None))
     assert second.value.code == "PreconditionFailed"
     assert [note["accepted"] for note in azure.world.accepted] == ["create-group", "create"]
 
 
 def test_a_second_write_while_one_runs_is_a_conflict(azure: Azure) -> None:
     azure.with_cluster()
-    azure.clusters.put(CLUSTER, {**body(), "tags": {"a": "b"}}, etag=azure.seen()["eTag"])
+    azure.call(PutCluster(CLUSTER, {**body(), "tags": {"a": "b"}}, etag=azure.seen()["eTag"]))
     assert azure.state() == "Updating"
     with pytest.raises(Conflict) as cluster:
-        azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
+        azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
     with pytest.raises(Conflict) as agent_pool:
-        azure.clusters.put_pool(CLUSTER, "user", pool(), etag=None)
+        azure.call(PutPool(CLUSTER, "user", pool(), etag=None))
     assert cluster.value.code == agent_pool.value.code == "OperationNotAllowed"
     assert "in progress" in str(cluster.value)
     azure.clock.advance(2)
@@ -104,19 +117,19 @@ def test_a_second_write_while_one_runs_is_a_conflict(azure: Azure) -> None:
 def test_a_write_over_a_version_that_is_gone_is_a_conflict(azure: Azure) -> None:
     azure.with_cluster()
     before = azure.seen()["eTag"]
-    azure.clusters.put(CLUSTER, body(), etag=before)
+    azure.call(PutCluster(CLUSTER, body(), etag=before))
     azure.clock.advance(2)
     with pytest.raises(Conflict):
-        azure.clusters.put(CLUSTER, body(), etag=before)
+        azure.call(PutCluster(CLUSTER, body(), etag=before))
     with pytest.raises(Conflict):
-        azure.clusters.put_pool(CLUSTER, "system", pool(mode="System"), etag=before)
+        azure.call(PutPool(CLUSTER, "system", pool(mode="System"), etag=before))
 
 
 def test_pools_are_added_changed_and_removed_without_touching_the_clusters_etag(azure: Azure) -> None:
     azure.with_cluster()
     etag = azure.seen()["eTag"]
     wanted = pool(nodeLabels={"tier": "web"}, nodeTaints=["web=yes:NoSchedule"], availabilityZones=["1"])
-    azure.clusters.put_pool(CLUSTER, "web", wanted, etag=None)
+    azure.call(PutPool(CLUSTER, "web", wanted, etag=None))
     assert azure.pool("web")["provisioningState"] == "Creating"
     azure.clock.advance(2)
     assert azure.pool("web")["provisioningState"] == "Succeeded"
@@ -126,20 +139,20 @@ def test_pools_are_added_changed_and_removed_without_touching_the_clusters_etag(
     assert node.taints == ({"key": "web", "value": "yes", "effect": "NoSchedule"},)
 
     grown = {"properties": {"enableAutoScaling": True, "minCount": 1, "maxCount": 5, "count": 3}}
-    azure.clusters.put_pool(CLUSTER, "web", grown, etag=azure.pool("web")["eTag"])
+    azure.call(PutPool(CLUSTER, "web", grown, etag=azure.pool("web")["eTag"]))
     azure.clock.advance(1)
     assert (azure.pool("web")["count"], azure.pool("web")["nodeLabels"]) == (3, {"tier": "web"})
     with pytest.raises(Conflict):
-        azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
+        azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
 
-    azure.clusters.delete_pool(CLUSTER, "web", etag=None)
+    azure.call(DeletePool(CLUSTER, "web", etag=None))
     assert azure.pool("web")["provisioningState"] == "Deleting"
     azure.clock.advance(1)
-    azure.clusters.delete_pool(CLUSTER, "web", etag=None)
+    azure.call(DeletePool(CLUSTER, "web", etag=None))
     assert [p["name"] for p in azure.seen()["properties"]["agentPoolProfiles"]] == ["system"]
     assert azure.seen()["eTag"] == etag
     with pytest.raises(InvalidManifest, match="system"):
-        azure.clusters.delete_pool(CLUSTER, "system", etag=None)
+        azure.call(DeletePool(CLUSTER, "system", etag=None))
 
 
 def test_what_is_fixed_at_creation_cannot_be_changed(azure: Azure) -> None:
@@ -151,40 +164,40 @@ def test_what_is_fixed_at_creation_cannot_be_changed(azure: Azure) -> None:
         ({"networkProfile": {"serviceCidr": "10.1.0.0/16"}}, "networkProfile.serviceCidr"),
     ):
         with pytest.raises(Immutable) as refused:
-            azure.clusters.put(CLUSTER, body(**properties), etag=etag)
+            azure.call(PutCluster(CLUSTER, body(**properties), etag=etag))
         assert refused.value.code == "PropertyChangeNotAllowed"
         assert f"'{path}'" in str(refused.value)
     with pytest.raises(Immutable, match=r"properties\.vmSize"):
-        azure.clusters.put_pool(
-            CLUSTER, "system", pool(vmSize="Standard_D8s_v5"), etag=azure.pool("system")["eTag"]
+        azure.call(
+            PutPool(CLUSTER, "system", pool(vmSize="Standard_D8s_v5"), etag=azure.pool("system")["eTag"])
         )
     assert azure.seen()["eTag"] == etag
 
 
 def test_versions_go_one_minor_at_a_time_and_the_control_plane_first(azure: Azure) -> None:
-    azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
+    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
     with pytest.raises(InvalidManifest) as unknown:
-        azure.clusters.put(CLUSTER, body(kubernetesVersion="1.21.2"), etag=None)
+        azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.21.2"), etag=None))
     assert unknown.value.code == "K8sVersionNotSupported"
-    azure.clusters.put(CLUSTER, body(kubernetesVersion="1.32"), etag=None)
+    azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.32"), etag=None))
     azure.clock.advance(4)
 
     def upgrade(version: str) -> None:
         wanted = {"location": "westeurope", "properties": {"kubernetesVersion": version}}
-        azure.clusters.put(CLUSTER, wanted, etag=azure.seen()["eTag"])
+        azure.call(PutCluster(CLUSTER, wanted, etag=azure.seen()["eTag"]))
 
     with pytest.raises(InvalidManifest, match="is not allowed"):
         upgrade("1.34")
     newer = pool(mode="System", orchestratorVersion="1.33.5")
     with pytest.raises(InvalidManifest) as too_early:
-        azure.clusters.put_pool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"])
+        azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
     assert too_early.value.code == "NodePoolMcVersionIncompatible"
     upgrade("1.33")
     assert (azure.state(), azure.seen()["properties"]["currentKubernetesVersion"]) == ("Upgrading", "1.32.9")
     azure.clock.advance(2)
     assert azure.seen()["properties"]["currentKubernetesVersion"] == "1.33.5"
     assert azure.pool("system")["currentOrchestratorVersion"] == "1.32.9"
-    azure.clusters.put_pool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"])
+    azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
     azure.clock.advance(1)
     assert azure.pool("system")["currentOrchestratorVersion"] == "1.33.5"
     assert {node.version for node in azure.plane.nodes[CLUSTER]} == {"1.33.5"}
@@ -196,38 +209,38 @@ def test_a_subscription_without_room_is_a_quota_error(azure: Azure) -> None:
     azure.with_cluster()
     azure.world.limit_vcpus(SUBSCRIPTION, "westeurope", 10)
     with pytest.raises(QuotaExceeded) as refused:
-        azure.clusters.put_pool(CLUSTER, "big", pool(), etag=None)
+        azure.call(PutPool(CLUSTER, "big", pool(), etag=None))
     assert refused.value.code == "ErrCode_InsufficientVCPUQuota"
     azure.world.limit_vcpus(SUBSCRIPTION, "westeurope", 12)
-    azure.clusters.put_pool(CLUSTER, "big", pool(), etag=None)
+    azure.call(PutPool(CLUSTER, "big", pool(), etag=None))
 
 
 def test_a_create_that_fails_shows_why_and_can_be_tried_again(azure: Azure) -> None:
     azure.world.fail_next(CLUSTER.name, "AllocationFailed", "No capacity in the zone.")
-    azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
-    azure.clusters.put(CLUSTER, body(), etag=None)
+    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
+    azure.call(PutCluster(CLUSTER, body(), etag=None))
     azure.clock.advance(4)
     assert azure.state() == "Failed"
     error = azure.seen()["properties"]["status"]["provisioningError"]
     assert error == {"code": "AllocationFailed", "message": "No capacity in the zone."}
-    azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
+    azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
     azure.clock.advance(4)
     assert azure.state() == "Succeeded"
     assert "status" not in azure.seen()["properties"]
-    assert azure.clusters.kubeconfig(CLUSTER)
+    assert azure.call(GetKubeconfig(CLUSTER))
 
 
 def test_a_pool_that_fails_shows_why_and_has_no_nodes(azure: Azure) -> None:
     azure.with_cluster()
     azure.world.fail_next(CLUSTER.name, "SkuNotAvailable", "No such size in the zone.")
-    azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
+    azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
     azure.clock.advance(2)
     assert azure.pool("web")["provisioningState"] == "Failed"
     assert azure.pool("web")["status"]["provisioningError"]["code"] == "SkuNotAvailable"
     assert azure.state() == "Succeeded"
     azure.world.scale(CLUSTER, "system", 3)
     assert [node.pool for node in azure.plane.nodes[CLUSTER]] == ["system"] * 3
-    azure.clusters.put_pool(CLUSTER, "web", pool(), etag=azure.pool("web")["eTag"])
+    azure.call(PutPool(CLUSTER, "web", pool(), etag=azure.pool("web")["eTag"]))
     azure.clock.advance(1)
     assert azure.pool("web")["provisioningState"] == "Succeeded"
     assert [node.pool for node in azure.plane.nodes[CLUSTER]] == ["system", "system", "system", "web"]
@@ -242,7 +255,7 @@ def test_tags_tier_and_identity_can_be_changed(azure: Azure) -> None:
         "sku": {"tier": "Standard"},
         "identity": {"type": "UserAssigned", "userAssignedIdentities": {user: {}}},
     }
-    azure.clusters.put(CLUSTER, changed, etag=azure.seen()["eTag"])
+    azure.call(PutCluster(CLUSTER, changed, etag=azure.seen()["eTag"]))
     azure.clock.advance(2)
     seen = azure.seen()
     assert (seen["tags"], seen["sku"]) == ({"a": "b"}, {"name": "Base", "tier": "Standard"})
@@ -253,17 +266,17 @@ def test_tags_tier_and_identity_can_be_changed(azure: Azure) -> None:
 
 def test_a_delete_goes_through_at_any_time_and_twice(azure: Azure) -> None:
     azure.with_cluster()
-    azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
-    azure.clusters.delete(CLUSTER, etag=None)
+    azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
+    azure.call(DeleteCluster(CLUSTER, etag=None))
     assert azure.state() == "Deleting"
-    azure.clusters.delete(CLUSTER, etag=None)
+    azure.call(DeleteCluster(CLUSTER, etag=None))
     with pytest.raises(Conflict):
-        azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
+        azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
     azure.clock.advance(3)
-    assert azure.clusters.get(CLUSTER) is None
-    azure.clusters.delete(CLUSTER, etag=None)
+    assert azure.call(GetCluster(CLUSTER)) is None
+    azure.call(DeleteCluster(CLUSTER, etag=None))
     with pytest.raises(Dependency):
-        azure.clusters.kubeconfig(CLUSTER)
+        azure.call(GetKubeconfig(CLUSTER))
     deletes = [note for note in azure.world.accepted if note["accepted"] == "delete"]
     assert deletes == [{"accepted": "delete", "resource": CLUSTER.resource}]
 
@@ -272,12 +285,12 @@ def test_a_caller_that_asks_too_often_is_told_when_to_come_back(azure: Azure) ->
     azure.with_cluster()
     azure.clock.advance(60)
     for _ in range(60):
-        azure.clusters.get(CLUSTER)
+        azure.call(GetCluster(CLUSTER))
     with pytest.raises(Throttled) as refused:
-        azure.clusters.get(CLUSTER)
+        azure.call(GetCluster(CLUSTER))
     assert (refused.value.retry_after, refused.value.code) == (1.0, "Throttled")
     azure.clock.advance(1)
-    assert azure.clusters.get(CLUSTER) is not None
+    assert azure.call(GetCluster(CLUSTER)) is not None
 
 
 def test_a_stopped_cluster_takes_no_change(azure: Azure) -> None:
@@ -286,23 +299,23 @@ def test_a_stopped_cluster_takes_no_change(azure: Azure) -> None:
     assert azure.seen()["properties"]["powerState"] == {"code": "Stopped"}
     assert azure.plane.nodes[CLUSTER] == []
     with pytest.raises(InvalidManifest, match="stopped"):
-        azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
+        azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
     azure.world.start(CLUSTER)
-    azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
+    azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
 
 
 def test_the_node_count_belongs_to_the_autoscaler_once_it_is_on(azure: Azure) -> None:
     azure.with_cluster()
     bounds = {"enableAutoScaling": True, "minCount": 1, "maxCount": 5}
-    azure.clusters.put_pool(CLUSTER, "web", pool(**bounds), etag=None)
+    azure.call(PutPool(CLUSTER, "web", pool(**bounds), etag=None))
     azure.clock.advance(2)
     azure.world.scale(CLUSTER, "web", 4)
     assert azure.pool("web")["count"] == 4
-    azure.clusters.put_pool(CLUSTER, "web", pool(count=1, **bounds), etag=azure.pool("web")["eTag"])
+    azure.call(PutPool(CLUSTER, "web", pool(count=1, **bounds), etag=azure.pool("web")["eTag"]))
     azure.clock.advance(1)
     assert azure.pool("web")["count"] == 4
-    azure.clusters.put_pool(
-        CLUSTER, "web", pool(enableAutoScaling=False, count=2), etag=azure.pool("web")["eTag"]
+    azure.call(
+        PutPool(CLUSTER, "web", pool(enableAutoScaling=False, count=2), etag=azure.pool("web")["eTag"])
     )
     azure.clock.advance(1)
     assert azure.pool("web")["count"] == 2
@@ -311,16 +324,16 @@ def test_the_node_count_belongs_to_the_autoscaler_once_it_is_on(azure: Azure) ->
 
 def test_pools_come_and_go_only_through_pool_operations(azure: Azure) -> None:
     azure.with_cluster()
-    azure.clusters.put_pool(CLUSTER, "web", pool(), etag=None)
+    azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
     azure.clock.advance(2)
     with pytest.raises(InvalidManifest, match="Removing agent pools"):
-        azure.clusters.put(CLUSTER, body(), etag=azure.seen()["eTag"])
+        azure.call(PutCluster(CLUSTER, body(), etag=azure.seen()["eTag"]))
     seen = azure.seen()
     profiles = seen["properties"]["agentPoolProfiles"]
     fewer = {**body(), "properties": {"agentPoolProfiles": [*profiles, pool(name="new")["properties"]]}}
     with pytest.raises(InvalidManifest, match="Adding agent pools"):
-        azure.clusters.put(CLUSTER, fewer, etag=seen["eTag"])
-    azure.clusters.put(CLUSTER, seen, etag=seen["eTag"])
+        azure.call(PutCluster(CLUSTER, fewer, etag=seen["eTag"]))
+    azure.call(PutCluster(CLUSTER, seen, etag=seen["eTag"]))
     azure.clock.advance(2)
     assert [p["name"] for p in azure.seen()["properties"]["agentPoolProfiles"]] == ["system", "web"]
 
@@ -337,7 +350,7 @@ def test_pools_come_and_go_only_through_pool_operations(azure: Azure) -> None:
     ],
 )
 def test_a_body_that_breaks_a_rule_is_refused(azure: Azure, change: dict[str, Any], about: str) -> None:
-    azure.groups.put(SUBSCRIPTION, CLUSTER.resource_group, {"location": "westeurope"})
+    azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
     with pytest.raises(InvalidManifest, match=about):
-        azure.clusters.put(CLUSTER, body(**change), etag=None)
-    assert azure.clusters.get(CLUSTER) is None
+        azure.call(PutCluster(CLUSTER, body(**change), etag=None))
+    assert azure.call(GetCluster(CLUSTER)) is None

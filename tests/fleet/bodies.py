@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.world.azure_ports import WorldAzure
 from localcloud.world.clock import ManualClock
 from localcloud.world.plane import NullPlane
 from shared.fleet.aks.cluster_body import cluster_write, group_body
@@ -14,6 +14,7 @@ from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import ClusterSpec, NodePool
+from shared.ports.azure import GetCluster, PutCluster, PutGroup
 
 Json = Mapping[str, Any]
 OWNER = Owner("example", "Example/fleet", "one")
@@ -41,15 +42,13 @@ def created(cluster: Desired) -> dict[str, Any]:
     """Return the cluster as Azure shows it after its creation."""
     clock = ManualClock()
     world = AzureWorld(clock, plane=NullPlane())
-    WorldResourceGroups(world).put(
-        cluster.id.subscription, cluster.id.resource_group, group_body(cluster, OWNER)
-    )
-    clusters = WorldManagedClusters(world)
+    azure = WorldAzure(world)
+    azure.call(PutGroup(cluster.id.group, group_body(cluster, OWNER)))
     body = cluster_body(cluster, OWNER, None)
     assert body is not None
-    clusters.put(cluster.id, body, etag=None)
+    azure.call(PutCluster(cluster.id, body, etag=None))
     clock.advance(60)
-    live = clusters.get(cluster.id)
+    live = azure.call(GetCluster(cluster.id))
     assert live is not None
     return dict(live)
 

@@ -174,5 +174,5 @@ def test_a_message_that_cannot_be_read_raises_so_that_the_queue_keeps_it(name: s
 
 def test_the_api_makes_no_call_but_to_the_state() -> None:
     nothing: Any = None
-    ports = replace(MemoryCloud().ports, repository=nothing, aks=nothing, groups=nothing, kubernetes=nothing)
+    ports = replace(MemoryCloud().ports, repository=nothing, azure=nothing, kubernetes=nothing)
     assert call(ports, "clusters")[0] == 200

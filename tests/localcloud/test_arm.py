@@ -26,9 +26,10 @@ from localcloud.world.azure_limits import TokenBucket
 from localcloud.world.azure_state import Timings
 from localcloud.world.clock import ManualClock, system_clock
 from localcloud.world.plane import NullPlane
-from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
+from shared.adapters.arm import ArmAzure
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
+from shared.ports.azure import GetCluster, GetGroup, PutCluster
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 CLUSTER = ClusterId(SUBSCRIPTION, "rg", "aks")
@@ -65,8 +66,8 @@ class Served:
     world: AzureWorld
     http: httpx.Client
 
-    def adapter(self, credential: Credential | None = None) -> ArmManagedClusters:
-        return ArmManagedClusters(credential or Credential(), base_url=self.server.url)
+    def adapter(self, credential: Credential | None = None) -> ArmAzure:
+        return ArmAzure(credential or Credential(), base_url=self.server.url)
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +191,11 @@ def test_the_local_azure_is_told_what_goes_wrong(served: Served) -> None:
 
 
 def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
-    clusters = served.adapter()
-    request = clusters.put(CLUSTER, BODY, etag=None)
+    azure = served.adapter()
+    request = azure.call(PutCluster(CLUSTER, BODY, etag=None))
     with pytest.raises(Conflict) as refused:
-        clusters.put(CLUSTER, BODY, etag=None)
-    clusters.close()
+        azure.call(PutCluster(CLUSTER, BODY, etag=None))
+    azure.close()
     assert request
     assert refused.value.request_id not in ("", request)
     puts = [entry for entry in served.server.door.requests if entry["method"] == "PUT"]
@@ -216,10 +217,10 @@ def test_an_answer_that_is_an_error_is_asked_for_once(
     served: Served, fault: Fault, expected: type[ReconcileError]
 ) -> None:
     served.server.door.faults = [fault]
-    clusters = served.adapter()
+    azure = served.adapter()
     with pytest.raises(expected) as raised:
-        clusters.get(CLUSTER)
-    clusters.close()
+        azure.call(GetCluster(CLUSTER))
+    azure.close()
     assert len(served.server.door.requests) == 1
     assert raised.value.code == fault.body["error"]["code"]
     if "Retry-After" in fault.headers:
@@ -234,10 +235,10 @@ def test_a_refusal_may_say_when_with_a_date_and_have_an_id_of_its_own_only(serve
         "x-ms-request-id": "r-1",
     }
     served.server.door.faults = [Fault("GET", 429, {"error": {"code": "Throttled"}}, headers)]
-    clusters = served.adapter()
+    azure = served.adapter()
     with pytest.raises(Throttled) as refused:
-        clusters.get(CLUSTER)
-    clusters.close()
+        azure.call(GetCluster(CLUSTER))
+    azure.close()
     assert (refused.value.retry_after, refused.value.request_id) == (120, "r-1")
 
 
@@ -245,17 +246,17 @@ def test_a_provider_that_is_not_registered_is_an_error_and_not_a_wait(served: Se
     message = "The subscription is not registered to use namespace 'Microsoft.ContainerService'."
     refusal = {"error": {"code": "MissingSubscriptionRegistration", "message": message}}
     served.server.door.faults = [Fault("PUT", 409, refusal)]
-    clusters = served.adapter()
+    azure = served.adapter()
     with pytest.raises(ReconcileError, match="not registered"):
-        clusters.put(CLUSTER, BODY, etag=None)
-    clusters.close()
+        azure.call(PutCluster(CLUSTER, BODY, etag=None))
+    azure.close()
 
 
 def test_without_a_credential_nothing_is_asked(served: Served) -> None:
-    clusters = served.adapter(NoCredential())
+    azure = served.adapter(NoCredential())
     with pytest.raises(Unauthenticated, match="no managed identity here") as raised:
-        clusters.get(CLUSTER)
-    clusters.close()
+        azure.call(GetCluster(CLUSTER))
+    azure.close()
     assert "second line" not in str(raised.value)
     assert served.server.door.requests == []
 
@@ -264,31 +265,31 @@ def test_a_server_that_is_gone_is_unavailable(
     authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
-    groups = ArmResourceGroups(Credential(), base_url="https://127.0.0.1:9")
+    azure = ArmAzure(Credential(), base_url="https://127.0.0.1:9")
     with pytest.raises(Unavailable):
-        groups.get(SUBSCRIPTION, "rg")
-    groups.close()
+        azure.call(GetGroup(CLUSTER.group))
+    azure.close()
 
 
 def test_no_token_and_no_body_is_logged(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    clusters = served.adapter()
-    clusters.get(CLUSTER)
-    clusters.close()
+    azure = served.adapter()
+    azure.call(GetCluster(CLUSTER))
+    azure.close()
     assert "good" not in caplog.text
     assert not [record for record in caplog.records if record.name.startswith("azure")]
 
 
 def test_a_document_comes_through_the_adapter_as_it_was_stored(served: Served) -> None:
     unknown = {**BODY, "properties": {**BODY["properties"], "newProfile": {"someField": [1, {"a": None}]}}}
-    clusters = served.adapter()
-    clusters.put(CLUSTER, unknown, etag=None)
+    azure = served.adapter()
+    azure.call(PutCluster(CLUSTER, unknown, etag=None))
     deadline = time.monotonic() + 10
     while served.world.get_cluster(CLUSTER)["properties"]["provisioningState"] != "Succeeded":
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert clusters.get(CLUSTER) == served.world.get_cluster(CLUSTER)
-    clusters.close()
+    assert azure.call(GetCluster(CLUSTER)) == served.world.get_cluster(CLUSTER)
+    azure.close()
 
 
 def test_a_bucket_refills_with_time_and_never_over_its_burst() -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.planner import planner
-from shared.ports import BranchHead, Ports
+from shared.ports import Azure, BranchHead, Ports
+from shared.ports.azure import AzureCall
+
+T = TypeVar("T")
+Operation = TypeVar("Operation", bound=AzureCall[Any])
 
 
 class Around:
@@ -43,6 +47,36 @@ def frozen(cloud: MemoryCloud, port: str, method: str, meanwhile: Callable[[], N
         return call(*given, **named)
 
     around(cloud, port, **{method: late})
+
+
+class _Answered:
+    """Azure, with one operation answered by a test."""
+
+    def __init__(self, inner: Azure, kind: type[AzureCall[Any]], answer: Callable[[Any], Any]) -> None:
+        self._inner, self._kind, self._answer = inner, kind, answer
+
+    def call(self, operation: AzureCall[T]) -> T:
+        if isinstance(operation, self._kind):
+            answer: T = self._answer(operation)
+            return answer
+        return self._inner.call(operation)
+
+
+def on_azure(cloud: MemoryCloud, kind: type[Operation], answer: Callable[[Operation], object]) -> None:
+    """Let a function answer an operation of Azure, from now on."""
+    cloud.with_ports(lambda ports: replace(ports, azure=_Answered(ports.azure, kind, answer)))
+
+
+def frozen_before(cloud: MemoryCloud, kind: type[AzureCall[Any]], meanwhile: Callable[[], None]) -> None:
+    """Let whoever next calls an operation of Azure stand still before it does, while something happens."""
+    azure = cloud.ports.azure
+
+    def late(operation: AzureCall[Any]) -> Any:
+        on_azure(cloud, kind, azure.call)
+        meanwhile()
+        return azure.call(operation)
+
+    on_azure(cloud, kind, late)
 
 
 def shows_first(cloud: MemoryCloud, *commits: str) -> None:

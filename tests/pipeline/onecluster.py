@@ -10,6 +10,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api import views
 from shared.ports import Json, KubernetesApi
+from shared.ports.azure import GetCluster
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases, push
 from tests.workloads import run_blocked_pod
@@ -72,7 +73,7 @@ def said(cloud: MemoryCloud) -> str:
 
 def cluster(cloud: MemoryCloud) -> Json:
     """Return the cluster as Azure shows it."""
-    found = cloud.ports.aks.get(ONE)
+    found = cloud.ports.azure.call(GetCluster(ONE))
     assert found is not None
     return found
 

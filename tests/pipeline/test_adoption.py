@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
+from shared.fleet.resource_ids import GroupId
 from shared.jobs.record import Phase
+from shared.ports.azure import PutCluster, PutGroup, PutMaintenance, PutPool
 from tests import fleetfiles
 from tests.pipeline.onecluster import (
     ONE,
@@ -27,7 +29,7 @@ from tests.pipeline.test_main_job import accepted, phases, push
 
 def foreign(cloud: MemoryCloud, **properties: Any) -> None:
     """Make a cluster in Azure that is nobody's."""
-    cloud.ports.groups.put(SUBSCRIPTION, "rg-one", {"location": "eastus", "tags": {}})
+    cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-one"), {"location": "eastus", "tags": {}}))
     profile = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
     body = {
         "location": "eastus",
@@ -50,7 +52,7 @@ def foreign(cloud: MemoryCloud, **properties: Any) -> None:
             **properties,
         },
     }
-    cloud.ports.aks.put(ONE, body, etag=None)
+    cloud.ports.azure.call(PutCluster(ONE, body, etag=None))
     cloud.clock.advance(60)
     cloud.azure.settle()
 
@@ -109,10 +111,12 @@ def test_an_observed_cluster_that_git_gives_up_stays_as_it_is() -> None:
 def test_the_cluster_of_another_fleet_is_not_adopted() -> None:
     cloud = MemoryCloud()
     foreign(cloud)
-    cloud.ports.aks.put(
-        ONE,
-        {**cluster(cloud), "tags": {"roadstead-fleet": "theirs", "roadstead-cluster": "one"}},
-        etag=cluster(cloud)["eTag"],
+    cloud.ports.azure.call(
+        PutCluster(
+            ONE,
+            {**cluster(cloud), "tags": {"roadstead-fleet": "theirs", "roadstead-cluster": "one"}},
+            etag=cluster(cloud)["eTag"],
+        )
     )
     cloud.clock.advance(60)
     before = accepted(cloud)
@@ -125,7 +129,7 @@ def test_the_cluster_of_another_fleet_is_not_adopted() -> None:
 def test_nothing_is_created_where_something_was_to_be_adopted(group: bool) -> None:
     cloud = MemoryCloud()
     if group:
-        cloud.ports.groups.put(SUBSCRIPTION, "rg-one", {"location": "eastus", "tags": {}})
+        cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-one"), {"location": "eastus", "tags": {}}))
     push(cloud, files(annotations="{roadstead.dev/adopt: when-equal}"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
@@ -152,7 +156,7 @@ def test_windows_and_another_flux_source_are_differences_of_a_cluster_to_adopt()
     foreign(cloud)
     schedule = {"schedule": {"weekly": {"intervalWeeks": 2, "dayOfWeek": "Monday"}}, "durationHours": 4}
     theirs = {"maintenanceWindow": {**schedule, "startTime": "01:00", "utcOffset": "+00:00"}}
-    cloud.ports.aks.put_maintenance(ONE, "aksManagedAutoUpgradeSchedule", {"properties": theirs})
+    cloud.ports.azure.call(PutMaintenance(ONE, "aksManagedAutoUpgradeSchedule", {"properties": theirs}))
     bootstrapped(cloud)
     before = accepted(cloud)
     push(cloud, files(WINDOW, annotations="{roadstead.dev/adopt: when-equal}"))
@@ -196,7 +200,7 @@ def bootstrapped(cloud: MemoryCloud) -> None:
 
 def stranger(cloud: MemoryCloud, size: str) -> None:
     body = {"properties": {"vmSize": size, "count": 3, "mode": "User", "type": "VirtualMachineScaleSets"}}
-    cloud.ports.aks.put_pool(ONE, "apps", body, etag=None)
+    cloud.ports.azure.call(PutPool(ONE, "apps", body, etag=None))
     cloud.clock.advance(120)
     cloud.azure.settle()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,9 @@ from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, rese
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
+from shared.ports.azure import PutCluster, Written
 from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.pipeline.around import around, on_azure
 from tests.pipeline.test_main_job import phases, push
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -40,7 +40,7 @@ def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
     cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
 
 
-def test_a_step_without_a_token_comes_back_for_its_turn_and_that_is_no_attempt() -> None:
+def test_a_step_without_a_token_comes_back_for_its_reservation_and_that_is_no_attempt() -> None:
     cloud, _ = cloud_with_row()
     emptied(cloud, ARM_WRITE, 30)
     while not any(record.job.reserved for record in cloud.state.clusters()):
@@ -49,7 +49,7 @@ def test_a_step_without_a_token_comes_back_for_its_turn_and_that_is_no_attempt()
     assert record.job.attempts == 0
     assert record.job.failure is None
     assert record.job.reason.startswith(
-        f"waits for Azure's write limit of subscription {SUBSCRIPTION}, a turn at "
+        f"waits for Azure's write limit of subscription {SUBSCRIPTION}, reserved for "
     )
     assert 25 < (record.job.next_at - cloud.clock()).total_seconds() <= 30
     assert cloud.state.events("one", 1)[0].reason == "Queued"
@@ -57,41 +57,41 @@ def test_a_step_without_a_token_comes_back_for_its_turn_and_that_is_no_attempt()
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_turn_is_used_once_and_only_in_its_time() -> None:
+def test_a_reservation_is_used_once_and_only_in_its_time() -> None:
     cloud, record = cloud_with_row()
     now = cloud.clock()
     key = f"{SUBSCRIPTION}|{ARM_WRITE.name}"
 
-    def spend(reservation: datetime) -> RateLimiter:
-        budget = RateLimiter(
+    def use(reservation: datetime) -> RateLimiter:
+        limiter = RateLimiter(
             replace(record, job=replace(record.job, reserved={key: (reservation,)})), cloud.ports
         )
-        budget.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-        return budget
+        limiter.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+        return limiter
 
-    assert spend(now).reserved == {}
-    assert cloud.state.bucket(key) is None  # the turn was taken before
+    assert use(now).reserved == {}
+    assert cloud.state.bucket(key) is None  # the reservation was made before
     with pytest.raises(RateLimited):
-        spend(now + timedelta(seconds=5))
-    spend(now - timedelta(minutes=5))
+        use(now + timedelta(seconds=5))
+    use(now - timedelta(minutes=5))
     assert cloud.state.bucket(key) is not None  # it had lapsed, so a new token was taken
 
 
 def test_a_call_that_needs_two_tokens_keeps_the_one_it_has() -> None:
     cloud, record = cloud_with_row()
     emptied(cloud, ARM_READ, 20)
-    budget = RateLimiter(record, cloud.ports)
+    limiter = RateLimiter(record, cloud.ports)
     with pytest.raises(RateLimited):
-        budget.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
-    assert set(budget.reserved) == {f"{SUBSCRIPTION}|aks-other", f"{SUBSCRIPTION}|arm-read"}
+        limiter.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
+    assert set(limiter.reserved) == {f"{SUBSCRIPTION}|aks-other", f"{SUBSCRIPTION}|arm-read"}
     before = cloud.state.bucket(f"{SUBSCRIPTION}|aks-other")
     cloud.clock.advance(21)
-    again = RateLimiter(replace(record, job=replace(record.job, reserved=budget.reserved)), cloud.ports)
+    again = RateLimiter(replace(record, job=replace(record.job, reserved=limiter.reserved)), cloud.ports)
     again.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
     assert cloud.state.bucket(f"{SUBSCRIPTION}|aks-other") == before
 
 
-def test_many_that_wait_get_turns_one_after_the_other() -> None:
+def test_many_that_wait_get_reservations_one_after_the_other() -> None:
     cloud, record = cloud_with_row()
     reservations = []
     for _ in range(200):
@@ -99,7 +99,9 @@ def test_many_that_wait_get_turns_one_after_the_other() -> None:
             RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [AKS_OTHER], lambda: None)
         except RateLimited as reservation:
             reservations.append(reservation.at)
-    assert len(reservations) == 200 - AKS_OTHER.usable - 1  # a turn within the next second is used at once
+    assert (
+        len(reservations) == 200 - AKS_OTHER.usable - 1
+    )  # a reservation within the next second is used at once
     assert {b - a for a, b in itertools.pairwise(reservations)} == {timedelta(seconds=1)}
 
 
@@ -108,14 +110,14 @@ def test_a_step_with_several_calls_on_an_empty_bucket_ends() -> None:
     emptied(cloud, AKS_OTHER, 20)
     rounds = 0
     while True:
-        budget = RateLimiter(record, cloud.ports)
+        limiter = RateLimiter(record, cloud.ports)
         try:
             for _ in range(3):
-                budget.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
+                limiter.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
         except RateLimited as reservation:
             rounds += 1
             cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
-            record = replace(record, job=replace(record.job, reserved=budget.reserved))
+            record = replace(record, job=replace(record.job, reserved=limiter.reserved))
         else:
             break
     assert rounds <= 3
@@ -186,17 +188,17 @@ def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> Non
 
 
 @pytest.mark.parametrize("seconds", [365 * 86_400, 1e15])
-def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_for_ever(seconds: float) -> None:
+def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_indefinitely(seconds: float) -> None:
     cloud = MemoryCloud(throttle=False)
-    put, tried = cloud.ports.aks.put, list[str]()
+    azure, tried = cloud.ports.azure, list[PutCluster]()
 
-    def refused_once(*given: Any, **named: Any) -> str:
-        tried.append("put")
+    def refused_once(write: PutCluster) -> Written:
+        tried.append(write)
         if len(tried) == 1:
             raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=seconds)
-        return put(*given, **named)
+        return azure.call(write)
 
-    around(cloud, "aks", put=refused_once)
+    on_azure(cloud, PutCluster, refused_once)
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run(2 * 3600)
     assert set(phases(cloud).values()) == {Phase.READY}

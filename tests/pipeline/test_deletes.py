@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from localcloud.world.azure_state import Timings
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.replay import replay
-from shared.ports import FleetConfig, GroupWrite, Json
+from shared.ports import FleetConfig, Json
+from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, PutCluster, PutGroup, Written
 from tests import fleetfiles
-from tests.pipeline.around import around, overtake
+from tests.pipeline.around import on_azure, overtake
 from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, record
 from tests.pipeline.test_main_job import accepted, phases, push
 
@@ -27,17 +25,17 @@ def last_event(cloud: MemoryCloud) -> str:
 def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
     cloud = ready()
     failed = {"code": "InUseSubnetCannotBeDeleted", "message": "the subnet is in use"}
-    get = cloud.ports.aks.get
+    azure = cloud.ports.azure
 
-    def after(found: ClusterId) -> Json | None:
-        live = get(found)
+    def after(read: GetCluster) -> Json | None:
+        live = azure.call(read)
         if live is None or live["properties"]["provisioningState"] != "Deleting":
             return live
         status = {"provisioningError": failed}
         return {**live, "properties": {**live["properties"], "provisioningState": "Failed", "status": status}}
 
     cloud.azure.timings = Timings(delete_cluster=10_000)
-    around(cloud, "aks", get=after)
+    on_azure(cloud, GetCluster, after)
     push(cloud, fleetfiles.fleet())
     cloud.run(seconds=3600)
     assert record(cloud).phase is Phase.FAILED
@@ -48,13 +46,13 @@ def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_afte
     cloud = ready()
     live = cluster(cloud)
     marks = live["tags"]
-    cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
+    cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"]))
     cloud.run(seconds=60)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert "put the tags back, or delete it by hand, then replay" in record(cloud).job.reason
     live = cluster(cloud)
-    cloud.ports.aks.put(ONE, {**live, "tags": marks}, etag=live["eTag"])
+    cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": marks}, etag=live["eTag"]))
     cloud.clock.advance(60)
     replay("one", "somebody", cloud.ports)
     cloud.run()
@@ -64,7 +62,7 @@ def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_afte
 def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_without_our_tags() -> None:
     cloud = ready()
     live = cluster(cloud)
-    cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
+    cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"]))
     cloud.run(seconds=60)
     push(cloud, files("  tags: {team: shop}\n"))
     cloud.run()
@@ -78,7 +76,7 @@ def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_wit
 def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_asked_to_delete_it() -> None:
     cloud = ready()
     live = cluster(cloud)
-    cloud.ports.aks.delete(ONE, etag=live["eTag"])
+    cloud.ports.azure.call(DeleteCluster(ONE, etag=live["eTag"]))
     push(cloud, fleetfiles.fleet())
     cloud.run()
     cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
@@ -86,14 +84,14 @@ def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_as
     profiles = [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}]
     properties = {"dnsPrefix": "one", "agentPoolProfiles": profiles}
     cloud.azure.put_cluster(ONE, {**theirs, "tags": {"owner": "somebody"}, "properties": properties})
-    get, silent = cloud.ports.aks.get, [True]
+    azure, silent = cloud.ports.azure, [True]
 
-    def once_silent(found: ClusterId) -> Json | None:
+    def once_silent(read: GetCluster) -> Json | None:
         if silent:
             raise Unavailable("no answer")
-        return get(found)
+        return azure.call(read)
 
-    around(cloud, "aks", get=once_silent)
+    on_azure(cloud, GetCluster, once_silent)
     push(cloud, files())
     cloud.run(until=lambda: phases(cloud) != {} and record(cloud).job.attempts == 2)
     silent.clear()
@@ -102,74 +100,76 @@ def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_as
     assert phases(cloud) == {}
     told = cloud.state.events("one", 1)[0].message
     assert "left the cluster one: it was never this fleet's" in told
-    assert cloud.ports.aks.get(ONE) is not None
+    assert cloud.ports.azure.call(GetCluster(ONE)) is not None
 
 
 def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -> None:
     cloud = ready()
-    get = cloud.ports.aks.get
+    azure = cloud.ports.azure
 
-    def replaced(found: ClusterId) -> Json | None:
-        live = get(found)
+    def replaced(read: GetCluster) -> Json | None:
+        live = azure.call(read)
         if live is None or live["properties"]["provisioningState"] != "Deleting":
             return live
         return {**live, "tags": {"owner": "somebody"}}
 
     cloud.azure.timings = Timings(delete_cluster=100)
-    around(cloud, "aks", get=replaced)
+    on_azure(cloud, GetCluster, replaced)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {}
-    assert "ours is gone, and somebody else has made this one" in last_event(cloud)
+    assert "ours is deleted, and somebody else has created this one" in last_event(cloud)
 
 
 def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -> None:
     cloud = MemoryCloud()
     push(cloud, files())
-    put = cloud.ports.groups.put
+    azure = cloud.ports.azure
 
-    def overtaken(*given: Any) -> GroupWrite:
-        written = put(*given)
-        around(cloud, "groups", put=put)
+    def overtaken(write: PutGroup) -> Written:
+        written = azure.call(write)
+        on_azure(cloud, PutGroup, azure.call)
         overtake(cloud, fleetfiles.fleet())
         return written
 
-    around(cloud, "groups", put=overtaken)
+    on_azure(cloud, PutGroup, overtaken)
     cloud.run()
     assert phases(cloud) == {}
-    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
+    assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
 
-@pytest.mark.parametrize("port", ["aks", "groups"])
-def test_what_azure_does_not_show_yet_is_deleted_all_the_same(port: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "step"), [(GetCluster, Step.DELETE_CLUSTER), (GetGroup, Step.DELETE_RESOURCE_GROUP)]
+)
+def test_what_azure_does_not_show_yet_is_deleted_all_the_same(
+    kind: type[AzureCall[Json | None]], step: Step
+) -> None:
     cloud = ready()
-    get, late = getattr(cloud.ports, port).get, iter([True])
-    step = {"aks": Step.DELETE_CLUSTER, "groups": Step.DELETE_RESOURCE_GROUP}[port]
+    azure, late = cloud.ports.azure, iter([True])
 
-    def old(*given: Any) -> Json | None:
+    def old(read: AzureCall[Json | None]) -> Json | None:
         going = cloud.state.cluster("one")
         hidden = going is not None and going.job.step is step and next(late, False)
-        found: Json | None = None if hidden else get(*given)
-        return found
+        return None if hidden else azure.call(read)
 
-    around(cloud, port, get=old)
+    on_azure(cloud, kind, old)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {}
     assert next(late, None) is None, "it was hidden once"
-    assert cloud.ports.aks.get(ONE) is None
-    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
+    assert cloud.ports.azure.call(GetCluster(ONE)) is None
+    assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
 
 def test_the_tags_of_a_group_count_in_any_case() -> None:
     cloud = ready()
-    group = cloud.ports.groups.get(SUBSCRIPTION, "rg-one")
+    group = cloud.ports.azure.call(GetGroup(ONE.group))
     assert group is not None
     tags = {key.title(): value for key, value in group["tags"].items()}
-    cloud.ports.groups.put(SUBSCRIPTION, "rg-one", {**group, "tags": tags})
+    cloud.ports.azure.call(PutGroup(ONE.group, {**group, "tags": tags}))
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") is None
+    assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
 
 def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours() -> None:
@@ -189,10 +189,10 @@ def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours(
 def test_a_cluster_without_our_tags_that_is_being_deleted_is_waited_for() -> None:
     cloud = ready()
     live = cluster(cloud)
-    cloud.ports.aks.put(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"])
+    cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"]))
     cloud.run(seconds=60)
     cloud.azure.timings = Timings(delete_cluster=300)
-    cloud.ports.aks.delete(ONE, etag=None)
+    cloud.ports.azure.call(DeleteCluster(ONE, etag=None))
     push(cloud, fleetfiles.fleet())
     cloud.run(seconds=100)
     assert record(cloud).job.reason == "Azure is deleting a cluster one that is not this fleet's"

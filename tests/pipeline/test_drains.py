@@ -11,6 +11,7 @@ from localcloud.world.kubernetes_kinds import NODE
 from localcloud.world.kubernetes_patch import MERGE
 from localcloud.world.kubernetes_requests import At, Write
 from shared.jobs.record import Phase
+from shared.ports.azure import DeletePool
 from tests.pipeline.around import Around, around
 from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
 from tests.pipeline.test_main_job import phases, push
@@ -113,7 +114,7 @@ def test_nodes_that_we_closed_are_opened_when_a_person_took_the_new_pool_away() 
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
-    cloud.ports.aks.delete_pool(ONE, "appsb", etag=None)
+    cloud.ports.azure.call(DeletePool(ONE, "appsb", etag=None))
     push(cloud, files(pool()))
     cloud.run()
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})

@@ -1,39 +1,44 @@
-"""The fence stands before every write to Azure and to a cluster, and before nothing else."""
+"""The lease guard stands before every write to Azure and to a cluster, and before nothing else."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
+from shared.fleet.resource_ids import ClusterId, GroupId
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import ClusterRecord, Lease, accept_delete
 from shared.pipeline.worker.lease_guard import LeaseLost, with_lease_guard
-from shared.ports import KubernetesApi, ManagedClusters, Ports, ResourceGroups
+from shared.ports import KubernetesApi, Ports
+from shared.ports.azure import AzureCall, DeleteGroup, ListResources, PutGroup
 from tests.jobs.rows import record
+from tests.operations import OPERATIONS
 from tests.pipeline.around import around
 
-READS = {"get", "resources", "kubeconfig", "upgrade_profile", "versions", "maintenance", "check", "list"}
+READS = {
+    *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile"),
+    *("list_versions", "list_maintenance", "check", "get", "list"),
+}
+GROUP = GroupId("subscription", "rg")
 
 
 class Noted:
-    """A port that only notes which of its methods were called."""
+    """Azure and the Kubernetes API of a cluster, which only note what is called."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def __getattr__(self, name: str) -> Callable[..., str]:
-        def call(*_: object, **__: object) -> str:
-            self.calls.append(name)
-            return "an-id"
+    def call(self, operation: AzureCall[Any]) -> Any:
+        self.calls.append(operation.name)
 
-        return call
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: self.calls.append(name)
 
 
 class Connected:
@@ -46,65 +51,59 @@ class Connected:
         return self._api
 
 
-def behind(port: Noted) -> dict[str, Any]:
-    """Return the ports behind the fence."""
-    return {"groups": port, "aks": port, "kubernetes": Connected(port)}
-
-
-def port_of(ports: Ports, name: str) -> object:
-    """Return a port by its name; "api" is the Kubernetes API of a cluster."""
-    if name == "api":
-        return ports.kubernetes.connect(ClusterId("s", "g", "c"))
-    found: object = getattr(ports, name)
-    return found
-
-
 def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Noted]:
-    """Return ports fenced for a row whose claim lasts so many seconds, and the port behind the fence."""
+    """Return ports guarded for a record whose lease lasts so many seconds, and the port behind the guard."""
     cloud, port = cloud or MemoryCloud(), Noted()
+    outside: dict[str, Any] = {"azure": port, "kubernetes": Connected(port)}
     lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
     mine = cloud.state.save(replace(record(lease=lease), etag=""))
-    return with_lease_guard(mine, replace(cloud.ports, **behind(port))), port
+    return with_lease_guard(mine, replace(cloud.ports, **outside)), port
 
 
 def remove(cloud: MemoryCloud) -> None:
-    """Accept a removal of the row."""
+    """Accept a removal of the cluster."""
     (mine,) = cloud.state.clusters()
     cloud.state.save(accept_delete(mine, commit="c", now=cloud.clock()))
 
 
-def call(port: object, name: str) -> object:
-    """Call a method of a port with something for each of its parameters."""
-    method: Callable[..., object] = getattr(port, name)
-    parameters = inspect.signature(method).parameters.values()
-    given = {parameter.name: None for parameter in parameters}
-    return method(**given)
+def do_azure(kind: type[AzureCall[Any]]) -> Callable[[Ports], object]:
+    """Return the call of an operation with something in each of its fields."""
+    given: dict[str, Any] = {each.name: "a" for each in fields(kind)}
+    return lambda ports: ports.azure.call(kind(**given | {"target": GROUP}))
 
 
-METHODS = [
-    (port, name)
-    for port, protocol in (("groups", ResourceGroups), ("aks", ManagedClusters), ("api", KubernetesApi))
-    for name in vars(protocol)
-    if not name.startswith("_")
-]
+def do_kubernetes(name: str) -> Callable[[Ports], object]:
+    """Return the call of a method of the Kubernetes API with something for each of its parameters."""
+
+    def do(ports: Ports) -> object:
+        method: Callable[..., object] = getattr(ports.kubernetes.connect(ClusterId("s", "g", "c")), name)
+        return method(**dict.fromkeys(inspect.signature(method).parameters))
+
+    return do
 
 
-@pytest.mark.parametrize(("port", "name"), METHODS)
-def test_a_worker_whose_claim_has_nearly_ended_may_look_and_not_write(port: str, name: str) -> None:
+CALLS = [(kind.name, do_azure(kind)) for kind in OPERATIONS]
+CALLS += [(name, do_kubernetes(name)) for name in vars(KubernetesApi) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(("name", "do"), CALLS)
+def test_a_worker_whose_lease_has_nearly_ended_may_read_and_not_write(
+    name: str, do: Callable[[Ports], object]
+) -> None:
     ports, noted = leased(1)
     if name in READS:
-        call(port_of(ports, port), name)
+        do(ports)
         assert noted.calls == [name]
         return
     with pytest.raises(LeaseLost):
-        call(port_of(ports, port), name)
+        do(ports)
     assert noted.calls == []
 
 
-@pytest.mark.parametrize(("port", "name"), METHODS)
-def test_a_worker_that_holds_its_claim_may_do_everything(port: str, name: str) -> None:
+@pytest.mark.parametrize(("name", "do"), CALLS)
+def test_a_worker_that_holds_its_lease_may_do_everything(name: str, do: Callable[[Ports], object]) -> None:
     ports, noted = leased(20)
-    call(port_of(ports, port), name)
+    do(ports)
     assert noted.calls == [name]
 
 
@@ -113,11 +112,11 @@ def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
     ports, port = leased(20, cloud)
     remove(cloud)
     with pytest.raises(LeaseLost, match="newer commit"):
-        ports.groups.put("subscription", "rg", {})
+        ports.azure.call(PutGroup(GROUP, {}))
     assert port.calls == []
 
 
-def test_nothing_is_written_after_a_look_at_the_row_that_took_long() -> None:
+def test_nothing_is_written_after_a_read_of_the_record_that_took_long() -> None:
     cloud = MemoryCloud()
     look = cloud.ports.state.cluster
 
@@ -129,19 +128,19 @@ def test_nothing_is_written_after_a_look_at_the_row_that_took_long() -> None:
 
     around(cloud, "state", cluster=slow)
     ports, port = leased(90, cloud)
-    with pytest.raises(Unavailable, match="the look at the row is 5 s old"):
-        ports.groups.put("subscription", "rg", {})
+    with pytest.raises(Unavailable, match="the read of the record is 5 s old"):
+        ports.azure.call(PutGroup(GROUP, {}))
     assert port.calls == []
 
 
-def test_no_group_is_deleted_long_after_the_look_into_it() -> None:
+def test_no_group_is_deleted_long_after_its_content_was_read() -> None:
     cloud = MemoryCloud()
     ports, port = leased(90, cloud)
-    ports.groups.resources("subscription", "rg")
+    ports.azure.call(ListResources(GROUP))
     cloud.clock.advance(5)
-    with pytest.raises(Unavailable, match="what is in rg is 5 s old"):
-        ports.groups.delete("subscription", "rg")
-    assert port.calls == ["resources"]
-    ports.groups.resources("subscription", "rg")
-    ports.groups.delete("subscription", "rg")
-    assert port.calls[1:] == ["resources", "delete"]
+    with pytest.raises(Unavailable, match="the read of list_resources rg is 5 s old"):
+        ports.azure.call(DeleteGroup(GROUP))
+    assert port.calls == ["list_resources"]
+    ports.azure.call(ListResources(GROUP))
+    ports.azure.call(DeleteGroup(GROUP))
+    assert port.calls[1:] == ["list_resources", "delete_group"]

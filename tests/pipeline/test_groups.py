@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
-from shared.fleet.resource_ids import ClusterId
+from shared.fleet.resource_ids import GroupId
 from shared.jobs.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.jobs.lease import MAX_ABANDONED_LEASES
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import DEFAULTS
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, group_delete_intent
-from shared.ports import GroupWrite, Json
+from shared.ports import Json
+from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests import fleetfiles
-from tests.pipeline.around import around, frozen
-from tests.pipeline.onecluster import SUBSCRIPTION
+from tests.pipeline.around import around, frozen_before, on_azure
+from tests.pipeline.onecluster import ONE, SUBSCRIPTION
 from tests.pipeline.test_main_job import accepted, phases, push
 
 
@@ -37,14 +37,14 @@ def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()
-    put, tries = cloud.ports.aks.put, iter(range(20))
+    azure, tries = cloud.ports.azure, iter(range(20))
 
-    def slow(cluster: ClusterId, body: Json, *, etag: str | None) -> None:
-        if cluster.name == "two" and next(tries, None) is not None:
+    def slow(write: PutCluster) -> Written:
+        if write.target.name == "two" and next(tries, None) is not None:
             raise Throttled("slow down", retry_after=5)
-        put(cluster, body, etag=etag)
+        return azure.call(write)
 
-    around(cloud, "aks", put=slow)
+    on_azure(cloud, PutCluster, slow)
     moved = fleetfiles.fleet("two")
     moved["clusters/two/cluster.yaml"] = moved["clusters/two/cluster.yaml"].replace(b"rg-two", b"RG-shared")
     push(cloud, moved)
@@ -63,115 +63,112 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
     def meanwhile() -> None:
         cloud.azure.put_group(SUBSCRIPTION, "rg-one", theirs)
 
-    frozen(cloud, "groups", "put", meanwhile)
+    frozen_before(cloud, PutGroup, meanwhile)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     told = [event.message for event in cloud.state.events("one", 50) if event.step == "resource-group"]
-    assert any("somebody else made the resource group rg-one" in message for message in told)
-    group = cloud.ports.groups.get(SUBSCRIPTION, "rg-one")
+    assert any("somebody else created the resource group rg-one" in message for message in told)
+    group = cloud.ports.azure.call(GetGroup(ONE.group))
     assert group is not None
     assert group["tags"] == {}
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {}
-    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-one") == group
+    assert cloud.ports.azure.call(GetGroup(ONE.group)) == group
 
 
 def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back_though_that_fails_at_first() -> None:
     cloud = MemoryCloud()
-    groups, writes = cloud.ports.groups, list[Json]()
+    azure, writes = cloud.ports.azure, list[Json]()
 
-    def put(subscription: str, name: str, body: Json) -> GroupWrite:
-        writes.append(body)
+    def put(write: PutGroup) -> Written:
+        writes.append(write.body)
         if len(writes) == 1:
-            cloud.azure.put_group(subscription, name, {"location": "eastus"})
+            cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
         if len(writes) == 2:
             raise Unavailable("answered 503")
-        return groups.put(subscription, name, body)
+        return azure.call(write)
 
-    around(cloud, "groups", put=put)
+    on_azure(cloud, PutGroup, put)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert [bool(body["tags"]) for body in writes] == [True, False, False]
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert groups.get(SUBSCRIPTION, "rg-one") is not None
+    assert azure.call(GetGroup(ONE.group)) is not None
 
 
 def test_a_group_that_is_given_back_stays_so_though_azure_does_not_show_it_at_once() -> None:
     cloud = MemoryCloud()
-    groups, old = cloud.ports.groups, iter([None, None, None])
+    azure, old = cloud.ports.azure, iter([None, None, None])
 
-    def put(subscription: str, name: str, body: Json) -> GroupWrite:
-        if groups.get(subscription, name) is None:
-            cloud.azure.put_group(subscription, name, {"location": "eastus"})
-        return groups.put(subscription, name, body)
+    def put(write: PutGroup) -> Written:
+        if azure.call(GetGroup(write.target)) is None:
+            cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
+        return azure.call(write)
 
-    around(cloud, "groups", put=put, get=lambda *place: next(old, groups.get(*place)))
+    on_azure(cloud, PutGroup, put)
+    on_azure(cloud, GetGroup, lambda read: next(old, azure.call(read)))
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert groups.get(SUBSCRIPTION, "rg-one") is not None
+    assert azure.call(GetGroup(ONE.group)) is not None
 
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> None:
     cloud = MemoryCloud()
-    groups, missing = cloud.ports.groups, Conflict("the group is not there", code="ResourceGroupNotFound")
+    azure, missing = cloud.ports.azure, Conflict("the group is not there", code="ResourceGroupNotFound")
     old, answers = iter([None, None]), iter([Unavailable("no answer") if lost else None])
     refusals = iter([] if lost else [missing])
 
-    def get(subscription: str, name: str) -> Json | None:
-        return next(old, groups.get(subscription, name))
-
-    def put(subscription: str, name: str, body: Json) -> GroupWrite:
-        written, wrong = groups.put(subscription, name, body), next(answers, None)
+    def put(write: PutGroup) -> Written:
+        written, wrong = azure.call(write), next(answers, None)
         if wrong:
             raise wrong
         return written
 
-    create = cloud.ports.aks.put
-
-    def refused(*given: Any, **named: Any) -> str:
+    def refused(write: PutCluster) -> Written:
         for refusal in refusals:
             raise refusal
-        return create(*given, **named)
+        return azure.call(write)
 
-    around(cloud, "groups", get=get, put=put)
-    around(cloud, "aks", put=refused)
+    on_azure(cloud, GetGroup, lambda read: next(old, azure.call(read)))
+    on_azure(cloud, PutGroup, put)
+    on_azure(cloud, PutCluster, refused)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["update-group", "rg-one"] == 0, "it is looked for again, not written over"
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert groups.get(SUBSCRIPTION, "rg-one") is None
+    assert azure.call(GetGroup(ONE.group)) is None
 
 
 def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_show_it_at_once() -> None:
     cloud = MemoryCloud()
     theirs = {"location": "eastus", "tags": {"owner": "somebody"}}
-    get, old = cloud.ports.groups.get, iter([None])
+    azure, old = cloud.ports.azure, iter([None])
 
     def taken() -> None:
-        around(cloud, "groups", get=lambda *place: next(old, get(*place)))
+        on_azure(cloud, GetGroup, lambda read: next(old, azure.call(read)))
         cloud.azure.put_group(SUBSCRIPTION, "rg-one", theirs)
         push(
             cloud, fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": fleetfiles.cluster("one", count=2)}
         )
         cloud.run(1)
 
-    frozen(cloud, "aks", "put", taken)
+    frozen_before(cloud, PutCluster, taken)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert next(old, "shown") == "shown"
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    group = get(SUBSCRIPTION, "rg-one")
+    group = azure.call(GetGroup(ONE.group))
     assert group is not None
     assert group["tags"] == theirs["tags"]
 
@@ -181,11 +178,11 @@ def ended_by(error: BaseException) -> tuple[ClusterRecord, Sequence[datetime]]:
     cloud = MemoryCloud()
     tries = []
 
-    def put(*_: object) -> GroupWrite:
+    def put(_: PutGroup) -> Written:
         tries.append(cloud.clock())
         raise error
 
-    around(cloud, "groups", put=put)
+    on_azure(cloud, PutGroup, put)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     (record,) = cloud.state.clusters()
@@ -211,7 +208,7 @@ def test_a_worker_that_dies_with_each_group_that_it_makes_fails_the_job() -> Non
 
 def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
     cloud = MemoryCloud()
-    frozen(cloud, "groups", "put", lambda: cloud.run(5))
+    frozen_before(cloud, PutGroup, lambda: cloud.run(5))
     push(cloud, shared_group("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -219,7 +216,7 @@ def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
     push(cloud, fleetfiles.fleet(budget=2))
     cloud.run()
     assert phases(cloud) == {}
-    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-shared") is None
+    assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
 
 
 def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away() -> None:
@@ -239,7 +236,7 @@ def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away()
     push(cloud, fleetfiles.fleet(budget=2))
     cloud.run()
     assert phases(cloud) == {}
-    assert cloud.ports.groups.get(SUBSCRIPTION, "rg-shared") is None
+    assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
 
 
 def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that() -> None:
@@ -254,7 +251,7 @@ def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that
         assert waits is not None
         assert waits.job.reason == "one is being deleted, maybe with the resource group rg-shared"
 
-    frozen(cloud, "groups", "delete", meanwhile)
+    frozen_before(cloud, DeleteGroup, meanwhile)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
@@ -266,10 +263,10 @@ def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
     push(cloud, fleetfiles.fleet("lives", "fails"))
     cloud.run()
 
-    def refused(*_: str) -> str:
+    def refused(_: DeleteGroup) -> Written:
         raise Locked("the group is locked", code="ScopeLocked")
 
-    around(cloud, "groups", delete=refused)
+    on_azure(cloud, DeleteGroup, refused)
     push(cloud, fleetfiles.fleet("lives"))
     cloud.run()
     assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
@@ -304,7 +301,7 @@ def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None
         push(cloud, shared_group("two"))
         cloud.run(8)
 
-    frozen(cloud, "groups", "delete", wakes)
+    frozen_before(cloud, DeleteGroup, wakes)
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}

@@ -6,10 +6,12 @@ from collections import Counter as Tally
 from typing import Any
 
 from localcloud.world.cloud import MemoryCloud
+from shared.fleet.resource_ids import GroupId
 from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.ports import KubernetesApi
+from shared.ports.azure import GetCluster, GetGroup, PutCluster
 from tests import fleetfiles
 from tests.pipeline.around import around
 
@@ -106,7 +108,7 @@ def test_node_counts_and_pools_follow_git() -> None:
     assert status(cloud, commit) == ("success", "1 of 1 clusters as asked (1 update)")
     record = cloud.state.cluster("one")
     assert record is not None
-    live = cloud.ports.aks.get(record.desired.id)
+    live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
     assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {
         "system": 2,
@@ -114,7 +116,7 @@ def test_node_counts_and_pools_follow_git() -> None:
     }
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
-    live = cloud.ports.aks.get(record.desired.id)
+    live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
     assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {"system": 1}
 
@@ -128,8 +130,8 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> No
     commit = push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert cloud.ports.aks.get(gone.desired.id) is None
-    assert cloud.ports.groups.get(gone.desired.id.subscription, "rg-two") is None
+    assert cloud.ports.azure.call(GetCluster(gone.desired.id)) is None
+    assert cloud.ports.azure.call(GetGroup(GroupId(gone.desired.id.subscription, "rg-two"))) is None
     assert status(cloud, commit) == ("success", "2 of 2 clusters as asked (1 delete, 1 unchanged)")
     assert cloud.state.events("two", 1)[0].reason == "Deleted"
 
@@ -223,7 +225,7 @@ def test_a_revert_is_a_new_generation() -> None:
     record = cloud.state.cluster("one")
     assert record is not None
     assert (record.generation, record.observed_generation) == (3, 3)
-    live = cloud.ports.aks.get(record.desired.id)
+    live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
     assert live["properties"]["agentPoolProfiles"][0]["count"] == 1
 
@@ -235,8 +237,11 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     record = cloud.state.cluster("one")
     assert record is not None
     cloud.state.forget(record)
-    live = dict(cloud.ports.aks.get(record.desired.id) or {})
-    cloud.ports.aks.put(record.desired.id, live | {"tags": {"owner": "somebody"}}, etag=live["eTag"])
+    live = cloud.ports.azure.call(GetCluster(record.desired.id))
+    assert live is not None
+    cloud.ports.azure.call(
+        PutCluster(record.desired.id, {**live, "tags": {"owner": "somebody"}}, etag=live["eTag"])
+    )
     cloud.run(60)
     writes = accepted(cloud)
     commit = push(cloud, fleetfiles.fleet("one") | {"README.md": b"2"})

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.ports import Json
+from shared.ports.azure import (
+    DeleteCluster,
+    DeleteGroup,
+    DeletePool,
+    GetCluster,
+    PutCluster,
+    Write,
+    Written,
+)
 from tests import fleetfiles
-from tests.pipeline.around import around, frozen
+from tests.pipeline.around import frozen, on_azure
 from tests.pipeline.onecluster import files, pool
 from tests.pipeline.onecluster import ready as ready_with_pool
 from tests.pipeline.onecluster import record as one
@@ -26,7 +34,7 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
     def vanishes() -> None:
         record = cloud.state.cluster("one")
         assert record is not None
-        cloud.ports.aks.delete(record.desired.id, etag=None)
+        cloud.ports.azure.call(DeleteCluster(record.desired.id, etag=None))
         cloud.clock.advance(10)
         cloud.azure.settle()
 
@@ -40,13 +48,13 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
 
 def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
     cloud = ready("one")
-    get = cloud.ports.aks.get
+    azure = cloud.ports.azure
 
-    def policy(cluster: ClusterId) -> Json | None:
-        live = get(cluster)
+    def policy(read: GetCluster) -> Json | None:
+        live = azure.call(read)
         return {**live, "tags": {**live["tags"], "cost": "set by a policy"}} if live else None
 
-    around(cloud, "aks", get=policy)
+    on_azure(cloud, GetCluster, policy)
     files = fleetfiles.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
     commit = push(cloud, files)
@@ -58,14 +66,15 @@ def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
 
 def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy_changes() -> None:
     cloud = ready("one")
-    put, writes = cloud.ports.aks.put, []
+    azure, writes = cloud.ports.azure, []
 
-    def policy(cluster: ClusterId, body: Json, **options: Any) -> str:
-        writes.append(body)
-        tags = {key: value for key, value in body["tags"].items() if key != "cost"}
-        return put(cluster, {**body, "tags": {**tags, "stamp": str(len(writes))}}, **options)
+    def policy(write: PutCluster) -> Written:
+        writes.append(write.body)
+        tags = {key: value for key, value in write.body["tags"].items() if key != "cost"}
+        body = {**write.body, "tags": {**tags, "stamp": str(len(writes))}}
+        return azure.call(replace(write, body=body))
 
-    around(cloud, "aks", put=policy)
+    on_azure(cloud, PutCluster, policy)
     files = fleetfiles.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
     push(cloud, files)
@@ -76,14 +85,14 @@ def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy
 
 def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_then_told() -> None:
     cloud = MemoryCloud()
-    put, writes = cloud.ports.aks.put, []
+    azure, writes = cloud.ports.azure, []
 
-    def vanishes(cluster: ClusterId, body: Json, **options: Any) -> str:
-        writes.append(cluster)
+    def vanishes(write: PutCluster) -> Written:
+        writes.append(write.target)
         cloud.azure.vanish_next("one")
-        return put(cluster, body, **options)
+        return azure.call(write)
 
-    around(cloud, "aks", put=vanishes)
+    on_azure(cloud, PutCluster, vanishes)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     record = cloud.state.cluster("one")
@@ -94,15 +103,15 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
 
 def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> None:
     cloud = MemoryCloud(throttle=False)
-    aks, shown = cloud.ports.aks, itertools.count(1)
+    azure, shown = cloud.ports.azure, itertools.count(1)
 
-    def cleaned(cluster: ClusterId) -> Json | None:
-        live = aks.get(cluster)
+    def cleaned(read: GetCluster) -> Json | None:
+        live = azure.call(read)
         if live and live["properties"]["provisioningState"] == "Succeeded" and next(shown) % 2 == 0:
-            aks.delete(cluster, etag=None)
+            azure.call(DeleteCluster(read.target, etag=None))
         return live
 
-    around(cloud, "aks", get=cleaned)
+    on_azure(cloud, GetCluster, cleaned)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(24 * 3600)
     assert phases(cloud) == {"one": Phase.FAILED}
@@ -112,16 +121,16 @@ def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> No
     assert accepted(cloud)["create", "one"] <= 12
 
 
-@pytest.mark.parametrize("port", ["groups", "aks"])
-def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_told(port: str) -> None:
+@pytest.mark.parametrize("kind", [DeleteGroup, DeleteCluster])
+def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_told(kind: type[Write]) -> None:
     cloud = ready("one")
-    sent, delete = list[str](), getattr(cloud.ports, port).delete
+    sent, azure = list[Write](), cloud.ports.azure
 
-    def accepts(*_: object, **__: object) -> str:
-        sent.append(port)
-        return "a-request"
+    def accepts(write: Write) -> Written:
+        sent.append(write)
+        return Written("a-request")
 
-    around(cloud, port, delete=accepts)
+    on_azure(cloud, kind, accepts)
     push(cloud, fleetfiles.fleet())
     cloud.run(24 * 3600)
     assert len(sent) == 2
@@ -129,7 +138,7 @@ def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_to
     record = cloud.state.cluster("one")
     assert record is not None
     assert "twice, and it is still there" in record.job.reason
-    around(cloud, port, delete=delete)
+    on_azure(cloud, kind, azure.call)
     push(cloud, fleetfiles.fleet() | {"README.md": b"the next commit tries again"})
     cloud.run()
     assert phases(cloud) == {}
@@ -139,11 +148,11 @@ def test_a_pool_that_azure_does_not_remove_is_told() -> None:
     cloud = ready_with_pool(pool())
     sent = list[str]()
 
-    def accepts(_: ClusterId, name: str, **__: object) -> str:
-        sent.append(name)
-        return "a-request"
+    def accepts(write: DeletePool) -> Written:
+        sent.append(write.pool)
+        return Written("a-request")
 
-    around(cloud, "aks", delete_pool=accepts)
+    on_azure(cloud, DeletePool, accepts)
     push(cloud, files())
     cloud.run(24 * 3600)
     assert sent == ["apps", "apps"]

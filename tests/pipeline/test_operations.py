@@ -9,8 +9,9 @@ import pytest
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import Failure, Phase
+from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Written
 from tests import fleetfiles
-from tests.pipeline.around import around, overtake
+from tests.pipeline.around import around, on_azure, overtake
 from tests.pipeline.onecluster import ONE, WINDOW, files, pool, ready, record
 from tests.pipeline.test_main_job import accepted, phases, push
 
@@ -26,24 +27,25 @@ def failed(cloud: MemoryCloud) -> Failure:
     return failure
 
 
-def doomed(cloud: MemoryCloud, method: str, code: str, *, times: int | None = None) -> list[str]:
+def doomed(cloud: MemoryCloud, kind: type[Write], code: str, *, times: int | None = None) -> list[str]:
     """Let the next operations that a write begins fail; return the ids of those writes, as they come."""
-    begin, ids = getattr(cloud.ports.aks, method), list[str]()
+    azure, ids = cloud.ports.azure, list[str]()
 
-    def put(*given: Any, **named: Any) -> str:
+    def put(write: Write) -> Written:
         if times is None or len(ids) < times:
             cloud.azure.fail_next("one", code, "it went wrong")
-        ids.append(str(begin(*given, **named)))
-        return ids[-1]
+        written = azure.call(write)
+        ids.append(written.request_id)
+        return written
 
-    around(cloud, "aks", **{method: put})
+    on_azure(cloud, kind, put)
     return ids
 
 
 @pytest.mark.parametrize("code", ["InternalOperationError", "ServiceUnavailable", "OperationPreempted"])
 def test_a_creation_that_fails_inside_azure_is_written_again(code: str) -> None:
     cloud = MemoryCloud(throttle=False)
-    ids = doomed(cloud, "put", code, times=1)
+    ids = doomed(cloud, PutCluster, code, times=1)
     push(cloud, files())
     cloud.run(SLOW)
     assert phases(cloud) == {"one": Phase.READY}
@@ -54,7 +56,7 @@ def test_a_creation_that_fails_inside_azure_is_written_again(code: str) -> None:
 
 def test_a_node_pool_that_fails_inside_azure_is_written_again() -> None:
     cloud = ready()
-    ids = doomed(cloud, "put_pool", "InternalServerError", times=2)
+    ids = doomed(cloud, PutPool, "InternalServerError", times=2)
     push(cloud, files(pool()))
     cloud.run(SLOW)
     assert phases(cloud) == {"one": Phase.READY}
@@ -63,7 +65,7 @@ def test_a_node_pool_that_fails_inside_azure_is_written_again() -> None:
 
 def test_an_operation_that_fails_inside_azure_each_time_is_given_up_with_its_request_id() -> None:
     cloud = MemoryCloud(throttle=False)
-    ids = doomed(cloud, "put", "InternalOperationError")
+    ids = doomed(cloud, PutCluster, "InternalOperationError")
     push(cloud, files())
     cloud.run(SLOW)
     failure = failed(cloud)
@@ -73,7 +75,7 @@ def test_an_operation_that_fails_inside_azure_each_time_is_given_up_with_its_req
 
 def test_a_quota_is_told_with_the_request_that_met_it_and_not_written_again() -> None:
     cloud = ready()
-    ids = doomed(cloud, "put_pool", "QuotaExceeded")
+    ids = doomed(cloud, PutPool, "QuotaExceeded")
     push(cloud, files(pool()))
     cloud.run(SLOW)
     failure = failed(cloud)
@@ -83,7 +85,7 @@ def test_a_quota_is_told_with_the_request_that_met_it_and_not_written_again() ->
 
 def test_a_drain_that_aks_gives_up_is_blocked_and_ends_the_job() -> None:
     cloud = ready(pool())
-    ids = doomed(cloud, "put_pool", "PodDrainFailure")
+    ids = doomed(cloud, PutPool, "PodDrainFailure")
     push(cloud, files(pool(count=3)))
     cloud.run(SLOW)
     assert (failed(cloud).kind, len(ids)) == ("Blocked", 1)
@@ -104,15 +106,16 @@ def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_agai
 
 def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> None:
     cloud = MemoryCloud(throttle=False)
-    put, ids = cloud.ports.aks.put, list[str]()
+    azure, ids = cloud.ports.azure, list[str]()
 
-    def overtaken(*given: Any, **named: Any) -> str:
-        ids.append(put(*given, **named))
+    def overtaken(write: PutCluster) -> Written:
+        written = azure.call(write)
+        ids.append(written.request_id)
         if len(ids) == 1:
             overtake(cloud, fleetfiles.fleet() | files("  tags: {a: b}\n"))
-        return ids[-1]
+        return written
 
-    around(cloud, "aks", put=overtaken)
+    on_azure(cloud, PutCluster, overtaken)
     push(cloud, files())
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -122,15 +125,16 @@ def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> N
 
 def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() -> None:
     cloud = MemoryCloud(throttle=False)
-    put, ids = cloud.ports.aks.put_maintenance, list[str]()
+    azure, ids = cloud.ports.azure, list[str]()
 
-    def overtaken(*given: Any, **named: Any) -> str:
-        ids.append(put(*given, **named))
+    def overtaken(write: PutMaintenance) -> Written:
+        written = azure.call(write)
+        ids.append(written.request_id)
         if len(ids) == 1:
             overtake(cloud, fleetfiles.fleet() | files(f"{TWO_WINDOWS}  tags: {{a: b}}\n"))
-        return ids[-1]
+        return written
 
-    around(cloud, "aks", put_maintenance=overtaken)
+    on_azure(cloud, PutMaintenance, overtaken)
     push(cloud, files(TWO_WINDOWS))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

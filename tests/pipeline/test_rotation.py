@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import MemoryCloud
-from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.ports import Json
+from shared.ports.azure import DeletePool, GetCluster, PutPool, Written
 from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.pipeline.around import on_azure
 from tests.pipeline.onecluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended
 from tests.pipeline.test_main_job import accepted, phases, push
 
@@ -88,17 +88,17 @@ def problem(message: str) -> dict[str, Any]:
 
 def shows(cloud: MemoryCloud, change: Callable[[dict[str, Any]], None]) -> None:
     """Let Azure show the cluster with a change."""
-    get = cloud.ports.aks.get
+    azure = cloud.ports.azure
 
-    def shown(cluster: ClusterId) -> Json | None:
-        found = get(cluster)
+    def shown(read: GetCluster) -> Json | None:
+        found = azure.call(read)
         if found is None:
             return None
         changed = deepcopy(dict(found))
         change(changed)
         return changed
 
-    around(cloud, "aks", get=shown)
+    on_azure(cloud, GetCluster, shown)
 
 
 def test_a_new_pool_that_azure_did_not_make_as_asked_drains_nothing_and_ends_the_job() -> None:
@@ -121,9 +121,9 @@ def test_a_pool_that_cannot_be_deleted_is_tried_once_and_told() -> None:
     cloud = ready(pool())
     tried: list[str] = []
 
-    def delete_pool(_cluster: ClusterId, name: str, **_: object) -> str:
-        tried.append(name)
-        return "request"
+    def delete_pool(write: DeletePool) -> Written:
+        tried.append(write.pool)
+        return Written("request")
 
     def locked(shown: dict[str, Any]) -> None:
         for profile in shown["properties"]["agentPoolProfiles"]:
@@ -131,7 +131,7 @@ def test_a_pool_that_cannot_be_deleted_is_tried_once_and_told() -> None:
                 profile |= {"provisioningState": "Failed", "status": problem("The subnet is locked.")}
 
     shows(cloud, locked)
-    around(cloud, "aks", delete_pool=delete_pool)
+    on_azure(cloud, DeletePool, delete_pool)
     push(cloud, files())
     cloud.run()
     assert (phases(cloud), tried) == ({"one": Phase.FAILED}, ["apps"])
@@ -160,7 +160,7 @@ def test_a_cluster_is_deleted_whatever_its_rotation_is_doing(midway: int) -> Non
     cloud.run(seconds=midway)
     push(cloud, fleetfiles.fleet())
     cloud.run()
-    assert (phases(cloud), cloud.ports.aks.get(ONE)) == ({}, None)
+    assert (phases(cloud), cloud.ports.azure.call(GetCluster(ONE))) == ({}, None)
 
 
 @pytest.mark.parametrize("midway", [1, 40, 90, 150])
@@ -181,8 +181,8 @@ def test_a_label_that_git_drops_goes_and_one_of_a_policy_stays() -> None:
     cloud = ready(pool(nodeLabels="{tier: web, team: a}"))
     profile = pools(cloud)["apps"]
     labels = {**profile["nodeLabels"], "cost": "42"}
-    cloud.ports.aks.put_pool(
-        ONE, "apps", {"properties": {**profile, "nodeLabels": labels}}, etag=profile["eTag"]
+    cloud.ports.azure.call(
+        PutPool(ONE, "apps", {"properties": {**profile, "nodeLabels": labels}}, etag=profile["eTag"])
     )
     cloud.run(seconds=60)
     before = accepted(cloud)

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
-from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.record import Lease, Phase
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.ports import CommitStatus, Json, Message
+from shared.ports.azure import AzureCall, GetCluster, PutCluster, Written
 from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.pipeline.around import around, on_azure
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
 
@@ -31,11 +31,11 @@ def ready(*names: str) -> MemoryCloud:
 
 def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_cluster_back() -> None:
     cloud = MemoryCloud()
-    get = cloud.ports.aks.get
+    azure = cloud.ports.azure
 
-    def late(cluster: ClusterId) -> Json | None:
-        seen = get(cluster)
-        around(cloud, "aks", get=get)
+    def late(read: GetCluster) -> Json | None:
+        seen = azure.call(read)
+        on_azure(cloud, GetCluster, azure.call)
         cloud.clock.advance(120)
         push(cloud, fleetfiles.fleet())
         cloud.run()
@@ -43,7 +43,7 @@ def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_clus
         return seen
 
     push(cloud, fleetfiles.fleet("one"))
-    around(cloud, "aks", get=late)
+    on_azure(cloud, GetCluster, late)
     cloud.run()
     assert phases(cloud) == {}
     assert accepted(cloud)["create", "one"] == 0
@@ -72,8 +72,7 @@ def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
     def refuse(*_: object) -> None:
         raise Unauthorized("no role in this subscription")
 
-    around(cloud, "groups", get=refuse)
-    around(cloud, "aks", get=refuse)
+    on_azure(cloud, AzureCall, refuse)
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
@@ -84,18 +83,18 @@ def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
 
 def test_a_failed_delete_and_a_failure_that_passed_are_tried_again_by_the_next_commit() -> None:
     cloud = ready("one", "two")
-    get = cloud.ports.aks.get
+    azure = cloud.ports.azure
 
-    def down(_: ClusterId) -> None:
+    def down(_: GetCluster) -> None:
         raise Unavailable("Azure is down")
 
-    around(cloud, "aks", get=down)
+    on_azure(cloud, GetCluster, down)
     files = fleetfiles.fleet("one")
     files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
     push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.FAILED}
-    around(cloud, "aks", get=get)
+    on_azure(cloud, GetCluster, azure.call)
     commit = push(cloud, files | {"README.md": b"again"})
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
@@ -106,11 +105,11 @@ def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ev
     cloud = MemoryCloud()
     calls: list[int] = []
 
-    def broken(_: ClusterId) -> None:
+    def broken(_: GetCluster) -> None:
         calls.append(1)
         raise KeyError("surprise")
 
-    around(cloud, "aks", get=broken)
+    on_azure(cloud, GetCluster, broken)
     commit = push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
@@ -217,15 +216,15 @@ def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_
 def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one", "two"))
-    put, deaths = cloud.ports.aks.put, []
+    azure, deaths = cloud.ports.azure, []
 
-    def dies(cluster: ClusterId, body: Json, **options: Any) -> str:
-        if cluster.name == "one":
-            deaths.append(cluster)
+    def dies(write: PutCluster) -> Written:
+        if write.target.name == "one":
+            deaths.append(write)
             raise Crash
-        return put(cluster, body, **options)
+        return azure.call(write)
 
-    around(cloud, "aks", put=dies)
+    on_azure(cloud, PutCluster, dies)
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
     record = cloud.state.cluster("one")

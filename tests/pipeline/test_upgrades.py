@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.record import Phase
+from shared.ports.azure import ListMaintenance, PutPool
 from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
 from tests.pipeline.test_main_job import accepted, phases, push, status
 
@@ -59,7 +60,7 @@ def test_a_version_that_azure_does_not_offer_moves_nothing() -> None:
 def test_a_pool_of_others_that_would_be_too_old_stops_the_upgrade_before_anything_moves() -> None:
     cloud = ready(version("1.30"))
     theirs = {"vmSize": "Standard_D4s_v5", "count": 1, "mode": "User", "orchestratorVersion": "1.30.13"}
-    cloud.ports.aks.put_pool(ONE, "theirs", {"properties": theirs}, etag=None)
+    cloud.ports.azure.call(PutPool(ONE, "theirs", {"properties": theirs}, etag=None))
     cloud.run(60)
     before = accepted(cloud)
     push(cloud, files(version("1.34")))
@@ -116,7 +117,7 @@ def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> Non
 
 def test_maintenance_windows_are_written_once() -> None:
     cloud = ready(WINDOW)
-    found = cloud.ports.aks.maintenance(ONE)["aksManagedAutoUpgradeSchedule"]
+    found = cloud.ports.azure.call(ListMaintenance(ONE))["aksManagedAutoUpgradeSchedule"]
     assert found["properties"]["maintenanceWindow"]["durationHours"] == 4
     push(cloud, files(WINDOW + "  tags: {a: b}\n"))
     cloud.run()

@@ -13,6 +13,7 @@ from shared.jobs.outcomes import Retry
 from shared.jobs.record import accept_retry
 from shared.pipeline.api import views
 from shared.ports import Json
+from shared.ports.azure import PutCluster
 from tests import fleetfiles
 from tests.pipeline.around import around
 from tests.pipeline.onecluster import ONE, cluster, files, ready, record, said
@@ -97,7 +98,7 @@ def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
 def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
     cloud = ready()
     found = cluster(cloud)
-    cloud.ports.aks.put(ONE, {**found, "tags": {}}, etag=found["eTag"])
+    cloud.ports.azure.call(PutCluster(ONE, {**found, "tags": {}}, etag=found["eTag"]))
     cloud.clock.advance(600)
     push(cloud, fleetfiles.fleet())
     cloud.run()

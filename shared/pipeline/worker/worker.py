@@ -123,12 +123,12 @@ def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
     step = record.job.step
     if step.abandoned_leases >= MAX_ABANDONED_LEASES:
         problem = f"the worker died {step.abandoned_leases} times in {step.name}, or was cut off"
-        return Fail(Unexpected(f"{problem}; the log of the host may show why"))
+        return Fail(Unexpected(f"{problem}; the log of the host may say why"))
     try:
         return run_step(record, ports)
     except Retryable as error:
         if error.code in _NOT_FOUND:
-            return Restart(f"a resource of an earlier step no longer exists: {error}")
+            return Restart(f"what an earlier step created no longer exists: {error}")
         return Retry(error)
     except ReconcileError as error:
         return Fail(error)
