@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcloud.world.broker_values import SessionLock
 from localcloud.world.cloud import MemoryCloud
-from shared.jobs.record import Lease
+from shared.jobs.job import Lease
 
 
 class Violated(BaseException):

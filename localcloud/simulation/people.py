@@ -142,7 +142,7 @@ class People:
     def _refused(self, name: str) -> bool:
         """Tell whether a node pool of ours is not taken over, because it differs."""
         record = self.cloud.state.cluster(name)
-        failure = record.job.failure if record is not None and record.failed else None
+        failure = record.job.step.failure if record is not None and record.failed else None
         ours = not self.life.is_others(cluster_id(name), self.fleet)
         return failure is not None and failure.kind == "NotOwned" and ours
 

@@ -30,11 +30,11 @@ class WatchedState(MemoryState):
             self.checker.saved(self.cloud, before, saved)
         return saved
 
-    def forget(self, record: ClusterRecord) -> None:
-        """Remove the row."""
-        there = self.cluster(record.name) is not None
-        super().forget(record)
-        if there and self.checker is not None and self.cloud is not None:
+    def delete(self, record: ClusterRecord) -> None:
+        """Delete the record."""
+        existed = self.cluster(record.name) is not None
+        super().delete(record)
+        if existed and self.checker is not None and self.cloud is not None:
             self.checker.forgot(self.cloud, record)
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:

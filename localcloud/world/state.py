@@ -181,7 +181,7 @@ class MemoryState:
             newest = sorted(self._plans, key=lambda commit: self._plans[commit].at, reverse=True)[:keep]
             return _remove(self._plans, lambda commit, plan: commit not in newest and not plan.open)
 
-    def prune_dead_dead_letters(self, before: datetime) -> int:
+    def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters."""
         with self._lock:
             return _remove(self._dead_letters, lambda _, letter: letter.at < before)
@@ -214,12 +214,12 @@ class MemoryState:
         with self._lock:
             self._dead_letters.pop((letter.at, letter.queue, letter.id), None)
 
-    def dead_dead_letters(self, limit: int) -> Sequence[DeadLetter]:
+    def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
         """Return the newest dead letters, newest first."""
         with self._lock:
             return [self._dead_letters[key] for key in sorted(self._dead_letters, reverse=True)[:limit]]
 
-    def count_dead_dead_letters(self) -> int:
+    def count_dead_letters(self) -> int:
         """Return how many dead letters are saved."""
         with self._lock:
             return len(self._dead_letters)

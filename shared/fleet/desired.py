@@ -32,9 +32,9 @@ class Desired:
     """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` is what of
-    each node pool is to be taken away, see there; it is not part of the stored form. Two that have the same
-    stored form are equal.
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys``
+    are to be removed from each node pool, see there; they are not part of the stored form. Two clusters that
+    have the same stored form are equal.
     """
 
     name: str

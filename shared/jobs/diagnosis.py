@@ -167,7 +167,7 @@ def _failed(record: ClusterRecord) -> Diagnosis:
     if not record.retryable_failure:
         commit = "a commit that changes the cluster"
     return Diagnosis(
-        f"failed in {_where(record)}: {record.job.next_run.reason}",
+        f"failed in {_where(record)}: {record.job.reason}",
         failure.since if failure else record.updated,
         record.job.attempts,
         failure,

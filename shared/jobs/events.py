@@ -46,12 +46,10 @@ def rate_limited_event(
 ) -> Iterator[Event]:
     """Yield the event of a step that became rate limited; none while it stays so."""
     if request_ids or not before.job.next_run.reservations:
-        yield _event(after, "RateLimited", after.job.next_run.reason, of=before, request_ids=request_ids)
+        yield _event(after, "RateLimited", after.job.reason, of=before, request_ids=request_ids)
 
 
-def superseded_event(
-    record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime
-) -> Event:
+def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:
     """Return the event of a step that was superseded after it had written something."""
     return _event(replace(record, updated=now), "Superseded", reason, of=record, request_ids=request_ids)
 
@@ -79,7 +77,7 @@ def _news(
         case Done(note=note):
             yield "StepDone", note or f"in sync, after {waited:.0f} s", False
         case Wait(reason=reason):
-            if reason != before.job.next_run.reason or after.phase != before.phase or wrote:
+            if reason != before.job.reason or after.phase != before.phase or wrote:
                 stalled = after.phase is Phase.STALLED
                 yield after.phase.value if stalled or outcome.suspended else "Waiting", reason, stalled
         case GoToStep(reason=reason):
@@ -87,12 +85,12 @@ def _news(
         case Restart(reason=reason):
             yield "Restarted", reason, True
         case _ if not after.job.active:
-            yield "Failed", after.job.next_run.reason, True
+            yield "Failed", after.job.reason, True
         case _:
             if _is_new_failure(before, after) or wrote:
                 wait = (after.job.next_run.at - after.updated).total_seconds()
                 attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
-                yield "Retrying", f"{after.job.next_run.reason} ({attempt})", True
+                yield "Retrying", f"{after.job.reason} ({attempt})", True
 
 
 def _is_new_failure(before: ClusterRecord, after: ClusterRecord) -> bool:

@@ -133,6 +133,11 @@ class Job:
         return max(self.next_run.at, self.lease.until) if self.lease else self.next_run.at
 
     @property
+    def reason(self) -> str:
+        """Why the step does not run sooner, or why the job has failed; a sentence for an operator."""
+        return self.next_run.reason
+
+    @property
     def attempts(self) -> int:
         """How often the present error has occurred, 0 for no error."""
         return self.step.failure.attempts if self.step.failure else 0

@@ -54,7 +54,7 @@ class Approval(_Wire):
 
 
 class HeadConfirmation(_Wire):
-    """A head that may be a stale read: how often in succession it was read, and what was planned last then."""
+    """A head that may be a stale read: how often it was read so far, and what was planned last then."""
 
     head: str
     planned: str

@@ -3,7 +3,7 @@
 Limits: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (per
 subscription, identity and region of the caller) and learn.microsoft.com/azure/aks/quotas-skus-regions (per
 subscription). An app has one identity and calls from one region, so its buckets are named by subscription.
-AKS also limits the operations on one cluster or pool; a cluster has one session, so no two workers share those.
+AKS also limits the operations on one cluster or pool; a cluster has one session, so workers never share them.
 
 A bucket hands out moments, also future ones, each to one caller: a reservation that no other caller can take.
 It is the generic cell rate algorithm: ``full_at`` is when
@@ -22,8 +22,8 @@ SLACK = 6.0
 
 
 REACH = timedelta(hours=4)
-"""The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have, each
-with two calls of the slowest limit."""
+"""The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have,
+each with two calls of the slowest limit."""
 
 
 @dataclass(frozen=True)

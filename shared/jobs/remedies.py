@@ -17,8 +17,8 @@ from shared.jobs.retry import DEFAULTS, Policies, RetryPolicy, policy_for
 class Remedy:
     """Sentences for an operator.
 
-    ``action`` is the suggested one, ``action_on_delete`` that for a cluster which is being deleted, "" for the
-    same. ``reaction`` is what Roadstead does beyond the retry policy, or, with ``no_policy``, instead of it.
+    ``action`` is the suggested one, ``action_on_delete`` that for a cluster in deletion, "" for the same.
+    ``reaction`` is what Roadstead does beyond the retry policy, or, with ``no_policy``, instead of it.
     """
 
     meaning: str
@@ -86,7 +86,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.QuotaExceeded: Remedy(
         "The subscription or the region has no capacity left: quota, VM size or zone.",
-        "Raise the quota or free some of it, then run `roadstead replay NAME`; or commit another size or region.",
+        "Raise the quota or free some, then run `roadstead replay NAME`; or commit another size or region.",
     ),
     errors.InvalidManifest: Remedy(
         "The service refused what the manifest asks for, or accepted it and did not keep it.",
@@ -97,12 +97,12 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Restore the old value, or remove the cluster and create it again.",
     ),
     errors.Aborted: Remedy(
-        "Somebody cancelled the operation in Azure or removed its result, or Azure keeps a resource that was to"
-        " be deleted.",
+        "Somebody cancelled the operation in Azure or removed its result, or Azure keeps a resource that was"
+        " to be deleted.",
         "Check Azure's activity log for who did it and why; then run `roadstead replay NAME`, or commit.",
     ),
     errors.Locked: Remedy(
-        "A lock on the resource, its group or its subscription, or a disabled subscription, forbids the change.",
+        "A lock on the resource, its group or its subscription forbids it, or the subscription is disabled.",
         "Remove the lock in the message, or have the subscription enabled; then run `roadstead replay NAME`.",
     ),
     errors.NotOwned: Remedy(

@@ -93,7 +93,12 @@ def _accepted_write(text: str, request_id: str) -> _Json | None:
         if found:
             parts = found.groupdict()
             write = {name: parts.get(name) or "" for name in ("target", "digest")}
-            return {"kind": kind, **write, "attempt": 2 if parts.get("again") else 1, "request_id": request_id}
+            return {
+                "kind": kind,
+                **write,
+                "attempt": 2 if parts.get("again") else 1,
+                "request_id": request_id,
+            }
     return None
 
 
@@ -124,7 +129,7 @@ _HOLDS = (
         HoldKind.MOVE,
     ),
     (
-        r"(?P<field>\S+) cannot change from (?P<old>.*) to (?P<new>.*): it is fixed once a cluster exists; .*",
+        r"(?P<field>\S+) cannot change from (?P<old>.*) to (?P<new>.*): it is fixed once a cluster exists;.*",
         HoldKind.IMMUTABLE_FIELD,
     ),
     (r"(?P<problem>.*) \(the cluster stays at its last good spec\)", HoldKind.INVALID_MANIFEST),

@@ -30,7 +30,7 @@ def cloud() -> MemoryCloud:
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
     push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))
-    made.run(until=lambda: any(record.job.step == "verify" for record in made.state.clusters()))
+    made.run(until=lambda: any(record.job.step.name == "verify" for record in made.state.clusters()))
     return made
 
 

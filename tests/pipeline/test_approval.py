@@ -157,4 +157,4 @@ def test_an_approval_that_is_given_up_with_an_unreadable_repository_is_asked_for
     around(cloud, "repository", look=refused)
     assert approve(commit, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
-    assert cloud.state.fleet().problem.endswith(f"the token has expired; approve {commit[:8]} again")
+    assert str(cloud.state.fleet().problem).endswith(f"the token has expired; approve {commit[:8]} again")

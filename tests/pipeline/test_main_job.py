@@ -197,11 +197,11 @@ def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(120)
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert "truncated" in cloud.state.fleet().problem
+    assert "truncated" in str(cloud.state.fleet().problem)
     cloud.repository.truncate_trees = False
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert cloud.state.fleet().problem == ""
+    assert cloud.state.fleet().problem is None
 
 
 def test_a_lost_webhook_is_found_by_the_timer() -> None:
@@ -236,7 +236,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None
-    cloud.state.forget(record)
+    cloud.state.delete(record)
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
     cloud.ports.azure.call(

@@ -10,8 +10,9 @@ import pytest
 
 from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
+from shared.jobs.job import Lease
 from shared.jobs.messages import JobMessage, job_message
-from shared.jobs.record import Lease, Phase
+from shared.jobs.record import Phase
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.ports import CommitStatus, Json, Message
@@ -54,14 +55,14 @@ def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_for
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
     push(cloud, fleetfiles.fleet("one", "two"))
-    forget = cloud.state.forget
+    forget = cloud.state.delete
 
     def dies(record: Any) -> None:
         forget(record)
-        around(cloud, "state", forget=forget)
+        around(cloud, "state", delete=forget)
         raise Crash
 
-    around(cloud, "state", forget=dies)
+    around(cloud, "state", delete=dies)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
 

@@ -16,7 +16,7 @@ from tests.pipeline.test_main_job import phases, push, status
 def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: Step) -> None:
     cloud = MemoryCloud()
     push(cloud, files())
-    while (found := cloud.state.cluster("one")) is None or found.job.step != step:
+    while (found := cloud.state.cluster("one")) is None or found.job.step.name != step:
         if not cloud.step():
             cloud.clock.advance(1)
             cloud.azure.settle()

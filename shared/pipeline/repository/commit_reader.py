@@ -27,9 +27,9 @@ from shared.ports import Ports
 
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:
     """Return what the rows say of clusters that are not being deleted; one read."""
-    marks = ports.state.marks()
+    fingerprints = ports.state.fingerprints()
     return {
-        name: Known(record.document, record.digest, marks.get(name, ""))
+        name: Known(record.document, record.digest, fingerprints.get(name, ""))
         for name, record in records.items()
         if not record.deleting
     }

@@ -72,7 +72,9 @@ class RateLimiter:
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
         self._ports = ports
         self._called: Counter[tuple[Limit, str]] = Counter()
-        self.reservations = {key: list(reservations) for key, reservations in record.job.next_run.reservations.items()}
+        self.reservations = {
+            key: list(reservations) for key, reservations in record.job.next_run.reservations.items()
+        }
         self.request_ids: list[str] = []
 
     def over(self, ports: Ports) -> Ports:

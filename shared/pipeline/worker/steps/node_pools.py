@@ -31,7 +31,7 @@ from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
