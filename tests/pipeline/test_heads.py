@@ -272,7 +272,7 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     forced = push(cloud, fleetfiles.fleet("one", "three"))
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
-    told = f"{forced[:8]} may be a forced push or a stale answer: planned at"
+    told = f"{forced[:8]} may be a forced push or a stale read: it is planned at"
     assert told in views.fleet_view(cloud.ports)["waiting"]
     cloud.run()
     assert cloud.state.fleet().commit == forced
@@ -289,7 +289,7 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     shows_first(cloud, old)
     commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
     assert cloud.step()
-    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale answer")
+    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale read")
     cloud.run()
     assert status(cloud, commit)[0] == "success"
     assert accepted(cloud)["delete", "two"] == 0
@@ -300,7 +300,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> No
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleetfiles.fleet("one", "two"))
     assert cloud.step()
-    told = f"GitHub does not show {commit[:8]} yet, which was announced: it is looked for until "
+    told = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
     assert cloud.state.fleet().waiting.startswith(told)
     cloud.run()
     assert cloud.state.fleet().waiting == ""
