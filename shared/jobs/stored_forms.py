@@ -80,7 +80,8 @@ _WRITES = (
     (re.compile(r"rest (?P<target>[^:]*):(?P<digest>.*)"), WriteKind.DISABLE_AUTOSCALER),
     (re.compile(r"(?P<target>[^:]*):image:(?P<digest>.*)"), WriteKind.UPGRADE_NODE_IMAGE),
     (re.compile(r"((?P<target>[^:]*):)?deleted(?P<again>:again)?"), WriteKind.DELETE),
-    (re.compile(r"((?P<target>[^:]*):)?(?P<digest>[^:]*?)(?P<again>:again)?"), WriteKind.PUT),
+    (re.compile(r"(?P<digest>[^:]*)(?P<again>:again)?"), WriteKind.PUT),
+    (re.compile(r"(?P<target>[^:]*):(?P<digest>[^:]*)(?P<again>:again)?"), WriteKind.PUT),
 )
 """The texts that described the last accepted write; the first that matches counts."""
 
