@@ -8,7 +8,7 @@ A class declares what every layer needs to know of its operation, and no layer r
 - the local cloud answers with the method of its Azure world that has the operation's ``name``;
 - fault injection and the tests see the operation itself.
 
-To add an operation, add its class here and call it: docs/architecture.md has an example.
+To add an operation, add its class here and call it: CONTRIBUTING.md has an example.
 """
 
 from __future__ import annotations

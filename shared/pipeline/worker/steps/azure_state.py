@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from shared.fleet.aks.writes import Write, is_stopped, settled
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import GroupDeleteIntent
-
-Json = Mapping[str, Any]
+from shared.ports import GroupDeleteIntent, Json
 
 BAD = ("Failed", "Canceled")
 LAG_SECONDS = 20.0

@@ -27,7 +27,6 @@ from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
-    Json,
     deletes_group,
     etag_of,
     fields,
@@ -42,6 +41,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
+from shared.ports import Json
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 OBSERVE_SECONDS = 300.0

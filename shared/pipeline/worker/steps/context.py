@@ -47,11 +47,6 @@ class StepContext:
         return self.desired.id
 
     @property
-    def kubernetes(self) -> KubernetesApi:
-        """The Kubernetes API of the cluster."""
-        return self.ports.kubernetes.connect(self.cluster)
-
-    @property
     def poll_seconds(self) -> float:
         """The seconds until the next read of Azure, spread so that clusters do not read at the same time."""
         return self.ports.config.poll_seconds * (0.9 + 0.2 * self.ports.random())
@@ -59,3 +54,7 @@ class StepContext:
     def azure(self, operation: AzureCall[T]) -> T:
         """Make one call to Azure."""
         return self.ports.azure.call(operation)
+
+    def kubernetes(self) -> KubernetesApi:
+        """Return the Kubernetes API of the cluster."""
+        return self.ports.kubernetes.connect(self.cluster)

@@ -11,9 +11,9 @@ from shared.fleet.desired import digest_of
 from shared.jobs.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
-from shared.pipeline.worker.steps.azure_state import Json, profiles_of
+from shared.pipeline.worker.steps.azure_state import profiles_of
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import KubernetesApi
+from shared.ports import Json, KubernetesApi
 
 EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: it has to end within its lease."""
@@ -30,7 +30,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
 
     No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned.
     """
-    api = context.kubernetes
+    api = context.kubernetes()
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
         for profile in profiles_of(existing)
@@ -52,7 +52,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
 
 def joined(context: StepContext, profile: Json) -> Wait | None:
     """Return the wait for the nodes of a pool that replaces another one, None when all are Ready."""
-    api, name = context.kubernetes, str(profile["name"])
+    api, name = context.kubernetes(), str(profile["name"])
     nodes = _nodes(api, name)
     _uncordon(nodes, api)
     ready, wanted = sum(map(_ready, nodes)), int(profile.get("count") or 0)
@@ -66,7 +66,7 @@ def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
 
     The drain fails when no pod could move for so many ``minutes`` and a budget blocks one.
     """
-    api = context.kubernetes
+    api = context.kubernetes()
     leaving = _nodes(api, pool)
     schedulable = [node for node in leaving if not _unschedulable(node)]
     for node in schedulable[:CORDONS]:

@@ -9,9 +9,8 @@ from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.pipeline.worker.steps import drain
-from shared.pipeline.worker.steps.azure_state import Json
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import KubernetesApi
+from shared.ports import Json, KubernetesApi
 from shared.ports.azure import GetCluster
 
 CRD = "apiextensions.k8s.io/v1"
@@ -19,7 +18,7 @@ CRD = "apiextensions.k8s.io/v1"
 
 def ensure_access(context: StepContext) -> Outcome:
     """Connect to the Kubernetes API; its credentials are fetched for this purpose and live in memory only."""
-    context.kubernetes.check()
+    context.kubernetes().check()
     return Done()
 
 
@@ -29,7 +28,7 @@ def ensure_components(context: StepContext) -> Outcome:
         manifests = flux_objects.components(context.ports.repository.blob(context.desired.components))
     except flux_objects.ComponentsError as error:
         return Fail(InvalidManifest(f"{context.desired.spec.flux.components}: {error}"))
-    api = context.kubernetes
+    api = context.kubernetes()
     first = [manifest for manifest in manifests if flux_objects.comes_first(manifest)]
     applied = _apply_missing(first, api)
     for manifest in first:
@@ -43,13 +42,13 @@ def ensure_components(context: StepContext) -> Outcome:
 def ensure_sync(context: StepContext) -> Outcome:
     """Apply the git credentials, the GitRepository and the Kustomization where they differ."""
     wanted = flux_objects.sync_objects(context.desired, context.ports.config.git_credentials)
-    applied = _apply_missing(wanted, context.kubernetes)
+    applied = _apply_missing(wanted, context.kubernetes())
     return Done(f"applied {applied} sync objects" if applied else "")
 
 
 def other_source(context: StepContext) -> list[str]:
     """Return the fields in which Flux in the cluster follows another source or path than the manifest's."""
-    api = context.kubernetes
+    api = context.kubernetes()
     ours = [thing for thing in flux_objects.sync_objects(context.desired, None) if thing["kind"] != "Secret"]
     return [
         path
@@ -60,7 +59,7 @@ def other_source(context: StepContext) -> list[str]:
 
 def verify(context: StepContext) -> Outcome:
     """Wait until Flux is Ready with what was applied, and every node runs the version of its pool."""
-    api = context.kubernetes
+    api = context.kubernetes()
     live: Json | None = None
     for ref in (flux_objects.SOURCE, flux_objects.KUSTOMIZATION):
         live = api.get(ref)

@@ -9,8 +9,8 @@ from typing import Any
 
 from shared.fleet.aks.comparison import overlay
 from shared.jobs.outcomes import Done, Outcome
-from shared.pipeline.worker.steps.azure_state import Json
 from shared.pipeline.worker.steps.context import StepContext
+from shared.ports import Json
 from shared.ports.azure import ListMaintenance, PutMaintenance
 
 

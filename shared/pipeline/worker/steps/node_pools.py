@@ -36,7 +36,6 @@ from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
     BAD,
-    Json,
     etag_of,
     failure,
     fields,
@@ -53,6 +52,7 @@ from shared.pipeline.worker.steps.repeated_write import (
     wait_for,
     was_accepted,
 )
+from shared.ports import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, UpgradeNodeImage
 
 _AUTOSCALER = WriteKind.DISABLE_AUTOSCALER

@@ -208,8 +208,8 @@ def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_indefini
     cloud.run(2 * 3600)
     assert set(phases(cloud).values()) == {Phase.READY}
     events = [event for name in ("one", "two") for event in cloud.state.events(name, 100)]
-    told = [event.message for event in events if event.warning]
-    assert told == ["Throttled: slow down (attempt 1, again in 3600 s)"]
+    messages = [event.message for event in events if event.warning]
+    assert messages == ["Throttled: slow down (attempt 1, again in 3600 s)"]
 
 
 def test_a_worker_whose_clock_is_hours_ahead_stops_nobody() -> None:

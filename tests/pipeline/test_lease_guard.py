@@ -119,13 +119,13 @@ def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
 
 def test_nothing_is_written_after_a_read_of_the_record_that_took_long() -> None:
     cloud = MemoryCloud()
-    look = cloud.ports.state.cluster
+    read = cloud.ports.state.cluster
 
     def slow(name: str) -> ClusterRecord | None:
-        seen = look(name)
+        found = read(name)
         cloud.clock.advance(5)
         remove(cloud)
-        return seen
+        return found
 
     around(cloud, "state", cluster=slow)
     ports, port = leased(90, cloud)

@@ -1,0 +1,64 @@
+"""Each operation of Azure fits the client libraries, and takes tokens of the buckets that it draws on."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import suppress
+from dataclasses import astuple, fields
+from operator import attrgetter
+from typing import Any
+
+import pytest
+from azure.mgmt.containerservice import ContainerServiceClient
+from azure.mgmt.resource.resources import ResourceManagementClient
+
+from localcloud.world.azure import AzureWorld
+from localcloud.world.azure_ports import WorldAzure
+from localcloud.world.clock import ManualClock
+from localcloud.world.plane import NullPlane
+from shared.fleet.resource_ids import RegionId
+from shared.jobs.errors import ReconcileError
+from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
+from shared.ports.azure import AzureCall, Conditional
+from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, StaticCredential, body, pool
+from tests.contract.test_azure_upkeep import window
+from tests.operations import OPERATIONS
+
+CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
+BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}
+"""What the local Azure calls the buckets that all clusters of a subscription share."""
+
+
+def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
+    """Return the operation on what ``Azure.with_cluster`` has created."""
+    target = {"GroupId": CLUSTER.group, "ClusterId": CLUSTER, "RegionId": RegionId(SUBSCRIPTION, "eastus")}
+    bodies = {"put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
+    given: dict[str, Any] = {
+        "target": target[str(kind.__annotations__["target"])],
+        "body": bodies.get(kind.name, {"location": "westeurope"}),
+        "pool": "system",
+        "configuration": "default",
+        "etag": None,
+    }
+    return kind(**{each.name: given[each.name] for each in fields(kind)})
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_each_operation_calls_a_method_that_the_library_has(kind: type[AzureCall[Any]]) -> None:
+    operation = example(kind)
+    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION)
+    signature = inspect.signature(attrgetter(kind.sdk)(client))
+    options = {"etag": "a", "match_condition": None} if isinstance(operation, Conditional) else {}
+    assert signature.bind(*astuple(operation.target)[1:], *operation.arguments, **options)
+    assert set(options) <= set(signature.parameters)
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_each_operation_takes_tokens_of_the_buckets_that_it_draws_on(kind: type[AzureCall[Any]]) -> None:
+    world = AzureWorld(clock := ManualClock(), plane=(plane := NullPlane()))
+    azure = Azure(WorldAzure(world), world, plane, clock).with_cluster()
+    before = world.limits.counts.copy()
+    with suppress(ReconcileError):  # a refusal takes its tokens too
+        azure.call(example(kind))
+    taken = world.limits.counts - before
+    assert {BUCKETS[name] for name in taken if name in BUCKETS} == set(kind.limits)
