@@ -15,7 +15,8 @@ from rich.text import Text
 from cli.output import line
 from cli.recorded import Against
 from cli.render import few, released
-from shared.fleet.planning.plan import Action, Change, Item, Plan
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.plan import Action, Item, Plan
 
 _ORDER = (
     Action.REFUSED,

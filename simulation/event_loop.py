@@ -17,7 +17,7 @@ from localcloud.memory.memory_cloud import QUEUES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
 from shared.jobs.errors import ReconcileError
-from shared.jobs.record import Lease
+from shared.jobs.job import Lease
 from shared.ports import Message, Ports
 
 TIMER_SECONDS = 300.0

@@ -41,7 +41,7 @@ SERVICES = ("resource", "containerservice")
 EFFECTS: Mapping[str, frozenset[str]] = {
     port: frozenset(names.split())
     for port, names in {
-        "state": "save forget append save_fleet save_plan save_blobs save_fingerprints save_dead_letter"
+        "state": "save delete append save_fleet save_plan save_blobs save_fingerprints save_dead_letter"
         " add_group_delete_intent remove_group_delete_intent",
         "plans": "send",
         "jobs": "send",

@@ -391,5 +391,5 @@ def _describe(before: ClusterRecord | None, after: ClusterRecord) -> str:
     )
     return (
         f"{after.name}/{after.uid} {after.generation}.{job.sequence} observed {after.observed_generation} "
-        f"{after.phase} {job.step} {what}"
+        f"{after.phase} {job.step.name} {what}"
     )

@@ -32,10 +32,10 @@ class ObservedState(MemoryState):
             invariants.saved(cloud, before, saved)
         return saved
 
-    def forget(self, record: ClusterRecord) -> None:
+    def delete(self, record: ClusterRecord) -> None:
         """Remove the record."""
         exists = self.cluster(record.name) is not None
-        super().forget(record)
+        super().delete(record)
         if exists and self._observer is not None:
             invariants, cloud = self._observer
             invariants.removed(cloud, record)

@@ -136,7 +136,7 @@ class Operators:
     def _refuses_pool(self, name: str) -> bool:
         """Return whether Roadstead does not adopt a node pool of its own cluster, because it differs."""
         record = self.cloud.state.cluster(name)
-        failure = record.job.failure if record is not None and record.failed else None
+        failure = record.job.step.failure if record is not None and record.failed else None
         ours = not self.oracle.belongs_to_others(cluster_id(name), self.fleet)
         return failure is not None and failure.kind == "NotOwned" and ours
 

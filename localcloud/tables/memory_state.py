@@ -1,4 +1,4 @@
-"""The State port in memory: what Table Storage would store, with ETags, for tests and the simulation."""
+"""The State port in memory: what Table Storage would hold, with ETags, for tests and the simulation."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from shared.jobs.errors import Stale
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
-from shared.ports import DeadLetter, FleetRecord, PlanRecord
+from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class MemoryState:
-    """The state of one fleet; a record is saved in its stored form, so that nothing else is remembered."""
+    """One fleet's state; records pass through their stored form when saved, so that nothing else survives."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
         self._clusters: dict[str, ClusterRecord] = {}
-        self._delete_intents: set[tuple[str, str]] = set()
+        self._group_delete_intents: set[tuple[str, GroupDeleteIntent]] = set()
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
-        self._marks: dict[str, str] = {}
+        self._fingerprints: dict[str, str] = {}
         self._buckets: dict[str, Bucket] = {}
-        self._letters: dict[tuple[datetime, str, str], DeadLetter] = {}
+        self._dead_letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
     def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's record, or None."""
@@ -55,42 +55,43 @@ class MemoryState:
         return [record for record in self.clusters() if record.job.active]
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Replace this version of the record, or create it; raise Stale."""
+        """Write the record over its version, or as a new one; raise Stale."""
         with self._lock:
             self._check(record)
             etag = f"v{next(self._versions)}"
             self._clusters[record.name] = from_json(to_json(record), etag)
         return with_etag(record, etag)
 
-    def forget(self, record: ClusterRecord) -> None:
-        """Remove the record if it is still this version; raise Stale."""
+    def delete(self, record: ClusterRecord) -> None:
+        """Delete the record if it is still this version; raise Stale."""
         with self._lock:
             if record.name in self._clusters:
                 self._check(record)
                 del self._clusters[record.name]
 
     def _check(self, record: ClusterRecord) -> None:
-        stored = self._clusters.get(record.name)
-        if (stored.etag if stored else "") != record.etag:
-            raise Stale("the record was changed by somebody else")
+        saved = self._clusters.get(record.name)
+        if (saved.etag if saved else "") != record.etag:
+            raise Stale("somebody else changed the record")
 
-    def add_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Record that a cluster is about to delete a resource group."""
+    def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
+        """Save that a cluster is about to delete a resource group."""
         with self._lock:
-            self._delete_intents.add((group, cluster))
+            self._group_delete_intents.add((group, intent))
 
-    def group_delete_intents(self, group: str) -> Sequence[str]:
-        """Return the clusters that are about to delete a resource group."""
+    def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
+        """Return the intents to delete a resource group."""
         with self._lock:
-            return sorted(cluster for one, cluster in self._delete_intents if one == group)
+            found = [intent for of, intent in self._group_delete_intents if of == group]
+        return sorted(found, key=lambda intent: (intent.cluster, intent.uid))
 
-    def remove_group_delete_intent(self, group: str, cluster: str) -> None:
+    def remove_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
         """Remove an intent; one that does not exist is success."""
         with self._lock:
-            self._delete_intents.discard((group, cluster))
+            self._group_delete_intents.discard((group, intent))
 
     def append(self, events: Sequence[Event]) -> None:
-        """Store events."""
+        """Save events."""
         with self._lock:
             for event in events:
                 self._events[(event.cluster, event.uid, event.sequence, event.reason)] = event
@@ -104,7 +105,7 @@ class MemoryState:
         return sorted(found, key=lambda event: (event.at, event.sequence), reverse=True)[:limit]
 
     def prune_events(self, cluster: str, keep: int) -> int:
-        """Remove a cluster's events except the newest."""
+        """Remove all but a cluster's newest events."""
         newest = set(self.events(cluster, keep))
         with self._lock:
             return _remove(self._events, lambda _, e: e.cluster == cluster and e not in newest)
@@ -120,10 +121,10 @@ class MemoryState:
             return self._fleet
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
-        """Replace this version of the fleet record, and return it as saved; raise Stale."""
+        """Write the fleet's record over its version, and return it as saved; raise Stale."""
         with self._lock:
             if record.etag != self._fleet.etag:
-                raise Stale("the record was changed by somebody else")
+                raise Stale("somebody else changed the record")
             self._fleet = replace(record, etag=f"v{next(self._versions)}")
             return self._fleet
 
@@ -133,7 +134,7 @@ class MemoryState:
             return self._plans.get(commit)
 
     def save_plan(self, plan_record: PlanRecord) -> None:
-        """Replace the plan of a commit."""
+        """Write a plan over the saved one of its commit."""
         with self._lock:
             self._plans[plan_record.plan.commit] = plan_record
 
@@ -150,32 +151,32 @@ class MemoryState:
         return sorted(found, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """Return those of these blobs that are stored, by their ids."""
+        """Return those of these blobs that are saved, by their ids."""
         with self._lock:
             return {sha: self._blobs[sha] for sha in ids if sha in self._blobs}
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
-        """Store blobs."""
+        """Save blobs."""
         with self._lock:
             self._blobs |= blobs
 
-    def marks(self) -> Mapping[str, str]:
-        """Return the fingerprints of the clusters."""
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return the clusters' fingerprints."""
         with self._lock:
-            return dict(self._marks)
+            return dict(self._fingerprints)
 
-    def save_fingerprints(self, marks: Mapping[str, str]) -> None:
-        """Replace the fingerprints of the clusters."""
+    def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
+        """Write the clusters' fingerprints over the saved ones."""
         with self._lock:
-            self._marks = dict(marks)
+            self._fingerprints = dict(fingerprints)
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
-        """Remove every stored blob except these."""
+        """Remove every saved blob but these."""
         with self._lock:
             return _remove(self._blobs, lambda sha, _: sha not in wanted)
 
     def prune_plans(self, keep: int) -> int:
-        """Remove plans except the newest and every open one."""
+        """Remove all but the newest plans and the open ones."""
         with self._lock:
             newest = sorted(self._plans, key=lambda commit: self._plans[commit].at, reverse=True)[:keep]
             return _remove(self._plans, lambda commit, plan: commit not in newest and not plan.open)
@@ -183,7 +184,7 @@ class MemoryState:
     def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters."""
         with self._lock:
-            return _remove(self._letters, lambda _, letter: letter.at < before)
+            return _remove(self._dead_letters, lambda _, letter: letter.at < before)
 
     def prune_deliveries(self, before: datetime) -> int:
         """Remove deliveries that were remembered before a time."""
@@ -200,28 +201,28 @@ class MemoryState:
         with self._lock:
             present = self._buckets.get(key)
             if bucket.etag != (present.etag if present else ""):
-                raise Stale("the bucket was changed by somebody else")
+                raise Stale("somebody else changed the bucket")
             self._buckets[key] = replace(bucket, etag=f"v{next(self._versions)}")
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
-        """Store a dead letter; storing it twice is storing it once."""
+        """Save a dead letter; twice is once."""
         with self._lock:
-            self._letters[(letter.at, letter.queue, letter.id)] = letter
+            self._dead_letters[(letter.at, letter.queue, letter.id)] = letter
 
     def delete_dead_letter(self, letter: DeadLetter) -> None:
         """Remove a dead letter; one that does not exist is success."""
         with self._lock:
-            self._letters.pop((letter.at, letter.queue, letter.id), None)
+            self._dead_letters.pop((letter.at, letter.queue, letter.id), None)
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
         """Return the newest dead letters, newest first."""
         with self._lock:
-            return [self._letters[key] for key in sorted(self._letters, reverse=True)[:limit]]
+            return [self._dead_letters[key] for key in sorted(self._dead_letters, reverse=True)[:limit]]
 
     def count_dead_letters(self) -> int:
-        """Return how many dead letters are stored."""
+        """Return how many dead letters are saved."""
         with self._lock:
-            return len(self._letters)
+            return len(self._dead_letters)
 
     def delivery_seen(self, delivery: str) -> bool:
         """Return whether a webhook delivery was queued before."""

@@ -33,7 +33,7 @@ from azure.core.pipeline.policies import (
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from shared.jobs.errors import ReconcileError, Unauthenticated, Unavailable, from_http
-from shared.jobs.retry_after import retry_after
+from shared.jobs.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Written
 
 PUBLIC_CLOUD = "https://management.azure.com"

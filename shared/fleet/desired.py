@@ -32,9 +32,9 @@ class Desired:
     """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``dropped`` is what of
-    each node pool is to be taken away, see there; it is not part of the stored form. Two that have the same
-    stored form are equal.
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys``
+    are to be removed from each node pool, see there; they are not part of the stored form. Two clusters that
+    have the same stored form are equal.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Desired:
     cluster_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     adopt: str = ""
-    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def id(self) -> ClusterId:
@@ -75,10 +75,10 @@ class Desired:
 
     @classmethod
     def from_document(
-        cls, document: Mapping[str, Any], dropped: Mapping[str, tuple[str, ...]] | None = None
+        cls, document: Mapping[str, Any], removed_keys: Mapping[str, tuple[str, ...]] | None = None
     ) -> Desired:
         """Read the stored form; ``spec`` is checked by the rules of today only when it is asked for."""
-        return Stored(document, dropped=dropped)
+        return Stored(document, removed_keys=removed_keys)
 
     @property
     def digest(self) -> str:
@@ -103,7 +103,7 @@ class Stored(Desired):
         self,
         document: Mapping[str, Any],
         digest: str = "",
-        dropped: Mapping[str, tuple[str, ...]] | None = None,
+        removed_keys: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         # Not through the fields of the class: it is frozen, and the spec is made later.
         self.__dict__.update(
@@ -113,7 +113,7 @@ class Stored(Desired):
             cluster_class=document.get("class", ""),
             labels=document.get("labels", {}),
             adopt=document.get("adopt", ""),
-            dropped=dropped or {},
+            removed_keys=removed_keys or {},
             _document=document,
             _digest=digest,
         )

@@ -1,1 +1,1 @@
-"""How work moves: rows, recipes, outcomes, error classes. Pure."""
+"""The engine: records, messages, leases, recipes, outcomes, retries, errors, rate limits, diagnosis. Pure."""

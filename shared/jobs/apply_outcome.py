@@ -1,4 +1,4 @@
-"""The one place that turns an outcome into the next row."""
+"""The one place that applies a step's outcome to the record."""
 
 from __future__ import annotations
 
@@ -7,48 +7,43 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.jobs.errors import Aborted, Interrupted, NotYetVisible, ReconcileError
+from shared.jobs.job import Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
-from shared.jobs.record import ClusterRecord, Condition, Failure, Job, Phase, working_phase
+from shared.jobs.record import ClusterRecord, Condition, ConditionReason, Phase, working_phase
 from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 
 STALLED_WAIT = 300.0
-"""Seconds between looks at a job that has waited too long."""
+"""Seconds between the reads of a stalled job."""
 RESTART_WAIT = 15.0
-"""Seconds before a recipe begins again, so that what keeps vanishing does not keep us busy."""
+"""Seconds before a recipe starts again, so that a resource that keeps vanishing does not keep us busy."""
 MAX_RESTARTS = 5
-"""So often a job makes anew what vanished behind its back; then it fails and says so."""
+"""How often a job creates again what vanished; then it fails and says so."""
 
 
 def apply_outcome(
     record: ClusterRecord, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRecord:
-    """Return the row after its claimed step ended with ``outcome``; jitter is 0 to 1."""
-    # A look that found nothing ends no count: what killed the workers before it is tried again after it.
-    looked = isinstance(outcome, Retry) and isinstance(outcome.error, NotYetVisible)
-    lost = record.job.lost if looked else 0
-    done = replace(record.job, sequence=record.job.sequence + 1, lease=None, person="", reserved={})
-    job = replace(done, lost=lost, looked=looked)
-    record = replace(record, owned=record.owned or _shows_ours(record, outcome))
+    """Return the record after the step that held its lease ended with ``outcome``; jitter is 0 to 1."""
+    # Abandoned leases stay counted while a resource is rechecked: nothing was done in between.
+    recheck = isinstance(outcome, Retry) and isinstance(outcome.error, NotYetVisible)
+    abandoned = record.job.step.abandoned_leases if recheck else 0
+    step = replace(record.job.step, rechecking=recheck, abandoned_leases=abandoned)
+    record = replace(record, was_tagged=record.was_tagged or _shows_our_tags(record, outcome))
     match outcome:
         case Done():
-            return _done(record, job, outcome, now)
+            return _done(record, step, outcome, now)
         case Wait():
-            return _wait(record, job, outcome, now)
+            return _wait(record, step, outcome, now)
         case Retry(error):
-            return _retry(record, job, error, now, jitter=jitter, retries=retries)
+            return _retry(record, step, error, now, jitter=jitter, retries=retries)
         case Fail(error):
-            return _fail(record, job, error, now)
+            return _fail(record, step, error, now)
         case Restart(reason):
-            return _restart(record, job, reason, now)
-        case GoToStep(step, reason):
-            return _back(record, job, step, reason, now)
-
-
-def _shows_ours(record: ClusterRecord, outcome: Outcome) -> bool:
-    """Tell whether the cluster has our tags by now: nothing else is written, or left as it is."""
-    done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and bool(outcome.wrote))
-    return done and record.job.step is Step.CLUSTER
+            return _restart(record, step, reason, now)
+        case GoToStep(name, reason):
+            record = _with_condition(record, step.name, True, ConditionReason.DONE, reason, now)
+            return _advanced(record, start_step(name, now), NextRun(now, reason), working_phase(record), now)
 
 
 def postpone(
@@ -56,177 +51,146 @@ def postpone(
     *,
     until: datetime,
     reason: str,
-    reserved: Mapping[str, tuple[datetime, ...]],
+    reservations: Mapping[str, tuple[datetime, ...]],
     now: datetime,
 ) -> ClusterRecord:
-    """Return the row whose step waits for its turn at Azure: no attempt, no outcome, its time not running."""
-    job = replace(
-        record.job,
-        sequence=record.job.sequence + 1,
-        lease=None,
-        next_at=until,
-        reason=reason,
-        moved=until,
-        person="",
-        reserved=reserved,
-    )
-    return replace(record, job=job, updated=now)
+    """Return the record of a rate-limited step: that is no attempt, and its deadline does not run."""
+    step = replace(record.job.step, last_progress=until)
+    return _advanced(record, step, NextRun(until, reason, reservations=reservations), record.phase, now)
 
 
 def release(record: ClusterRecord, owner: str) -> ClusterRecord | None:
-    """Return the row without the claim of ``owner``, None when the claim is not theirs (any more).
+    """Return the record without the lease of ``owner``, None when somebody else holds it, or nobody.
 
-    For a step that ended after somebody else wrote the row, mostly with a newer spec: what it did is noted
-    nowhere, so it counts as lost, and the next step looks at the world afresh.
+    For a step that ended after somebody else wrote the record, mostly with a newer spec: nothing records what
+    the step did, so its lease counts as abandoned, and the next step reads Azure again.
     """
     if record.job.lease is None or record.job.lease.owner != owner:
         return None
-    return replace(record, job=replace(record.job, lease=None, lost=record.job.lost + 1, looked=False))
+    step = record.job.step
+    step = replace(step, abandoned_leases=step.abandoned_leases + 1, rechecking=False)
+    return replace(record, job=replace(record.job, lease=None, step=step))
 
 
-def _done(record: ClusterRecord, job: Job, outcome: Done, now: datetime) -> ClusterRecord:
-    conditions = _with(record, CONDITIONS[job.step], True, "Done", outcome.note, now)
-    following = next_step(job.recipe, job.step)
-    if following is not None:
-        job = replace(_at(job, following, now), next_at=now, reason="")
-        phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
-        begun = record.begun or following is Step.CLUSTER
-        return replace(record, job=job, phase=phase, conditions=conditions, begun=begun, updated=now)
-    job = replace(_at(job, job.step, now), active=False, reason="", step_since=job.step_since, next_at=now)
-    return replace(
-        record,
-        job=job,
-        phase=Phase.READY,
-        observed_generation=record.generation,
-        conditions=conditions,
-        dropped={},
-        updated=now,
-    )
+def _shows_our_tags(record: ClusterRecord, outcome: Outcome) -> bool:
+    """Return whether the outcome proves that the cluster has our tags: every write sets them."""
+    done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and outcome.write is not None)
+    return done and record.job.step.name is Step.CLUSTER
 
 
-def _at(job: Job, step: Step, now: datetime) -> Job:
-    """Return the job at the beginning of a step."""
-    return replace(
-        job,
-        step=step,
-        step_since=now,
-        attempts=0,
-        tries={},
-        wrote="",
-        request_id="",
-        moved=None,
-        part="",
-        part_since=None,
+def _advanced(
+    record: ClusterRecord, step: StepState, next_run: NextRun, phase: Phase, now: datetime
+) -> ClusterRecord:
+    """Return the record at its job's next sequence, with the lease given back."""
+    sequence = record.job.sequence + 1
+    job = replace(record.job, sequence=sequence, lease=None, step=step, next_run=next_run)
+    return replace(record, job=job, phase=phase, updated=now)
+
+
+def _ended(record: ClusterRecord) -> ClusterRecord:
+    return replace(record, job=replace(record.job, active=False))
+
+
+def _done(record: ClusterRecord, step: StepState, outcome: Done, now: datetime) -> ClusterRecord:
+    reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
+    record = _with_condition(record, step.name, True, reason, outcome.note, now)
+    following = next_step(record.job.recipe, step.name)
+    if following is None:
+        step = replace(start_step(step.name, now), since=step.since)
+        record = replace(record, observed_generation=record.generation, removed_keys={})
+        return _ended(_advanced(record, step, NextRun(now), Phase.READY, now))
+    record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
+    phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
+    return _advanced(record, start_step(following, now), NextRun(now), phase, now)
+
+
+def _wait(record: ClusterRecord, step: StepState, outcome: Wait, now: datetime) -> ClusterRecord:
+    new_write = outcome.write is not None and outcome.write != step.last_write
+    step = replace(
+        step,
+        last_progress=now if new_write or outcome.open_ended else step.last_progress,
+        last_write=outcome.write if new_write else step.last_write,
+        waiting_on=outcome.waiting_on,
+        # An operation may fail long after Azure accepted it: a wait does not end the count of those.
+        attempts={kind: count for kind, count in step.attempts.items() if kind == Interrupted.__name__},
         failure=None,
     )
-
-
-def _wait(record: ClusterRecord, job: Job, outcome: Wait, now: datetime) -> ClusterRecord:
-    came_on = outcome.open_ended or outcome.wrote not in ("", job.wrote)
-    moved = now if came_on else job.moved
-    stalled = (now - (moved or job.step_since)).total_seconds() > deadline(job.step)
+    stalled = _stalled(step, now)
+    if stalled:
+        phase, reason = Phase.STALLED, ConditionReason.STALLED
+    elif outcome.suspended:
+        phase, reason = Phase.SUSPENDED, ConditionReason.SUSPENDED
+    else:
+        phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
-    job = replace(
-        job,
-        next_at=now + timedelta(seconds=seconds),
-        reason=outcome.reason,
-        wrote=outcome.wrote or job.wrote,
-        request_id=outcome.request_id or (job.request_id if outcome.wrote in ("", job.wrote) else ""),
-        part=outcome.part,
-        part_since=_part_since(job, outcome.part, now),
-        person=outcome.person,
-        moved=moved,
-        attempts=0,
-        tries=_of_writes(job.tries),
-        failure=None,
-    )
-    why = "Stalled" if stalled else "Suspended" if outcome.suspended else "Waiting"
-    conditions = _with(record, CONDITIONS[job.step], False, why, outcome.reason, now)
-    phase = Phase.STALLED if stalled else Phase.SUSPENDED if outcome.suspended else working_phase(record)
-    return replace(record, job=job, phase=phase, conditions=conditions, updated=now)
+    record = _with_condition(record, step.name, False, reason, outcome.reason, now)
+    next_run = NextRun(now + timedelta(seconds=seconds), outcome.reason, outcome.action_required)
+    return _advanced(record, step, next_run, phase, now)
 
 
-def _of_writes(tries: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the tries that a look does not end: an operation fails long after it was accepted."""
-    return {kind: count for kind, count in tries.items() if kind == Interrupted.__name__}
+def _stalled(step: StepState, now: datetime) -> bool:
+    return (now - step.last_progress).total_seconds() > deadline(step.name)
 
 
-def _part_since(job: Job, part: str, now: datetime) -> datetime | None:
-    if not part:
-        return None
-    return job.part_since if part == job.part else now
-
-
-def _restart(record: ClusterRecord, job: Job, reason: str, now: datetime) -> ClusterRecord:
-    if job.restarts >= MAX_RESTARTS:
-        told = f"{reason}; it vanished {MAX_RESTARTS} times before, and something may remove it each time"
-        return _fail(record, job, Aborted(f"{told}; the activity log of Azure says who"), now)
-    conditions = _with(record, CONDITIONS[job.step], False, "Restarted", reason, now)
-    first = STEPS[job.recipe][0]
-    due = now + timedelta(seconds=RESTART_WAIT)
-    job = replace(_at(job, first, now), next_at=due, reason=reason, restarts=job.restarts + 1)
-    return replace(record, job=job, phase=working_phase(record), conditions=conditions, updated=now)
-
-
-def _back(record: ClusterRecord, job: Job, step: Step, reason: str, now: datetime) -> ClusterRecord:
-    conditions = _with(record, CONDITIONS[job.step], True, "Done", reason, now)
-    job = replace(_at(job, step, now), next_at=now, reason=reason)
-    return replace(record, job=job, phase=working_phase(record), conditions=conditions, updated=now)
+def _restart(record: ClusterRecord, step: StepState, reason: str, now: datetime) -> ClusterRecord:
+    if record.job.restarts >= MAX_RESTARTS:
+        cause = f"{reason}; it vanished {MAX_RESTARTS} times before, and something may remove it each time"
+        return _fail(record, step, Aborted(f"{cause}; Azure's activity log shows who"), now)
+    record = _with_condition(record, step.name, False, ConditionReason.RESTARTED, reason, now)
+    record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
+    first = start_step(STEPS[record.job.recipe][0], now)
+    next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), reason)
+    return _advanced(record, first, next_run, working_phase(record), now)
 
 
 def _retry(
-    record: ClusterRecord, job: Job, error: ReconcileError, now: datetime, *, jitter: float, retries: Policies
+    record: ClusterRecord,
+    step: StepState,
+    error: ReconcileError,
+    now: datetime,
+    *,
+    jitter: float,
+    retries: Policies,
 ) -> ClusterRecord:
-    # Each class has its own limit: what is tried for ever uses up nobody's, and no class hides in another.
-    attempts = job.tries.get(error.kind, 0) + 1
-    job = replace(job, tries={**job.tries, error.kind: attempts})
+    # Each class has its own limit: one that is retried indefinitely uses up no attempts of another.
+    attempts = step.attempts.get(error.kind, 0) + 1
+    step = replace(step, attempts={**step.attempts, error.kind: attempts})
     seconds = wait_before_retry(error, attempts, jitter, retries)
     if seconds is None:
-        return _fail(record, job, error, now)
+        return _fail(record, step, error, now)
     if isinstance(error, Interrupted):
-        job = replace(job, wrote="", request_id="")
-    job = replace(
-        job,
-        attempts=attempts,
-        next_at=now + timedelta(seconds=seconds),
-        reason=f"{error.kind}: {error}",
-        failure=_failure(job, error, now),
-    )
-    conditions = _with(record, CONDITIONS[job.step], False, error.kind, str(error), now)
-    stalled = policy_for(type(error), retries).attempts is None and (
-        (now - (job.moved or job.step_since)).total_seconds() > deadline(job.step)
-    )
-    phase = Phase.STALLED if stalled else working_phase(record)
-    return replace(record, job=job, phase=phase, conditions=conditions, updated=now)
+        step = replace(step, last_write=None)
+    record = _with_condition(record, step.name, False, error.kind, str(error), now)
+    unlimited = policy_for(type(error), retries).attempts is None
+    phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
+    next_run = NextRun(now + timedelta(seconds=seconds), f"{error.kind}: {error}")
+    return _advanced(record, _failing(step, error, now), next_run, phase, now)
 
 
-def _fail(record: ClusterRecord, job: Job, error: ReconcileError, now: datetime) -> ClusterRecord:
-    job = replace(
-        job,
-        active=False,
-        attempts=job.tries.get(error.kind, 1),
-        next_at=now,
-        reason=f"{error.kind}: {error}",
-        failure=_failure(job, error, now),
-    )
-    conditions = _with(record, CONDITIONS[job.step], False, error.kind, str(error), now)
-    conditions = _with(replace(record, conditions=conditions), "Ready", False, error.kind, str(error), now)
-    return replace(record, job=job, phase=Phase.FAILED, conditions=conditions, updated=now)
+def _fail(record: ClusterRecord, step: StepState, error: ReconcileError, now: datetime) -> ClusterRecord:
+    record = _with_condition(record, step.name, False, error.kind, str(error), now)
+    record = _with_condition(record, Step.VERIFY, False, error.kind, str(error), now)
+    next_run = NextRun(now, f"{error.kind}: {error}")
+    return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
 
 
-def _failure(job: Job, error: ReconcileError, now: datetime) -> Failure:
-    earlier = job.failure
+def _failing(step: StepState, error: ReconcileError, now: datetime) -> StepState:
+    earlier = step.failure
     since = earlier.since if earlier and earlier.kind == error.kind else now
-    return Failure(error.kind, str(error)[:2000], since, error.code, error.request_id)
+    attempts = step.attempts.get(error.kind, 1)
+    failure = Failure(error.kind, str(error)[:2000], since, attempts, error.code, error.request_id)
+    return replace(step, failure=failure)
 
 
-def _with(
-    record: ClusterRecord, kind: str, status: bool, reason: str, message: str, now: datetime
-) -> tuple[Condition, ...]:
-    """Return the conditions with one set; its ``since`` moves only when the status changes."""
+def _with_condition(
+    record: ClusterRecord, step: Step, status: bool, reason: str, message: str, now: datetime
+) -> ClusterRecord:
+    """Return the record with a step's condition set; ``since`` changes only when the status does."""
+    kind = CONDITIONS[step]
     before = record.condition(kind)
     since = before.since if before and before.status == status else now
     changed = Condition(kind, status, reason, message[:1000], since)
     if before is None:
-        return (*record.conditions, changed)
-    return tuple(changed if c.type == kind else c for c in record.conditions)
+        return replace(record, conditions=(*record.conditions, changed))
+    found = (changed if condition.type == kind else condition for condition in record.conditions)
+    return replace(record, conditions=tuple(found))

@@ -3,26 +3,26 @@
 ::
 
     ReconcileError
-    ├── Retryable                the engine tries again by itself
+    ├── Retryable                the engine retries by itself
     │   ├── Throttled            the service asked us to slow down; wait for its Retry-After
-    │   ├── Conflict             another operation is in progress, or somebody wrote first; look again
-    │   │   └── Stale            our own row changed since we read it; read it again
+    │   ├── Conflict             another operation is in progress, or somebody wrote first; read again
+    │   │   └── Stale            our own record changed since we read it; read it again
     │   ├── Unavailable          the service did not answer, or answered 5xx
-    │   ├── Dependency           something this step needs is not there yet
-    │   ├── NotYetVisible             Azure does not show what may be there; look once more
-    │   ├── Interrupted          Azure gave up what it had begun, for a reason that passes; write it again
+    │   ├── Dependency           a resource that this step needs does not exist yet
+    │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
+    │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
     │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
-    │   ├── Unexpected           an error that nobody foresaw; a few tries
-    │   ├── Unauthenticated      we have no valid credential; a few tries, for an identity may be late
-    │   └── Unauthorized         our identity lacks a role; a few tries, for Azure takes minutes to spread one
-    └── Terminal                 waits for a new commit, or for a person who replays
-        ├── QuotaExceeded        the subscription has no room
+    │   ├── Unexpected           an error that nobody foresaw; a few attempts
+    │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
+    │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
+    └── Terminal                 waits for a new commit, or for an operator's replay
+        ├── QuotaExceeded        the subscription has no capacity left
         ├── InvalidManifest      the service refused what the manifest asks for
-        ├── Immutable            the field cannot be changed on what exists
+        ├── Immutable            the field of an existing resource cannot be changed
         ├── Aborted              somebody cancelled the operation in Azure, or undid it
         ├── Locked               a lock, or a disabled subscription, forbids the change
-        ├── NotOwned             it exists, but does not belong to this fleet
-        └── DeadLettered         the queue gave the job's message up; the next commit tries again
+        ├── NotOwned             the resource exists, but does not belong to this fleet
+        └── DeadLettered         the queue gave up the job's message; the next commit tries again
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """
@@ -33,14 +33,14 @@ from collections.abc import Mapping
 
 
 class ReconcileError(Exception):
-    """Something went wrong in a step; the class says what happens next."""
+    """An error of a step; the class says what happens next."""
 
     def __init__(self, message: str, *, code: str = "", request_id: str = "") -> None:
         super().__init__(message)
         self.code = code
-        """The service's own code, as "OperationNotAllowed"; empty when it gave none."""
+        """The service's own code, such as "OperationNotAllowed"; "" for none."""
         self.request_id = request_id
-        """The service's correlation id for support; empty when it gave none."""
+        """The service's correlation id for support; "" for none."""
 
     @property
     def kind(self) -> str:
@@ -49,7 +49,7 @@ class ReconcileError(Exception):
 
 
 class Retryable(ReconcileError):
-    """The engine tries again; ``retry_after`` (seconds) is the service's own wish, if it had one."""
+    """The engine retries; ``retry_after`` is the service's own wait in seconds, None for none."""
 
     def __init__(
         self, message: str, *, retry_after: float | None = None, code: str = "", request_id: str = ""
@@ -59,7 +59,7 @@ class Retryable(ReconcileError):
 
 
 class Terminal(ReconcileError):
-    """Trying again would give the same answer."""
+    """Another attempt would fail in the same way."""
 
 
 class Throttled(Retryable):
@@ -67,31 +67,31 @@ class Throttled(Retryable):
 
 
 class Conflict(Retryable):
-    """Another operation is in progress, or the thing changed since we looked."""
+    """Another operation is in progress, or the resource changed since we read it."""
 
 
 class Stale(Conflict):
-    """A row of the state changed since it was read."""
+    """A record of the state changed since it was read."""
 
 
 class Unavailable(Retryable):
-    """The service did not answer, or answered that it cannot."""
+    """The service did not answer, or answered 5xx."""
 
 
 class Dependency(Retryable):
-    """Something that this step needs is not there yet."""
+    """A resource that this step needs does not exist yet."""
 
 
 class NotYetVisible(Retryable):
-    """Azure does not show what may be there; one more look, a while later, is believed."""
+    """Azure does not show a resource that may exist; one more read, some seconds later, decides."""
 
 
 class Interrupted(Retryable):
-    """Azure began an operation and gave it up for a reason that passes; the same write is made again."""
+    """Azure started an operation and abandoned it for a transient reason; the same write is repeated."""
 
 
 class Blocked(Retryable):
-    """A PodDisruptionBudget does not allow it now."""
+    """A PodDisruptionBudget does not allow the eviction now."""
 
 
 class Unexpected(Retryable):
@@ -107,7 +107,7 @@ class Unauthorized(Retryable):
 
 
 class QuotaExceeded(Terminal):
-    """The subscription has no room for this."""
+    """The subscription has no capacity for this."""
 
 
 class InvalidManifest(Terminal):
@@ -115,7 +115,7 @@ class InvalidManifest(Terminal):
 
 
 class Immutable(Terminal):
-    """The field cannot be changed on what exists."""
+    """The field of an existing resource cannot be changed."""
 
 
 class Aborted(Terminal):
@@ -127,20 +127,20 @@ class Locked(Terminal):
 
 
 class NotOwned(Terminal):
-    """It exists, but it is not this fleet's."""
+    """The resource exists, but it is not this fleet's."""
 
 
 class DeadLettered(Terminal):
-    """The queue delivered the job's message too often without an end, or could not keep it."""
+    """The queue delivered the job's message too often without a result, or the message expired."""
 
 
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
-"""409s that no waiting changes."""
+"""Codes of a 409 that does not pass."""
 _QUOTA_CODES = ("quota", "skunotavailable", "insufficientcapacity", "allocationfailed")
 _LOCKED_CODES = ("scopelocked", "disabledsubscription")
 _POLICY_CODES = ("requestdisallowedby",)
-"""A policy refuses with 403, though no role is missing."""
-_PASSING_CODES = (
+"""Codes of a 403 from a policy: no role is missing."""
+_TRANSIENT_CODES = (
     "anotheroperation",
     "internalerror",
     "internalexecutionerror",
@@ -154,16 +154,16 @@ _PASSING_CODES = (
     "timeout",
     "toomanyrequests",
 )
-"""Codes of operations that failed through no fault of the request."""
+"""Codes of operations that failed for no reason in the request."""
 
 
 def from_http(
     status: int, code: str, message: str, *, retry_after: float | None = None, request_id: str = ""
 ) -> ReconcileError:
-    """Return the error for an HTTP answer of Azure Resource Manager, Kubernetes or GitHub.
+    """Return the error for an HTTP response of Azure Resource Manager, Kubernetes or GitHub.
 
     ``status`` is the HTTP status, ``code`` and ``message`` the service's own (secrets already removed),
-    ``retry_after`` seconds. The one place where answers are mapped to classes.
+    ``retry_after`` seconds. The one place that maps responses to classes.
     """
     flat = code.lower()
     context: dict[str, str] = {"code": code, "request_id": request_id}
@@ -171,11 +171,11 @@ def from_http(
         return Throttled(message, retry_after=retry_after, **context)
     if status >= 500 or status == 408:
         return Unavailable(message, retry_after=retry_after, **context)
-    if any(word in flat for word in _QUOTA_CODES):
+    if any(part in flat for part in _QUOTA_CODES):
         return QuotaExceeded(message, **context)
-    if any(word in flat for word in _LOCKED_CODES):
+    if any(part in flat for part in _LOCKED_CODES):
         return Locked(message, **context)
-    if any(word in flat for word in _POLICY_CODES):
+    if any(part in flat for part in _POLICY_CODES):
         return InvalidManifest(message, **context)
     if status in (409, 412) and flat not in _TERMINAL_CONFLICTS:
         return Conflict(message, retry_after=retry_after, **context)
@@ -185,17 +185,17 @@ def from_http(
 
 
 def from_operation(state: str, code: str, message: str, *, request_id: str = "") -> ReconcileError:
-    """Return the error for an operation that Azure accepted and did not bring to its end.
+    """Return the error for an operation that Azure accepted and did not complete.
 
-    ``state`` is the provisioningState that it left, ``code`` and ``message`` are those of its error, and
-    ``request_id`` is of the request that began it. The one place where such ends are mapped to classes.
+    ``state`` is the final provisioningState, ``code`` and ``message`` are those of the error, ``request_id``
+    is that of the request that started it. The one place that maps failed operations to classes.
     """
     flat = code.lower()
-    if any(word in flat for word in _QUOTA_CODES):
+    if any(part in flat for part in _QUOTA_CODES):
         return QuotaExceeded(message, code=code, request_id=request_id)
     if "poddrain" in flat:
         return Blocked(message, code=code, request_id=request_id)
-    if flat == "conflict" or any(word in flat for word in _PASSING_CODES):
+    if flat == "conflict" or any(part in flat for part in _TRANSIENT_CODES):
         return Interrupted(message, code=code, request_id=request_id)
     if state == "Canceled" or "cancel" in flat:
         return Aborted(message, code=code, request_id=request_id)

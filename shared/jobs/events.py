@@ -1,4 +1,4 @@
-"""The history of a cluster: what a difference of rows is worth telling."""
+"""The history of a cluster: which differences between two records are events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.jobs.record import ClusterRecord, Phase
 class Event:
     """Something that happened to a cluster; (uid, sequence) makes it one event however often it is saved.
 
-    ``started`` is when its step began, ``at`` when this happened; ``request_ids`` are the cloud's own.
+    ``started`` is when its step began, ``at`` when this happened; ``request_ids`` are those of the service.
     """
 
     cluster: str
@@ -33,87 +33,75 @@ class Event:
 def accepted_event(record: ClusterRecord) -> Event:
     """Return the event of a spec, or a removal, that was just accepted."""
     what = "removal" if record.deleting else f"generation {record.generation}"
-    return _event(record, "Accepted", f"{what} of commit {record.commit[:8]}", warning=False)
-
-
-def postponed_event(
-    before: ClusterRecord, after: ClusterRecord, request_ids: Sequence[str]
-) -> Iterator[Event]:
-    """Yield the event of a step that waits for its turn; not again while it waits."""
-    if request_ids or not before.job.reserved:
-        job = before.job
-        step, started = job.step.value, job.step_since
-        yield _event(after, "Queued", after.job.reason, step=step, started=started, request_ids=request_ids)
-
-
-def superseded_event(record: ClusterRecord, why: str, request_ids: Sequence[str], now: datetime) -> Event:
-    """Return the event of a step that was overtaken after it had written something."""
-    job, then = record.job, replace(record, updated=now)
-    return _event(
-        then, "Overtaken", why, step=job.step.value, started=job.step_since, request_ids=request_ids
-    )
+    return _event(record, "Accepted", f"{what} of commit {record.commit[:8]}")
 
 
 def replayed_event(record: ClusterRecord, by: str) -> Event:
-    """Return the event of a job that somebody let begin anew."""
-    return _event(record, "Replayed", f"replayed by {by}", step=record.job.step.value)
+    """Return the event of a job that an operator started again."""
+    return _event(record, "Replayed", f"replayed by {by}", step=record.job.step.name)
+
+
+def rate_limited_event(
+    before: ClusterRecord, after: ClusterRecord, request_ids: Sequence[str]
+) -> Iterator[Event]:
+    """Yield the event of a step that became rate limited; none while it stays so."""
+    if request_ids or not before.job.next_run.reservations:
+        yield _event(after, "RateLimited", after.job.reason, of=before, request_ids=request_ids)
+
+
+def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:
+    """Return the event of a step that was superseded after it had written something."""
+    return _event(replace(record, updated=now), "Superseded", reason, of=record, request_ids=request_ids)
 
 
 def events_between(
     before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, request_ids: Sequence[str] = ()
 ) -> Iterator[Event]:
-    """Yield what is worth telling: each step's end, each write, each change; not the same wait again.
+    """Yield an event for each step's end, each write and each change; none for a wait that continues.
 
-    ``request_ids`` are the cloud's of the writes that were made.
+    ``request_ids`` are the service's ids of the writes that the step made.
     """
-    for reason, message, warning in _told(before, after, outcome, wrote=bool(request_ids)):
-        yield _event(
-            after,
-            reason,
-            message,
-            warning=warning,
-            step=before.job.step,
-            started=before.job.step_since,
-            request_ids=(*request_ids, *_refused(outcome)),
-        )
+    for reason, message, warning in _news(before, after, outcome, wrote=bool(request_ids)):
+        ids = (*request_ids, *_refused(outcome))
+        yield _event(after, reason, message, warning=warning, of=before, request_ids=ids)
 
 
-def _told(
+def _news(
     before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, wrote: bool
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yield reason, message and whether it is a warning."""
-    waited = (after.updated - before.job.step_since).total_seconds()
+    """Yield the reason, the message, and whether it is a warning."""
+    waited = (after.updated - before.job.step.since).total_seconds()
     match outcome:
         case Done(note=note) if not after.job.active:
             yield "Ready", note or "verified", False
         case Done(note=note):
-            yield "StepDone", note or f"as asked, after {waited:.0f} s", False
-        case Wait(reason=words):
-            if words != before.job.reason or after.phase != before.phase or wrote:
+            yield "StepDone", note or f"in sync, after {waited:.0f} s", False
+        case Wait(reason=reason):
+            if reason != before.job.reason or after.phase != before.phase or wrote:
                 stalled = after.phase is Phase.STALLED
-                yield after.phase.value if stalled or outcome.suspended else "Waiting", words, stalled
-        case GoToStep(reason=words):
-            yield "StepDone", words, False
-        case Restart(reason=words):
-            yield "Restarted", words, True
+                yield after.phase.value if stalled or outcome.suspended else "Waiting", reason, stalled
+        case GoToStep(reason=reason):
+            yield "StepDone", reason, False
+        case Restart(reason=reason):
+            yield "Restarted", reason, True
         case _ if not after.job.active:
             yield "Failed", after.job.reason, True
         case _:
-            wait = (after.job.next_at - after.updated).total_seconds()
-            if _is_news(before, after) or wrote:
+            if _is_new_failure(before, after) or wrote:
+                wait = (after.job.next_run.at - after.updated).total_seconds()
                 attempt = f"attempt {after.job.attempts}, again in {wait:.0f} s"
                 yield "Retrying", f"{after.job.reason} ({attempt})", True
 
 
-def _is_news(before: ClusterRecord, after: ClusterRecord) -> bool:
-    """Tell whether a retry is another one than before; the same is told whenever its attempts double."""
-    attempts, then, now = after.job.attempts, before.job.failure, after.job.failure
+def _is_new_failure(before: ClusterRecord, after: ClusterRecord) -> bool:
+    """Return whether a retry is worth an event: a repeated failure is, whenever its attempts have doubled."""
+    attempts, then, now = after.job.attempts, before.job.step.failure, after.job.step.failure
     same = then is not None and now is not None and (then.kind, then.message) == (now.kind, now.message)
     return not same or before.phase != after.phase or attempts & (attempts - 1) == 0
 
 
 def _refused(outcome: Outcome) -> Sequence[str]:
-    """Return the cloud's id of the request that it refused."""
+    """Return the service's id of the request that it refused."""
     if isinstance(outcome, Retry | Fail) and outcome.error.request_id:
         return (outcome.error.request_id,)
     return ()
@@ -126,9 +114,11 @@ def _event(
     *,
     warning: bool = False,
     step: str = "",
-    started: datetime | None = None,
+    of: ClusterRecord | None = None,
     request_ids: Sequence[str] = (),
 ) -> Event:
+    """Return an event of a record; ``of`` is the record whose step it was, None for no step."""
+    ran = of.job.step if of else None
     return Event(
         cluster=record.name,
         uid=record.uid,
@@ -138,7 +128,7 @@ def _event(
         warning=warning,
         reason=reason,
         message=message[:1000],
-        step=step,
-        started=started,
+        step=ran.name if ran else step,
+        started=ran.since if ran else None,
         request_ids=tuple(request_ids),
     )

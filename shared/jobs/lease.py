@@ -1,4 +1,4 @@
-"""A row decides about a message without touching the world."""
+"""The record decides about a message, without any effect outside."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from shared.jobs.job import Lease
 from shared.jobs.messages import JobMessage
-from shared.jobs.record import ClusterRecord, Lease
+from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8
-"""Claims of one step that may run out without an outcome: then it is the step that ends its worker."""
+"""Leases of one step that may run out without an outcome: after that, the step itself ends its worker."""
 EARLY = timedelta(seconds=1)
 """How much before its time a message may run; clocks differ a little."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Run the step; ``row`` carries the claim and has to be saved first."""
+    """Run the step; ``record`` holds the lease and has to be saved first."""
 
     record: ClusterRecord
 
 
 @dataclass(frozen=True)
 class Resend:
-    """The row is ahead of the message: send the row's own continuation and stop."""
+    """The record is ahead of the message: send the record's own continuation and stop."""
 
     record: ClusterRecord
 
@@ -33,12 +34,12 @@ class Resend:
 class Superseded:
     """The message has nothing left to do."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class NotYet:
-    """Too early: somebody runs the step, or its time has not come. Send a copy for that time."""
+    """Too early: another worker runs the step, or its time has not come. Send a copy for that time."""
 
     record: ClusterRecord
 
@@ -49,34 +50,31 @@ Decision = Run | Resend | Superseded | NotYet
 def acquire_lease(
     record: ClusterRecord | None, message: JobMessage, *, now: datetime, owner: str, seconds: float
 ) -> Decision:
-    """Decide what a message may do; ``seconds`` is how long a claim lasts."""
+    """Decide what a message may do; ``seconds`` is how long a lease lasts."""
     if record is None:
-        return Superseded("the cluster is not recorded any more")
+        return Superseded("the cluster is no longer recorded")
     if record.uid != message.uid:
         return Superseded("the message is of an earlier cluster of the same name")
     if not record.job.active:
         return Superseded("the job has ended")
     if (message.generation, message.sequence) != (record.generation, record.job.sequence):
         return Resend(record)
-    held = record.job.lease
-    if held is not None and held.until > now + EARLY:
-        return NotYet(record)
-    if record.job.next_at > now + EARLY:
+    if record.job.due > now + EARLY:
         return NotYet(record)
     job = replace(record.job, lease=Lease(owner, now + timedelta(seconds=seconds)))
-    if held is not None:
-        job = replace(job, lost=job.lost + 1, looked=False)
+    if record.job.lease is not None:
+        abandoned = job.step.abandoned_leases + 1
+        job = replace(job, step=replace(job.step, abandoned_leases=abandoned, rechecking=False))
     return Run(replace(record, job=job))
 
 
 def overdue(record: ClusterRecord, *, now: datetime, grace: float) -> int:
-    """Return how often the row's continuation should have been sent again by now; 0: it is not overdue.
+    """Return how often the record's continuation should have been sent again by now; 0: it is not overdue.
 
     1 after ``grace`` seconds, and one more each time the lateness doubles, so that a backlog is not
     answered with ever more messages.
     """
-    due = max(record.job.next_at, record.job.lease.until) if record.job.lease else record.job.next_at
-    late = (now - due).total_seconds()
+    late = (now - record.job.due).total_seconds()
     if not record.job.active or late < grace:
         return 0
     return 1 + int(math.log2(late / grace))

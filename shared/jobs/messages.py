@@ -1,7 +1,7 @@
-"""What the queues carry. A message names a moment; the row decides whether that moment is now.
+"""What the queues carry. A message names a moment of a cluster; the record decides whether that is now.
 
-An unreadable or unknown message raises ``ValueError``, so that the host abandons it and the queue keeps it
-in its dead letters: nothing is lost by being misunderstood.
+An unreadable or unknown message raises ``ValueError``, so that the host abandons it and the queue moves it
+to its dead letters: no message is lost because it is not understood.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
+from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord
 
 
@@ -23,17 +24,17 @@ class _Versioned(_Wire):
 
     @model_validator(mode="before")
     @classmethod
-    def _says_its_version(cls, read: Any, info: ValidationInfo) -> Any:
-        """Refuse a message of a queue that does not say what it is; what is made here is of today."""
+    def _states_its_version(cls, read: Any, info: ValidationInfo) -> Any:
+        """Refuse a queued message without a version; a message that this code creates has the present one."""
         if info.mode == "json" and isinstance(read, dict) and "schema_version" not in read:
             raise ValueError("schema_version is missing")
         return read
 
 
 class JobMessage(_Versioned):
-    """Run the next step of a cluster's job, if the row is still at this moment.
+    """Run the next step of a cluster's job, if the record is still at this moment.
 
-    ``at`` is the time that it was sent for, by the sender's clock; None for at once.
+    ``at`` is the time for which it was scheduled, by the sender's clock; None for at once.
     """
 
     cluster: str
@@ -53,19 +54,19 @@ class Approval(_Wire):
 
 
 class HeadConfirmation(_Wire):
-    """A head that may be an old answer: how often in a row it was seen, and what was planned then."""
+    """A head that may be a stale read: how often it was read so far, and what was planned last then."""
 
     head: str
     planned: str
-    looks: int
+    reads: int
 
 
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
     ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
-    that was planned before. ``attempt`` counts the tries. ``pull`` and ``head`` are a pull request's number
-    and its newest commit as the event told it.
+    that was planned before. ``attempt`` counts the failed attempts. ``pull`` and ``head`` are the number of a
+    pull request and its newest commit according to the event.
     """
 
     kind: Literal["plan", "report", "pull"] = "plan"
@@ -79,19 +80,24 @@ class PlanRequest(_Versioned):
     pull: int = 0
     head: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_version_before(cls, read: Any) -> Any:
+        return stored_forms.upgrade_plan_request(read) if isinstance(read, dict) else read
+
 
 def job_message(record: ClusterRecord, at: datetime | None = None) -> JobMessage:
-    """Return the message that the row waits for: its continuation."""
+    """Return the message that the record waits for: its continuation."""
     return JobMessage(
         cluster=record.name, uid=record.uid, generation=record.generation, sequence=record.job.sequence, at=at
     )
 
 
 def continuation_id(record: ClusterRecord, copy: str = "") -> str:
-    """Return the message id of the row's continuation; the same moment gives the same id.
+    """Return the message id of the record's continuation; the same moment gives the same id.
 
-    ``copy`` names a deliberate second copy, which duplicate detection must let through once. At most
-    63 + 1 + 8 characters, two numbers and a short word: below Service Bus' 128.
+    ``copy`` names a deliberate second copy, which duplicate detection must let through once. An id has at
+    most 63 + 1 + 8 characters, two numbers and a short word, below Service Bus' limit of 128.
     """
     moment = f"{record.name}:{record.uid}:{record.generation}:{record.job.sequence}"
     return f"{moment}@{copy}" if copy else moment

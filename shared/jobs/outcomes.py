@@ -1,59 +1,61 @@
-"""What a step says when it returns; a pure function turns it into the next row."""
+"""What a step returns; a pure function applies it to the record."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from shared.jobs.errors import ReconcileError
+from shared.jobs.job import AcceptedWrite, WaitingOn
 from shared.jobs.recipes import Step
 
 
 @dataclass(frozen=True)
 class Done:
-    """The step's part of the world is as it should be; ``note`` tells what was done, "" for nothing."""
+    """The step has reached its state; ``note`` describes what it did, "" for nothing.
+
+    ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why.
+    """
 
     note: str = ""
+    retained: bool = False
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Look again in so many seconds; ``reason`` is a sentence for a person.
+    """Read again in so many seconds; ``reason`` is a sentence for an operator.
 
-    ``wrote`` names the write that was just sent, "" for none: a look that finds the same write still
-    needed after it has succeeded knows that Azure does not keep it. ``request_id`` is the service's own
-    for that write. ``part`` names the part of the step that is being waited for, where a part has a time
-    limit of its own. ``person`` is what a person can do about it, "" when it goes on by itself.
-    ``open_ended``: it lasts as long as people like, so it is never called stalled. ``suspended``: a manifest
-    asks for it.
+    ``write`` is the write that was just accepted: a step that finds the same write necessary after it has
+    succeeded knows that Azure did not keep it. ``waiting_on`` is what has a time limit of its own.
+    ``action_required`` is what an operator has to do, "" when the job continues without one. ``open_ended``:
+    the wait may last indefinitely, so it never becomes Stalled. ``suspended``: a manifest asks for it.
     """
 
     seconds: float
     reason: str
-    wrote: str = ""
-    request_id: str = ""
-    part: str = ""
-    person: str = ""
+    write: AcceptedWrite | None = None
+    waiting_on: WaitingOn | None = None
+    action_required: str = ""
     open_ended: bool = False
     suspended: bool = False
 
 
 @dataclass(frozen=True)
 class Retry:
-    """Something went wrong that may pass."""
+    """An error that may pass."""
 
     error: ReconcileError
 
 
 @dataclass(frozen=True)
 class Fail:
-    """Something is wrong that only a commit or a person can mend."""
+    """An error that only a commit or an operator can resolve."""
 
     error: ReconcileError
 
 
 @dataclass(frozen=True)
 class Restart:
-    """What an earlier step had made is gone; begin the recipe again."""
+    """A resource of an earlier step has vanished; start the recipe again."""
 
     reason: str
 

@@ -3,11 +3,11 @@
 Limits: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (per
 subscription, identity and region of the caller) and learn.microsoft.com/azure/aks/quotas-skus-regions (per
 subscription). An app has one identity and calls from one region, so its buckets are named by subscription.
-AKS also limits what is done with one cluster or pool; a cluster has one session, so nobody shares those.
+AKS also limits the operations on one cluster or pool; a cluster has one session, so workers never share them.
 
-A bucket hands out moments, also future ones, each to one caller: a queue in which everybody knows when it is
-their turn, so nobody comes back to find nothing. It is the generic cell rate algorithm: ``full_at`` is when
-the bucket would be full again if nothing more was taken.
+A bucket hands out moments, also future ones, each to one caller: a reservation that no other caller can take.
+It is the generic cell rate algorithm: ``full_at`` is when
+the bucket would be full again if no more tokens were taken.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SLACK = 6.0
 
 
 REACH = timedelta(hours=4)
-"""No queue is longer: the hour of a refusal, and the 5,000 clusters that a subscription may have, each with
-two calls of the slowest limit."""
+"""The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have,
+each with two calls of the slowest limit."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Limit:
     """A documented limit: so many calls at once, and so many per second after that."""
 
     name: str
-    words: str
+    description: str
     burst: int
     per_second: float
 
     @property
     def usable(self) -> int:
-        """How many calls are made at once: what may come early by ``SLACK`` is left."""
+        """How many calls are made at once, less those that may come early by ``SLACK``."""
         return max(1, int(self.burst - SLACK * self.per_second))
 
     @property
@@ -47,7 +47,7 @@ class Limit:
 
     @property
     def lapse(self) -> timedelta:
-        """How long a turn that was not used stays valid: Azure's bucket fills again in this time."""
+        """How long an unused reservation stays valid: Azure's bucket fills again in this time."""
         return timedelta(seconds=self.burst / self.per_second)
 
 
@@ -68,7 +68,7 @@ class Bucket:
 
 def reserve(bucket: Bucket, limit: Limit, *, now: datetime) -> tuple[Bucket, datetime]:
     """Take the next token; return the bucket without it, and when it may be used: now, or later."""
-    bucket = _mended(bucket, limit, now)
+    bucket = _repaired(bucket, limit, now)
     reservation = max(now, bucket.full_at - (limit.usable - 1) * limit.interval)
     return replace(bucket, full_at=max(bucket.full_at, reservation) + limit.interval), reservation
 
@@ -85,16 +85,16 @@ def take(bucket: Bucket, limit: Limit, *, now: datetime, most: int) -> tuple[Buc
 
 
 def correct(bucket: Bucket, limit: Limit, *, now: datetime, seconds: float) -> Bucket:
-    """Return the bucket after Azure refused a call: nothing for so many seconds, then one at a time.
+    """Return the bucket after Azure refused a call: no token for so many seconds, then one at a time.
 
-    As a retry, it waits an hour at most: the bucket is that of every cluster of the subscription.
+    As a retry does, it waits an hour at most: every cluster of the subscription shares the bucket.
     """
-    bucket, wait = _mended(bucket, limit, now), timedelta(seconds=min(seconds, LONGEST))
+    bucket, wait = _repaired(bucket, limit, now), timedelta(seconds=min(seconds, LONGEST))
     return replace(bucket, full_at=max(bucket.full_at, now + wait + _emptied(limit)))
 
 
-def _mended(bucket: Bucket, limit: Limit, now: datetime) -> Bucket:
-    """Return a bucket that is full at a time no queue reaches, as after a wrong clock, as an empty one."""
+def _repaired(bucket: Bucket, limit: Limit, now: datetime) -> Bucket:
+    """Return an empty bucket for one that is full later than any queue can reach, as after a wrong clock."""
     return replace(bucket, full_at=now + _emptied(limit)) if bucket.full_at - now > REACH else bucket
 
 

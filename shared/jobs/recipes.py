@@ -1,4 +1,4 @@
-"""The recipes: ordered steps, each an "ensure". The functions behind the names are in pipeline/steps."""
+"""The recipes: ordered steps, each an "ensure". Their functions are in ``shared/pipeline/worker/steps``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Step(StrEnum):
     TOMBSTONE = "tombstone"
     DELETE_CLUSTER = "delete-cluster"
     DELETE_RESOURCE_GROUP = "delete-resource-group"
-    FORGET = "forget"
+    FINALIZE = "finalize"
 
 
 STEPS: dict[Recipe, tuple[Step, ...]] = {
@@ -44,7 +44,7 @@ STEPS: dict[Recipe, tuple[Step, ...]] = {
         Step.TOMBSTONE,
         Step.DELETE_CLUSTER,
         Step.DELETE_RESOURCE_GROUP,
-        Step.FORGET,
+        Step.FINALIZE,
     ),
 }
 
@@ -60,7 +60,7 @@ CONDITIONS: dict[Step, str] = {
     Step.TOMBSTONE: "Tombstoned",
     Step.DELETE_CLUSTER: "ClusterDeleted",
     Step.DELETE_RESOURCE_GROUP: "ResourceGroupDeleted",
-    Step.FORGET: "Forgotten",
+    Step.FINALIZE: "Finalized",
 }
 
 DEADLINES: dict[Step, float] = {
@@ -70,9 +70,8 @@ DEADLINES: dict[Step, float] = {
     Step.DELETE_RESOURCE_GROUP: 3600,
 }
 DEADLINE = 900.0
-"""Seconds a step may wait, since it began or last wrote something, before the job is called stalled: told
-as a failure, yet still looked after.
-AKS documents creations of minutes; 20 have been seen, an hour means that something is wrong."""
+"""Seconds without progress after which a waiting step becomes Stalled: reported as a failure, yet continued.
+AKS documents that a creation takes minutes; 20 have been seen, an hour means that something is wrong."""
 
 
 def next_step(recipe: Recipe, step: Step) -> Step | None:
@@ -83,5 +82,5 @@ def next_step(recipe: Recipe, step: Step) -> Step | None:
 
 
 def deadline(step: Step) -> float:
-    """Return after how many seconds of one step its job is called stalled."""
+    """Return the seconds without progress after which a step becomes Stalled."""
     return DEADLINES.get(step, DEADLINE)

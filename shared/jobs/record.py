@@ -1,12 +1,13 @@
-"""A cluster's row: everything Roadstead remembers of a cluster, and its stored form.
+"""A cluster's record: everything that Roadstead remembers of a cluster, and its stored form.
 
 ``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
-``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) names one moment of one
-cluster, and a message that names another moment is known to be late.
+``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
+cluster, and a message of another moment is known to be late.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,18 +15,20 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from shared.fleet.aks.removed_keys import dropped
+from shared.fleet.aks.removed_keys import removed_keys
 from shared.fleet.desired import Desired
+from shared.jobs import stored_forms
 from shared.jobs.errors import DeadLettered, Retryable
-from shared.jobs.recipes import STEPS, Recipe, Step
+from shared.jobs.job import Job, new_job
+from shared.jobs.recipes import Recipe
 
-_PASSING = frozenset(kind.__name__ for kind in (*Retryable.__subclasses__(), DeadLettered))
+_TRANSIENT = frozenset(kind.__name__ for kind in (*Retryable.__subclasses__(), DeadLettered))
 
 
 class Phase(StrEnum):
-    """What a person reads first."""
+    """The state of a cluster in one word."""
 
     PROVISIONING = "Provisioning"
     UPDATING = "Updating"
@@ -34,6 +37,17 @@ class Phase(StrEnum):
     STALLED = "Stalled"
     SUSPENDED = "Suspended"
     FAILED = "Failed"
+
+
+class ConditionReason(StrEnum):
+    """Why a condition has its status, where that is not the class of an error."""
+
+    DONE = "Done"
+    RETAINED = "Retained"
+    WAITING = "Waiting"
+    STALLED = "Stalled"
+    SUSPENDED = "Suspended"
+    RESTARTED = "Restarted"
 
 
 @dataclass(frozen=True)
@@ -48,70 +62,13 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """What went wrong last: class, the service's words, since when, how often, and its request id."""
-
-    kind: str
-    message: str
-    since: datetime
-    code: str = ""
-    request_id: str = ""
-
-
-@dataclass(frozen=True)
-class Lease:
-    """Who runs the step now, and until when nobody else may."""
-
-    owner: str
-    until: datetime
-
-
-@dataclass(frozen=True)
-class Job:
-    """The work under way, or the last one. ``active`` False: nothing more will happen by itself.
-
-    ``attempts`` are those of the error that is tried again now, ``tries`` counts them by class. ``wrote`` is
-    the write of this step that Azure accepted last, "" for none, ``request_id`` the service's own of it, and
-    ``moved`` when the step last came on; ``part`` is the part of it that is waited for, "" where no part has
-    a time of its own; ``person`` is what a person can do about the wait, "" when it goes on by itself;
-    ``reserved`` are turns at Azure's token buckets that the step waits for. ``lost`` counts the claims since
-    the last outcome that ran out: their workers died, or were cut off. ``looked``: nothing was done since a
-    look that found nothing, which is made once more (NotYetVisible). ``restarts`` counts how often the job
-    went back to its first step, because something had vanished.
-    """
-
-    recipe: Recipe
-    step: Step
-    sequence: int
-    started: datetime
-    step_since: datetime
-    next_at: datetime
-    active: bool = True
-    attempts: int = 0
-    tries: Mapping[str, int] = field(default_factory=dict)
-    reason: str = ""
-    wrote: str = ""
-    request_id: str = ""
-    moved: datetime | None = None
-    part: str = ""
-    part_since: datetime | None = None
-    person: str = ""
-    failure: Failure | None = None
-    lease: Lease | None = None
-    lost: int = 0
-    looked: bool = False
-    restarts: int = 0
-    reserved: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ClusterRecord:
-    """One cluster of the fleet; ``etag`` is the version that was read, "" for a row not saved yet.
+    """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
 
-    ``begun``: Azure was asked for the cluster, or may have been; never taken back. ``owned``: the cluster
-    has had our tags, for Azure accepted a write of it or it was as the manifest asks; never taken back.
-    ``dropped`` is what of each node pool earlier generations had, and what is to be taken away until the
-    present one is Ready.
+    ``creation_requested``: Azure was asked to create the cluster, or may have been. ``was_tagged``: the
+    cluster has had our tags, because Azure accepted a write of it or it matched the manifest. Both never
+    become false again. ``removed_keys`` are the labels and taints of each node pool that earlier generations
+    had and that are to be removed from it, until the present generation is Ready.
     """
 
     name: str
@@ -126,9 +83,9 @@ class ClusterRecord:
     created: datetime
     updated: datetime
     conditions: tuple[Condition, ...] = ()
-    begun: bool = False
-    owned: bool = False
-    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    creation_requested: bool = False
+    was_tagged: bool = False
+    removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     etag: str = field(default="", compare=False)
 
     @property
@@ -138,25 +95,26 @@ class ClusterRecord:
 
     @property
     def failed(self) -> bool:
-        """Whether the job gave up."""
+        """Whether the job has failed."""
         return not self.job.active and self.phase is Phase.FAILED
 
     @property
     def retryable_failure(self) -> bool:
-        """Whether the job gave up over something that may have passed by now, or is a delete."""
-        failure = self.job.failure
-        passing = failure is not None and failure.kind in _PASSING
-        return self.failed and (passing or self.deleting)
+        """Whether the job failed for a reason that may have passed since, or is a delete."""
+        failure = self.job.step.failure
+        transient = failure is not None and failure.kind in _TRANSIENT
+        return self.failed and (transient or self.deleting)
 
     @property
     def needs_action(self) -> bool:
-        """Whether the job goes on only, or sooner, once a person does something; a suspension is none."""
-        return self.job.active and bool(self.job.person) and self.phase is not Phase.SUSPENDED
+        """Whether the job waits for an operator; a suspension is no such wait."""
+        required = bool(self.job.next_run.action_required)
+        return self.job.active and required and self.phase is not Phase.SUSPENDED
 
     @cached_property
     def desired(self) -> Desired:
         """The spec to bring about."""
-        return Desired.from_document(self.document, self.dropped)
+        return Desired.from_document(self.document, self.removed_keys)
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition by its type."""
@@ -172,22 +130,21 @@ def to_json(record: ClusterRecord) -> str:
 
 
 def from_json(text: str, etag: str) -> ClusterRecord:
-    """Read the stored form."""
-    return replace(_STORED.validate_json(text), etag=etag)
-
-
-def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
-    """Return the row as the version it was saved as."""
+    """Read the stored form, also that of the version before, which lacks fields of the present one."""
+    try:
+        record = _STORED.validate_json(text)
+    except ValidationError:
+        record = _STORED.validate_python(stored_forms.upgrade_cluster(json.loads(text)))
     return replace(record, etag=etag)
 
 
-def new_job(recipe: Recipe, *, sequence: int, now: datetime) -> Job:
-    """Return a job at the beginning of its recipe, due at once."""
-    return Job(recipe, STEPS[recipe][0], sequence, started=now, step_since=now, next_at=now)
+def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
+    """Return the record as the version that was saved."""
+    return replace(record, etag=etag)
 
 
 def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> ClusterRecord:
-    """Return the row of a cluster that git has for the first time."""
+    """Return the record of a cluster that is new in git."""
     return ClusterRecord(
         name=desired.name,
         uid=uid,
@@ -204,43 +161,45 @@ def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> Clu
 
 
 def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: datetime) -> ClusterRecord:
-    """Return the row with a new spec; a step that runs now keeps its claim until it has ended."""
-    job = new_job(Recipe.PROVISION, sequence=record.job.sequence + 1, now=now)
+    """Return the record with a new spec; a step that runs now keeps its lease until it has ended."""
     document = desired.document()
     return replace(
         record,
         document=document,
-        dropped=dropped(record.document, document, record.dropped),
+        removed_keys=removed_keys(record.document, document, record.removed_keys),
         digest=desired.digest,
         generation=record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
-        job=replace(job, lease=record.job.lease),
+        job=_following_job(record, Recipe.PROVISION, now),
+        commit=commit,
+        updated=now,
+    )
+
+
+def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> ClusterRecord:
+    """Return the record with its tombstone: from now on nothing is created for it."""
+    return replace(
+        record,
+        generation=record.generation + 1,
+        phase=Phase.DELETING,
+        job=_following_job(record, Recipe.DELETE, now),
         commit=commit,
         updated=now,
     )
 
 
 def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
-    """Return the row with its failed job begun anew; the spec and its generation stay."""
+    """Return the record with its failed job started again; the spec and its generation stay."""
     job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
     return replace(record, phase=working_phase(record), job=job, updated=now)
 
 
+def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:
+    return new_job(recipe, sequence=record.job.sequence + 1, now=now, lease=record.job.lease)
+
+
 def working_phase(record: ClusterRecord) -> Phase:
-    """Return the phase of a row whose job goes on."""
+    """Return the phase of a record whose job continues."""
     if record.deleting:
         return Phase.DELETING
     return Phase.UPDATING if record.observed_generation else Phase.PROVISIONING
-
-
-def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> ClusterRecord:
-    """Return the row with its tombstone: from now on nothing is created for it."""
-    job = new_job(Recipe.DELETE, sequence=record.job.sequence + 1, now=now)
-    return replace(
-        record,
-        generation=record.generation + 1,
-        phase=Phase.DELETING,
-        job=replace(job, lease=record.job.lease),
-        commit=commit,
-        updated=now,
-    )

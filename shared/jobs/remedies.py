@@ -1,4 +1,4 @@
-"""What each class of error means, what Roadstead does about it, and what a person does.
+"""What each class of error means, how Roadstead reacts, and what an operator can do.
 
 The one table behind ``roadstead why`` and docs/errors.md.
 """
@@ -14,115 +14,115 @@ from shared.jobs.retry import DEFAULTS, Policies, RetryPolicy, policy_for
 
 
 @dataclass(frozen=True)
-class Advice:
-    """Sentences for a person; ``does`` is "" where the retry policy says it all.
+class Remedy:
+    """Sentences for an operator.
 
-    ``deleting`` is what a person does when the cluster is being deleted, "" for the same as always.
-    ``whole``: ``does`` says it all, for no policy tries it again.
+    ``action`` is the suggested one, ``action_on_delete`` that for a cluster in deletion, "" for the same.
+    ``reaction`` is what Roadstead does beyond the retry policy, or, with ``no_policy``, instead of it.
     """
 
     meaning: str
-    person: str
-    does: str = ""
-    deleting: str = ""
-    whole: bool = False
+    action: str
+    reaction: str = ""
+    action_on_delete: str = ""
+    no_policy: bool = False
 
 
-REPLAY = "`roadstead replay NAME` begins it anew."
+NO_ACTION = "No action needed."
+REPLAY = "`roadstead replay NAME` starts the job again."
 
-ADVICE: Mapping[type[ReconcileError], Advice] = {
-    errors.Throttled: Advice(
+REMEDIES: Mapping[type[ReconcileError], Remedy] = {
+    errors.Throttled: Remedy(
         "A service asked for fewer requests (429).",
-        "Nothing. If it lasts, see what else uses the same subscription or token.",
-        "Waits for the service's `Retry-After`, and hands out no calls of that kind before it.",
+        f"{NO_ACTION} If it persists, find out what else uses the same subscription or token.",
+        "Waits for the service's `Retry-After`, and makes no call of that kind before.",
     ),
-    errors.Conflict: Advice(
+    errors.Conflict: Remedy(
         "Another operation is in progress on the resource, or somebody changed it a moment ago.",
-        "Nothing. If it lasts, see in the activity log of Azure who else changes the resource.",
+        f"{NO_ACTION} If it persists, Azure's activity log shows who else changes the resource.",
     ),
-    errors.Stale: Advice(
-        "Roadstead's own row changed between its read and its write: two workers met.",
-        "Nothing.",
-        "Reads the row again and goes on with what it says.",
+    errors.Stale: Remedy(
+        "Roadstead's own record changed between a read and a write: two workers met.",
+        NO_ACTION,
+        "Reads the record again and continues from there.",
     ),
-    errors.Unavailable: Advice(
-        "A service did not answer, or answered that it cannot (5xx).",
-        "See the service's health page.",
+    errors.Unavailable: Remedy(
+        "A service did not answer, or answered with a server error (5xx).",
+        "Check the service's health page.",
     ),
-    errors.Dependency: Advice(
-        "Something that this step needs is not there yet (404, a kind that the cluster does not know).",
-        "See that what the message names exists.",
+    errors.Dependency: Remedy(
+        "A resource that the step needs does not exist yet (404, or a kind that the cluster does not have).",
+        "Check that the resource in the message exists.",
     ),
-    errors.NotYetVisible: Advice(
-        "Azure does not show a cluster or a group that may be there: what is new is shown late.",
-        "Nothing.",
-        "Looks once more after 20 s, and believes that look.",
-        whole=True,
+    errors.NotYetVisible: Remedy(
+        "Azure does not show a cluster or a resource group that may exist: new resources appear late.",
+        NO_ACTION,
+        "Reads once more after 20 s and relies on the second read.",
+        no_policy=True,
     ),
-    errors.Interrupted: Advice(
-        "Azure began the operation and gave it up for a reason that passes: an error inside, a time limit.",
-        "See Azure's health page; if it lasts, ask Azure with the request id.",
-        "Makes the same write again.",
+    errors.Interrupted: Remedy(
+        "Azure started the operation and abandoned it for a transient reason: an internal error, a timeout.",
+        "Check Azure's health page; if it persists, contact Azure support with the request id.",
+        "Repeats the same write.",
     ),
-    errors.Blocked: Advice(
-        "A PodDisruptionBudget does not allow that a pod is evicted from a node that is drained.",
-        "Let the workload have more replicas, or its budget allow one less.",
-        "Evicts what it may and asks again until the time for draining is over; then fails, as when AKS"
-        " gives up to drain a node. The next commit tries again, whatever it changes.",
-        whole=True,
+    errors.Blocked: Remedy(
+        "A PodDisruptionBudget does not allow the eviction of a pod from a node that is being drained.",
+        "Add replicas to the workload, or let its PodDisruptionBudget allow one more disruption.",
+        "Evicts the pods that it can and retries until the drain timeout; then the job fails, as it does when"
+        " AKS abandons a drain. The next commit retries it, whatever it changes.",
+        no_policy=True,
     ),
-    errors.Unexpected: Advice(
+    errors.Unexpected: Remedy(
         "An error that nobody foresaw: a defect in Roadstead or in a library.",
         "Find the error in the logs by the cluster's name, and report it.",
     ),
-    errors.Unauthenticated: Advice(
-        "There is no valid credential: an identity, token or key is missing, wrong or has expired.",
-        "Renew the credential that the message names (docs/settings.md).",
+    errors.Unauthenticated: Remedy(
+        "There is no valid credential: an identity, token or key is missing, wrong or expired.",
+        "Renew the credential in the message (docs/settings.md).",
     ),
-    errors.Unauthorized: Advice(
-        "The identity lacks a role or a permission (403); Azure takes minutes to spread a new one.",
-        "Give the app's identity the role (infra/access.bicep).",
+    errors.Unauthorized: Remedy(
+        "The identity lacks a role or a permission (403); a new role assignment takes effect after minutes.",
+        "Assign the role to the app's identity (infra/access.bicep).",
     ),
-    errors.QuotaExceeded: Advice(
-        "The subscription or the region has no room: quota, size or capacity.",
-        "Raise the quota or free some, then `roadstead replay NAME`; or commit another size or region.",
+    errors.QuotaExceeded: Remedy(
+        "The subscription or the region has no capacity left: quota, VM size or zone.",
+        "Raise the quota or free some, then run `roadstead replay NAME`; or commit another size or region.",
     ),
-    errors.InvalidManifest: Advice(
-        "The service refused what the manifest asks for, or takes it and does not keep it.",
-        "Commit a manifest that the service takes; if a policy is the cause, change that and replay.",
+    errors.InvalidManifest: Remedy(
+        "The service refused what the manifest asks for, or accepted it and did not keep it.",
+        "Commit a manifest that the service accepts; if a policy is the cause, change the policy and replay.",
     ),
-    errors.Immutable: Advice(
-        "The manifest changes a field that cannot be changed on what exists.",
-        "Commit the old value again; or remove the cluster and create it anew.",
+    errors.Immutable: Remedy(
+        "The manifest changes a field that cannot be changed on an existing resource.",
+        "Restore the old value, or remove the cluster and create it again.",
     ),
-    errors.Aborted: Advice(
-        "Somebody, or something, cancelled the operation in Azure while it ran, or took away what it made, or"
-        " Azure keeps what was to be deleted.",
-        "See in the activity log of Azure who did it and why; then `roadstead replay NAME`, or commit.",
+    errors.Aborted: Remedy(
+        "Somebody cancelled the operation in Azure or removed its result, or Azure keeps a resource that was"
+        " to be deleted.",
+        "Check Azure's activity log for who did it and why; then run `roadstead replay NAME`, or commit.",
     ),
-    errors.Locked: Advice(
-        "A lock on the resource, its group or its subscription, or a disabled subscription, forbids it.",
-        "Remove the lock that the message names, or have the subscription enabled; then"
+    errors.Locked: Remedy(
+        "A lock on the resource, its group or its subscription forbids it, or the subscription is disabled.",
+        "Remove the lock in the message, or have the subscription enabled; then run `roadstead replay NAME`.",
+    ),
+    errors.NotOwned: Remedy(
+        "A resource of that name exists, and its tags show that it does not belong to this fleet.",
+        "Give the cluster another name; a resource without the tags of a fleet can be adopted with the"
+        " annotation roadstead.dev/adopt (docs/lifecycle.md).",
+        "Changes nothing, and stops the job until a commit changes the cluster or somebody replays it.",
+        action_on_delete="Restore the tags in the message, or delete the resource by hand; then run"
         " `roadstead replay NAME`.",
     ),
-    errors.NotOwned: Advice(
-        "A resource of that name exists, and its tags say that it is not this fleet's.",
-        "Give the cluster another name; one that carries no fleet's tags can be taken over by the annotation"
-        " roadstead.dev/adopt (docs/lifecycle.md).",
-        "Touches nothing, and stops the job until a commit changes the cluster, or somebody replays it.",
-        deleting="Put the tags back that the message names, or delete the resource by hand; then"
-        " `roadstead replay NAME`.",
-    ),
-    errors.DeadLettered: Advice(
-        "The queue gave up the message of this job: it was delivered ten times without an end, or expired.",
-        "Find the error in the logs by the cluster's name, then `roadstead replay NAME`.",
-        "Stops the job and keeps its row. The next commit tries again, whatever it changes.",
+    errors.DeadLettered: Remedy(
+        "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",
+        "Find the error in the logs by the cluster's name, then run `roadstead replay NAME`.",
+        "Stops the job and keeps its record. The next commit retries it, whatever it changes.",
     ),
 }
 
 
 def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
-    """Yield every class of errors that a job can meet, as the tree of ``shared.jobs.errors`` has them."""
+    """Yield every class of error that a job can meet, in the order of ``shared.jobs.errors``."""
     for found in kind.__subclasses__():
         if found not in (Retryable, Terminal):
             yield found
@@ -130,33 +130,33 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
 
 
 def suggested_action(kind: str, *, failed: bool, deleting: bool = False) -> str:
-    """Say what a person does about a class, by its stored name; "" for one that is not known any more.
+    """Return what an operator can do about a class of error, by its stored name; "" for an unknown one.
 
-    What is still tried goes on by itself when its cause is gone; what has ``failed`` is begun anew.
+    A retry continues by itself once its cause is gone; a job that ``failed`` has to be started again.
     """
-    for known, advice in ADVICE.items():
+    for known, remedy in REMEDIES.items():
         if known.__name__ == kind:
-            words = (deleting and advice.deleting) or advice.person
-            return f"{words} {REPLAY}" if failed and issubclass(known, Retryable) else words
+            action = (deleting and remedy.action_on_delete) or remedy.action
+            return f"{action} {REPLAY}" if failed and issubclass(known, Retryable) else action
     return REPLAY if failed else ""
 
 
-def does(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
-    """Say what Roadstead does about a class of errors."""
-    words = ADVICE[kind].does
-    if ADVICE[kind].whole:
-        return words
+def reaction(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
+    """Return how Roadstead reacts to a class of error."""
+    remedy = REMEDIES[kind]
+    if remedy.no_policy:
+        return remedy.reaction
     if issubclass(kind, Terminal):
-        return words or "Stops the job until a commit changes the cluster, or somebody replays it."
-    return f"{words} {_told(policy_for(kind, policies))}".strip()
+        return remedy.reaction or "Stops the job until a commit changes the cluster or somebody replays it."
+    return f"{remedy.reaction} {_describe(policy_for(kind, policies))}".strip()
 
 
-def _told(policy: RetryPolicy) -> str:
+def _describe(policy: RetryPolicy) -> str:
     longest = policy.wait((policy.attempts or 100) - 1, jitter=1)
-    between = f"at most {_span(policy.first)} apart at first and {_span(longest)} at last"
+    interval = f"at intervals of at most {_span(policy.first)} at first and {_span(longest)} at last"
     if policy.attempts is None:
-        return f"Tries again for ever, {between}."
-    return f"Tries {policy.attempts} times, {between}, then fails; the next commit tries again."
+        return f"Retries indefinitely, {interval}."
+    return f"Tries {policy.attempts} times, {interval}, then fails; the next commit retries it."
 
 
 def _span(seconds: float) -> str:

@@ -1,10 +1,11 @@
-"""How often and how long apart each class of error is tried again; ``RETRY_LIMITS`` may change it."""
+"""How often each class of error is retried, and at what intervals; ``RETRY_LIMITS`` may change it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 
 from shared.jobs.errors import (
     Conflict,
@@ -24,20 +25,20 @@ from shared.jobs.errors import (
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exponential waits from ``first`` to ``longest`` seconds; ``attempts`` None: for ever."""
+    """Exponential waits from ``first`` to ``longest`` seconds; ``attempts`` None: retried indefinitely."""
 
     first: float
     longest: float
     attempts: int | None
 
     def wait(self, attempt: int, jitter: float) -> float:
-        """Return the seconds before the next try after failed ``attempt`` (from 1); jitter is 0 to 1."""
+        """Return the seconds from failed ``attempt`` (from 1) to the next one; jitter is 0 to 1."""
         backoff = min(self.longest, self.first * 2.0 ** min(attempt - 1, 20))
         return backoff * (0.5 + jitter / 2)
 
 
 Policies = Mapping[type[ReconcileError], RetryPolicy]
-"""A policy per class; a class without one has that of the class it is derived from."""
+"""A policy per class; a class without one has the policy of its base class."""
 
 DEFAULTS: Policies = {
     Throttled: RetryPolicy(5, 120, None),
@@ -53,7 +54,8 @@ DEFAULTS: Policies = {
 }
 _ANY_OTHER = RetryPolicy(5, 300, 15)
 LONGEST = 3600
-"""The most seconds that anybody's wish, a service's or an operator's, puts a try off."""
+"""The most seconds by which a service or an operator can delay an attempt."""
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<attempts>\d{1,4}|forever)(/(?P<longest>\d{1,5}))?")
 
 
@@ -65,7 +67,7 @@ def policy_for(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> Ret
 def wait_before_retry(
     error: ReconcileError, attempt: int, jitter: float, policies: Policies = DEFAULTS
 ) -> float | None:
-    """Return the seconds until the next try, None when the tries are used up.
+    """Return the seconds until the next attempt, None when the attempts are used up.
 
     The service's own ``Retry-After`` wins over the backoff, up to an hour.
     """
@@ -77,24 +79,41 @@ def wait_before_retry(
     return policy.wait(attempt, jitter)
 
 
-def with_limits(text: str) -> Policies:
-    """Return the policies with limits as "Unexpected=3 Unavailable=forever/600": tries, longest wait.
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of a response's ``Retry-After``; None when it has none, or an unreadable one.
 
-    Raise ValueError in words when the text is not of that form.
+    The value is a number or a date (RFC 9110, 10.2.3); a date counts from the response's own ``Date``, so
+    our clock does not matter. Retries and rate limits cap the value at an hour.
+    """
+    found = {name.lower(): value.strip() for name, value in headers.items()}
+    wait = found.get("retry-after", "")
+    if _SECONDS.fullmatch(wait):
+        return float(wait)
+    try:
+        pause = parsedate_to_datetime(wait) - parsedate_to_datetime(found.get("date", ""))
+    except (ValueError, TypeError):  # TypeError: one of the two names no time zone
+        return None
+    return max(0.0, pause.total_seconds())
+
+
+def with_limits(text: str) -> Policies:
+    """Return the policies with limits such as "Unexpected=3 Unavailable=forever/600": attempts, longest wait.
+
+    Raise ValueError with an explanation when the text is not of that form.
     """
     classes = {kind.__name__: kind for kind in DEFAULTS if kind is not NotYetVisible}
     changed = dict(DEFAULTS)
-    for word in text.replace(",", " ").split():
-        match = _LIMIT.fullmatch(word)
+    for limit in text.replace(",", " ").split():
+        match = _LIMIT.fullmatch(limit)
         if match is None:
-            raise ValueError(f"{word[:60]!r} must be as Unexpected=3 or Unavailable=forever/600")
+            raise ValueError(f"{limit[:60]!r} must be as Unexpected=3 or Unavailable=forever/600")
         kind = classes.get(match["name"])
         if kind is None:
             raise ValueError(f"{match['name'][:60]!r} is not tried again; these are: {', '.join(classes)}")
         attempts = None if match["attempts"] == "forever" else int(match["attempts"])
         longest = float(match["longest"] or DEFAULTS[kind].longest)
         if attempts == 0 or not 1 <= longest <= LONGEST:
-            raise ValueError(f"{word!r}: at least 1 try, and a longest wait of 1 to {LONGEST} seconds")
+            raise ValueError(f"{limit!r}: at least 1 try, and a longest wait of 1 to {LONGEST} seconds")
         first = min(DEFAULTS[kind].first, longest)
         changed[kind] = replace(DEFAULTS[kind], first=first, longest=longest, attempts=attempts)
     return changed

@@ -22,7 +22,7 @@ REPORT_SECONDS = 5
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
     """Send the message that the record waits for, at its time; duplicate detection drops an extra one."""
-    _send_job(record, "", _due(record), ports)
+    _send_job(record, "", record.job.due, ports)
 
 
 def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
@@ -32,20 +32,20 @@ def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
     Service Bus, so the copy is scheduled that much later. All early messages for one time become one message:
     its id is that time. A copy that is early again is scheduled for another time, so it gets through.
     """
-    now, at = ports.clock(), _due(record)
+    now, at = ports.clock(), record.job.due
     if early.at is not None and early.at > now:
         at += min(early.at - now, MAX_SKEW)
-    _send_job(record, f"{math.ceil(at.timestamp())}-{record.job.lost}", at, ports)
+    _send_job(record, f"{math.ceil(at.timestamp())}-{record.job.step.abandoned_leases}", at, ports)
 
 
 def send_copy(record: ClusterRecord, ports: Ports) -> None:
     """Send a second copy, because the first ended without an effect; at most one a second gets through."""
-    _send_job(record, str(math.ceil(ports.clock().timestamp())), _due(record), ports)
+    _send_job(record, str(math.ceil(ports.clock().timestamp())), record.job.due, ports)
 
 
 def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
     """Send a copy for the ``times``-th time that the record was found overdue; each gets through once."""
-    _send_job(record, f"overdue{times}", _due(record), ports)
+    _send_job(record, f"overdue{times}", record.job.due, ports)
 
 
 def postpone_message(message: JobMessage, seconds: float, ports: Ports) -> None:
@@ -73,7 +73,7 @@ def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> N
 def request_awaited_plan(ports: Ports) -> None:
     """Request a plan when a cluster is wanted again and its deletion has finished."""
     fleet = ports.state.fleet()
-    if any(ports.state.cluster(name) is None for name in fleet.awaiting):
+    if any(ports.state.cluster(name) is None for name in fleet.awaiting_deletion):
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
 
@@ -84,12 +84,6 @@ def request_report(ports: Ports, *, after: float = 0) -> None:
     slot = math.floor((now.timestamp() + after) / REPORT_SECONDS) + 1
     at = now.fromtimestamp(slot * REPORT_SECONDS, tz=now.tzinfo)
     _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", at, ports)
-
-
-def _due(record: ClusterRecord) -> datetime:
-    """Return the time from which a message of the record has an effect."""
-    lease = record.job.lease
-    return max(record.job.next_at, lease.until) if lease is not None else record.job.next_at
 
 
 def _send_job(record: ClusterRecord, copy: str, due: datetime, ports: Ports) -> None:

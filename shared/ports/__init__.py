@@ -1,6 +1,6 @@
 """The seams: one small Protocol per outside system, and the bundle that the pipeline is given.
 
-Every method makes at most a bounded number of calls, never sleeps and never retries; what goes wrong is
+Every method makes at most a bounded number of calls, never sleeps and never retries; an error is
 raised as a class of ``shared.jobs.errors``. ``shared.adapters`` implements the protocols on the real
 client libraries, others do so in memory; ``tests/contract`` runs one suite on both.
 """
@@ -27,7 +27,7 @@ from shared.ports.repository import (
     Repository,
     TreeEntry,
 )
-from shared.ports.state import DeadLetter, FleetRecord, PlanRecord, State
+from shared.ports.state import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
 from shared.ports.token_cache import TokenCache
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "DeadLetter",
     "FleetConfig",
     "FleetRecord",
+    "GroupDeleteIntent",
     "Json",
     "Kubernetes",
     "KubernetesApi",
@@ -63,10 +64,10 @@ Clock = Callable[[], datetime]
 class FleetConfig:
     """Which fleet this app serves.
 
-    ``lease_seconds`` bounds one step, ``poll_seconds`` is the time between looks at a long operation,
-    ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are tried again,
-    ``events_kept`` about how many events are kept of a cluster, ``previous_repository`` what the repository
-    was called before a rename.
+    ``lease_seconds`` bounds one step, ``poll_seconds`` is the time between reads of a long operation,
+    ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are retried,
+    ``events_kept`` about how many events a cluster keeps, ``previous_repository`` is the name of the
+    repository before a rename.
     """
 
     fleet: str

@@ -1,4 +1,4 @@
-"""What Roadstead remembers: one small protocol per kind of thing, and State, which has them all."""
+"""What Roadstead remembers: one small protocol per kind of record, and State, which has them all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from shared.fleet.planning.plan import Plan
 from shared.jobs.events import Event
+from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord
@@ -16,10 +17,10 @@ from shared.jobs.record import ClusterRecord
 
 @dataclass(frozen=True)
 class PlanRecord:
-    """A plan as kept, what was last said about it, and the approval of its held deletes.
+    """A plan, its last reported commit status, and the approval of its held deletes.
 
     ``open`` while its commit status may still change, ``settled`` when only a commit or a replay can
-    change it; ``not_before`` is when GitHub may be asked again to show it.
+    change it; ``not_before`` is when the status may be sent to GitHub again.
     """
 
     plan: Plan
@@ -33,29 +34,29 @@ class PlanRecord:
 
 @dataclass(frozen=True)
 class FleetRecord:
-    """What was planned last, and why the newest commit could not be ("" when it could).
+    """What was planned last, and what kept the newest commit from being planned, None for nothing.
 
-    ``waiting`` is why a new head is not planned yet, "" when none waits. ``planning`` is the commit whose
-    jobs are being handed over, "" when none is; ``looked`` is when the head was read for the last of both, by
-    the repository's clock. ``awaiting`` are the clusters to be created once their deletion has finished.
-    ``etag`` is the version that was read, "" when there is none yet.
+    ``waiting`` is a sentence on why a new head is not planned yet, "" when none waits. ``planning`` is the
+    commit whose jobs are being handed over, "" when none is; ``head_read_at`` is when the head was read for
+    the later of both, by the repository's clock. ``awaiting_deletion`` are the clusters to be created once
+    their deletion has finished. ``etag`` is the version that was read, "" when there is none yet.
     """
 
     commit: str = ""
     at: datetime | None = None
-    problem: str = ""
+    problem: FleetProblem | None = None
     waiting: str = ""
     planning: str = ""
-    looked: datetime | None = None
-    awaiting: tuple[str, ...] = ()
+    head_read_at: datetime | None = None
+    awaiting_deletion: tuple[str, ...] = ()
     etag: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A message that a queue gave up and that could not be understood; ``body`` is its beginning as text.
+    """A message that a queue gave up and that could not be handled; ``body`` is its beginning as text.
 
-    ``size`` is the whole body's in bytes, ``at`` when it came to its queue.
+    ``size`` is that of the whole body in bytes, ``at`` when it reached its queue.
     """
 
     queue: str
@@ -67,46 +68,54 @@ class DeadLetter:
     size: int
 
 
+@dataclass(frozen=True)
+class GroupDeleteIntent:
+    """A cluster that is about to delete its resource group; ``uid`` tells it from others of its name."""
+
+    cluster: str
+    uid: str
+
+
 class Clusters(Protocol):
-    """The rows of the clusters."""
+    """The records of the clusters."""
 
     def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's row, or None."""
+        """Return a cluster's record, or None."""
         ...
 
     def clusters(self) -> Sequence[ClusterRecord]:
-        """Return the rows of the whole fleet, by name."""
+        """Return the records of the whole fleet, by name."""
         ...
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` rows, by name, of those after a name ("": from the first)."""
+        """Return at most ``limit`` records, by name, of those after a name ("": from the first)."""
         ...
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the rows whose job is active: as many as there is work, not as there are clusters."""
+        """Return the records whose job is active: their number is that of the jobs, not of the clusters."""
         ...
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the row over the version in ``row.etag`` ("": only if there is none); raise Stale.
+        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale.
 
-        Returns the row with its new etag.
+        Returns the record with its new etag.
         """
         ...
 
-    def forget(self, record: ClusterRecord) -> None:
-        """Remove the row if it is still this version; raise Stale. One that is gone is success."""
+    def delete(self, record: ClusterRecord) -> None:
+        """Delete the record if it is still this version; raise Stale. One that does not exist is success."""
         ...
 
-    def add_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Note that a life of a cluster is about to delete a resource group; twice is once."""
+    def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
+        """Save that a cluster is about to delete a resource group; twice is once."""
         ...
 
-    def group_delete_intents(self, group: str) -> Sequence[str]:
-        """Return what was noted for a resource group."""
+    def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
+        """Return the intents to delete a resource group."""
         ...
 
-    def remove_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Take a note away; one that is gone is success."""
+    def remove_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
+        """Remove an intent; one that does not exist is success."""
         ...
 
 
@@ -114,31 +123,31 @@ class Events(Protocol):
     """What happened to the clusters."""
 
     def append(self, events: Sequence[Event]) -> None:
-        """Keep events; an event that was kept before is kept once."""
+        """Save events; an event that was saved before is saved once."""
         ...
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
-        """Return a cluster's newest events (before a millisecond), newest first; also after it is gone."""
+        """Return a cluster's newest events (before a millisecond), newest first; also of a deleted one."""
         ...
 
     def prune_events(self, cluster: str, keep: int) -> int:
-        """Remove a cluster's events but for the newest; return how many."""
+        """Remove all but a cluster's newest events; return how many were removed."""
         ...
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not among the living; return how many."""
+        """Remove older events of clusters that are not among the living; return how many were removed."""
         ...
 
 
 class Plans(Protocol):
-    """What was planned, and what was last said about it."""
+    """What was planned, and what was last reported about it."""
 
     def fleet(self) -> FleetRecord:
         """Return what was planned last."""
         ...
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
-        """Write the fleet's row over the version that was read, and return it as saved; raise Stale."""
+        """Write the fleet's record over the version that was read, and return it as saved; raise Stale."""
         ...
 
     def plan(self, commit: str) -> PlanRecord | None:
@@ -146,7 +155,7 @@ class Plans(Protocol):
         ...
 
     def save_plan(self, plan_record: PlanRecord) -> None:
-        """Write a plan over what is kept for its commit. Only the planner writes, and it is one."""
+        """Write a plan over the saved one of its commit. Only the planner writes, and there is one."""
         ...
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
@@ -158,7 +167,7 @@ class Plans(Protocol):
         ...
 
     def prune_plans(self, keep: int) -> int:
-        """Remove plans but for the newest and every open one; return how many."""
+        """Remove all but the newest plans and the open ones; return how many were removed."""
         ...
 
 
@@ -166,23 +175,23 @@ class Manifests(Protocol):
     """What was read of the repository, so that it is not read again."""
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """Return those of these blobs that are kept, by their ids; one read each, so ask for few."""
+        """Return those of these blobs that are saved, by their ids; one read each, so ask for few."""
         ...
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
-        """Keep blobs of at most 60,000 bytes by their ids; twice is once."""
+        """Save blobs of at most 60,000 bytes by their ids; twice is once."""
         ...
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
-        """Remove every kept blob but these, by their ids; return how many."""
+        """Remove every saved blob but these, by their ids; return how many were removed."""
         ...
 
-    def marks(self) -> Mapping[str, str]:
+    def fingerprints(self) -> Mapping[str, str]:
         """Return what ``save_fingerprints`` wrote last, by cluster."""
         ...
 
-    def save_fingerprints(self, marks: Mapping[str, str]) -> None:
-        """Write the marks of the whole fleet over those that are kept; losing them costs only time."""
+    def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
+        """Write the fingerprints of the whole fleet over the saved ones; losing them costs only time."""
         ...
 
 
@@ -190,7 +199,7 @@ class Buckets(Protocol):
     """Azure's token buckets, shared by all workers."""
 
     def bucket(self, key: str) -> Bucket | None:
-        """Return one of Azure's token buckets, None when nothing was taken from it yet."""
+        """Return one of Azure's token buckets, None for one that no call has used yet."""
         ...
 
     def save_bucket(self, key: str, bucket: Bucket) -> None:
@@ -198,8 +207,8 @@ class Buckets(Protocol):
         ...
 
 
-class Letters(Protocol):
-    """What was delivered to us, and what the queues gave up."""
+class Deliveries(Protocol):
+    """The webhook deliveries that were accepted."""
 
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""
@@ -210,11 +219,15 @@ class Letters(Protocol):
         ...
 
     def prune_deliveries(self, before: datetime) -> int:
-        """Forget deliveries that were remembered before a time; return how many."""
+        """Remove deliveries that were remembered before a time; return how many were removed."""
         ...
 
+
+class DeadLetters(Protocol):
+    """The messages that the queues gave up."""
+
     def save_dead_letter(self, letter: DeadLetter) -> None:
-        """Keep a dead letter; twice is once."""
+        """Save a dead letter; twice is once."""
         ...
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
@@ -222,17 +235,17 @@ class Letters(Protocol):
         ...
 
     def count_dead_letters(self) -> int:
-        """Return how many dead letters are kept."""
+        """Return how many dead letters are saved."""
         ...
 
     def delete_dead_letter(self, letter: DeadLetter) -> None:
-        """Remove a dead letter; one that is gone is success."""
+        """Remove a dead letter; one that does not exist is success."""
         ...
 
     def prune_dead_letters(self, before: datetime) -> int:
-        """Remove older dead letters; return how many."""
+        """Remove older dead letters; return how many were removed."""
         ...
 
 
-class State(Clusters, Events, Plans, Manifests, Buckets, Letters, Protocol):
-    """What Roadstead remembers of one fleet. No secret is ever kept here."""
+class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Protocol):
+    """What Roadstead remembers of one fleet. No secret is ever saved here."""

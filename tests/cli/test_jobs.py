@@ -28,7 +28,7 @@ def test_why_tells_the_error_and_what_to_do(url: str) -> None:
     shown = roadstead("why", "one", ROADSTEAD_URL=url)
     assert shown.returncode == 0, shown.stderr
     words = " ".join(shown.stdout.split())
-    assert "gave up the step cluster (2 of " in words
+    assert "failed in the step cluster (2 of " in words
     assert "last error QuotaExceeded" in words
     assert "Raise the quota or free some, then `roadstead replay one`" in words
     assert max(len(line) for line in shown.stdout.splitlines()) <= 80
@@ -90,7 +90,7 @@ def test_a_cluster_that_went_since_it_was_listed_keeps_no_other_from_its_replay(
     assert capsys.readouterr().out.splitlines() == [
         "there is no cluster gone in the fleet example",
         "one: begun anew",
-        "two has not failed: it does nothing: generation 1 was verified Ready",
+        "two has not failed: it is idle: generation 1 was verified Ready",
         "1 of 3 were begun anew.",
     ]
 
@@ -165,7 +165,8 @@ def test_other_peoples_words_move_no_cursor(cloud: MemoryCloud, url: str) -> Non
     )
     record = cloud.state.cluster("one")
     assert record is not None
-    cloud.state.save(replace(record, job=replace(record.job, reason=f"no{escape}")))
+    odd = replace(record.job.next_run, reason=f"no{escape}")
+    cloud.state.save(replace(record, job=replace(record.job, next_run=odd)))
     for command in (["dead-letters"], ["status"], ["status", "one"], ["why", "one"]):
         shown = roadstead(*command, ROADSTEAD_URL=url).stdout
         assert "]0;title" in shown

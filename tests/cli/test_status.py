@@ -30,7 +30,7 @@ def cloud() -> MemoryCloud:
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
     push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))
-    made.run(until=lambda: any(record.job.step == "verify" for record in made.state.clusters()))
+    made.run(until=lambda: any(record.job.step.name == "verify" for record in made.state.clusters()))
     return made
 
 
@@ -108,7 +108,7 @@ def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> N
         why = roadstead("why", "one", ROADSTEAD_URL=url).stdout
         one = roadstead("status", "one", ROADSTEAD_URL=url).stdout
         new = roadstead("why", "two", ROADSTEAD_URL=url).stderr
-    told = f"{forced} may be a forced push or a stale answer: planned at"
+    told = f"{forced} may be a forced push or a stale read: it is planned at"
     assert told in " ".join(shown.split())
     assert told in " ".join(why.split())
     assert told in " ".join(one.split())

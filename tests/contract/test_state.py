@@ -19,14 +19,18 @@ from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.tools import azurite_command
 from localcloud.tables.memory_state import MemoryState
 from shared.adapters.tables import TablesState, table_service
-from shared.fleet.planning.plan import Action, Change, Item, Plan
+from shared.fleet.aks.change_effects import Effect
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.events import Event
+from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.outcomes import Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, accept_new
-from shared.ports import DeadLetter, FleetRecord, PlanRecord, State
+from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, record
 
@@ -123,7 +127,7 @@ def test_a_new_row_is_not_written_over_another(state: State) -> None:
 
 def test_a_row_that_is_gone_cannot_be_saved_again(state: State) -> None:
     saved = state.save(fresh())
-    state.forget(saved)
+    state.delete(saved)
     with pytest.raises(Stale):
         state.save(saved)
     assert state.cluster("one") is None
@@ -133,9 +137,9 @@ def test_only_the_version_that_was_read_is_forgotten(state: State) -> None:
     first = state.save(fresh())
     second = state.save(replace(first, commit="d" * 40))
     with pytest.raises(Stale):
-        state.forget(first)
-    state.forget(second)
-    state.forget(second)
+        state.delete(first)
+    state.delete(second)
+    state.delete(second)
     assert state.cluster("one") is None
 
 
@@ -179,13 +183,14 @@ def test_events_come_newest_first_and_bounded(state: State) -> None:
 
 def test_clusters_are_noted_for_the_group_that_they_delete(state: State) -> None:
     assert state.group_delete_intents("s|rg-one") == []
-    for cluster in ("two", "one", "one"):
-        state.add_group_delete_intent("s|rg-one", cluster)
-    state.add_group_delete_intent("s|rg-ones", "three")
-    assert state.group_delete_intents("s|rg-one") == ["one", "two"]
-    state.remove_group_delete_intent("s|rg-one", "one")
-    state.remove_group_delete_intent("s|rg-one", "never noted")
-    assert state.group_delete_intents("s|rg-one") == ["two"]
+    one, two, three = (GroupDeleteIntent(name, "0badcafe") for name in ("one", "two", "three"))
+    for intent in (two, one, one):
+        state.add_group_delete_intent("s|rg-one", intent)
+    state.add_group_delete_intent("s|rg-ones", three)
+    assert state.group_delete_intents("s|rg-one") == [one, two]
+    state.remove_group_delete_intent("s|rg-one", one)
+    state.remove_group_delete_intent("s|rg-one", GroupDeleteIntent("two", "another"))
+    assert state.group_delete_intents("s|rg-one") == [two]
     assert state.clusters() == []
 
 
@@ -201,8 +206,9 @@ def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state
 
 
 def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
-    change = Change("spec.nodePools[system].count", "1", "2")
-    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), "why") for n in range(items))
+    change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
+    hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
+    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
     return PlanRecord(Plan(commit, made, ("a problem",)), NOW)
 
 
@@ -223,12 +229,13 @@ def test_the_fleets_row_is_written_by_compare_and_swap(state: State) -> None:
     state.save_fleet(FleetRecord("a" * 40, NOW))
     read = state.fleet()
     assert read == FleetRecord("a" * 40, NOW)
-    state.save_fleet(replace(read, commit="b" * 40, problem="words"))
+    problem = FleetProblem("no answer", "Unavailable", "c" * 40)
+    state.save_fleet(replace(read, commit="b" * 40, problem=problem))
     with pytest.raises(Stale):
         state.save_fleet(read)
     with pytest.raises(Stale):
         state.save_fleet(FleetRecord("d" * 40, NOW))
-    assert state.fleet() == FleetRecord("b" * 40, NOW, "words")
+    assert state.fleet() == FleetRecord("b" * 40, NOW, problem)
 
 
 def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) -> None:
@@ -339,12 +346,12 @@ def test_many_and_large_blobs_are_kept_at_once(state: State) -> None:
 
 
 def test_the_marks_of_a_large_fleet_come_back_as_they_were(state: State) -> None:
-    assert dict(state.marks()) == {}
+    assert dict(state.fingerprints()) == {}
     marks = {f"cluster-{number:05d}": f"{number * 7919:016x}" for number in range(10_000)}
     state.save_fingerprints(marks)
-    assert dict(state.marks()) == marks
+    assert dict(state.fingerprints()) == marks
     state.save_fingerprints({"one": "0"})
-    assert dict(state.marks()) == {"one": "0"}
+    assert dict(state.fingerprints()) == {"one": "0"}
     assert state.fleet() == FleetRecord()
 
 

@@ -57,7 +57,7 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     done = roadstead("approve", newer[:8], "--yes", "--url", url)
     assert done.returncode == 0, done.stderr
     told = operator.wait_for_status(newer, "success")
-    assert told == "success: 2 of 2 clusters as asked (2 delete)"
+    assert told == "success: 2 of 2 clusters in sync (2 delete)"
     assert operator.phases() == {}
     accepted = operator.accepted()
     assert {name: accepted["delete", name] for name in ("one", "two")} == {"one": 1, "two": 1}

@@ -31,7 +31,7 @@ def test_ten_kills_during_a_provision_of_ten_clusters_cost_no_cluster_and_double
         operator.cloud.kill_functions()
         operator.cloud.start_functions()
     words = operator.wait_for_status(commit, "success", seconds=120)
-    assert words == "success: 10 of 10 clusters as asked (10 create)"
+    assert words == "success: 10 of 10 clusters in sync (10 create)"
     assert operator.phases() == dict.fromkeys(NAMES, "Ready")
     accepted = operator.accepted()
     assert {name: accepted["create", name] for name in NAMES} == dict.fromkeys(NAMES, 1)

@@ -66,7 +66,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status(start: Start) ->
     before = {service: len(operator.cloud.requests(service)) for service in ("arm", "kubernetes", "github")}
     commit = operator.push(files)
     words = operator.wait_for_status(commit, "success")
-    assert words == "success: 3 of 3 clusters as asked (3 unchanged)"
+    assert words == "success: 3 of 3 clusters in sync (3 unchanged)"
     new = {service: operator.cloud.requests(service)[seen:] for service, seen in before.items()}
     assert new["arm"] == []
     assert new["kubernetes"] == []

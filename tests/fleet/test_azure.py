@@ -66,7 +66,7 @@ def test_labels_and_taints_that_git_drops_are_taken_away_and_others_are_left_alo
     profile = created(cluster)["properties"]["agentPoolProfiles"][0]
     plain = desired()
     assert pool_body(plain.spec.node_pools[0], plain, OWNER, profile) is None
-    after = replace(plain, dropped={"system": ("a", "k=v:NoSchedule")})
+    after = replace(plain, removed_keys={"system": ("a", "k=v:NoSchedule")})
     body = pool_body(after.spec.node_pools[0], after, OWNER, profile)
     assert body is not None
     assert body["properties"]["nodeLabels"] == {"policy": "x"}

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.aks.comparison import alike
-from shared.fleet.planning.plan import Action, Change, differences, make_plan
+from shared.fleet.planning.differences import Change, differences
+from shared.fleet.planning.plan import Action, make_plan
 from tests.fleet.test_plan import NOW, desired, fleet, record, with_field
 
 JSON: st.SearchStrategy[Any] = st.recursive(

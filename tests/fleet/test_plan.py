@@ -10,9 +10,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.fleet.aks.change_effects import Effect
 from shared.fleet.desired import Desired, DesiredFleet, digest_of
 from shared.fleet.manifests import ClusterSpec, Guards
-from shared.fleet.planning.plan import Action, Change, Plan, differences, make_plan
+from shared.fleet.planning.differences import Change, differences
+from shared.fleet.planning.plan import Action, Plan, make_plan
 from shared.fleet.resolve.problems import Problem
 
 COMMIT = "a" * 40
@@ -68,7 +70,7 @@ def actions(plan: Plan) -> dict[str, Action]:
 def test_a_new_folder_is_a_create_and_a_changed_one_an_update_with_its_fields() -> None:
     plan = make_plan(COMMIT, fleet(desired("a", count=3), desired("b")), record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.UPDATE, "b": Action.CREATE}
-    assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3", "in place"),)
+    assert plan.items[0].changes == (Change("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE),)
     assert (plan.items[0].generation, plan.items[1].generation) == (2, 1)
 
 
@@ -76,7 +78,7 @@ def test_a_change_that_azure_cannot_make_is_refused_with_the_way_out() -> None:
     before, after = (with_field(desired("a"), "dnsPrefix", value) for value in ("one", "two"))
     plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
     assert actions(plan) == {"a": Action.REFUSED}
-    assert "add a cluster of another name" in plan.items[0].reason
+    assert "add a cluster under another name" in plan.items[0].reason
     assert plan.items[0].generation == 1
 
 
@@ -129,7 +131,7 @@ def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
     unknown = replace(fleet(budget=100), guards=None)
     plan = make_plan(COMMIT, unknown, record(desired("a")), now=NOW)
     assert actions(plan) == {"a": Action.HELD}
-    assert plan.items[0].reason == "nothing is deleted while fleet.yaml cannot be used"
+    assert plan.items[0].reason == "nothing is deleted while fleet.yaml is invalid"
 
 
 def test_what_is_wanted_again_waits_for_its_deletion_and_a_failed_deletion_is_tried_again() -> None:

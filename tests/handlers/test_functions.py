@@ -161,7 +161,7 @@ def test_a_plan_shows_its_changes_and_progress() -> None:
         "source": "clusters/one/cluster.yaml:10",
     }
     assert body["items"][0]["changes"] == [change]
-    assert body["status"] == "success: 1 of 1 clusters as asked (1 update)"
+    assert body["status"] == "success: 1 of 1 clusters in sync (1 update)"
 
 
 @pytest.mark.parametrize("name", ["planner", "worker"])

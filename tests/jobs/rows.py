@@ -1,11 +1,13 @@
-"""Rows for tests of the engine's pure parts."""
+"""Records for tests of the engine's pure parts."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.jobs.job import Job, NextRun, StepState, start_step
+from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_new
 from tests.fleet.test_plan import desired
 
@@ -16,7 +18,14 @@ def later(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def record(**job: Any) -> ClusterRecord:
-    """Return a row at the beginning of its first job, with some fields of the job replaced."""
-    made = accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW)
-    return replace(made, job=replace(made.job, **job), etag="v1")
+def record(step: Step = Step.RESOURCE_GROUP, **changed: Any) -> ClusterRecord:
+    """Return a record at the beginning of its first job; ``changed`` are fields of any part of the job."""
+    created = accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW)
+    of_step, of_run, of_job = (_of(changed, kind) for kind in (StepState, NextRun, Job))
+    assert changed == of_step | of_run | of_job
+    state, run = replace(start_step(step, NOW), **of_step), replace(created.job.next_run, **of_run)
+    return replace(created, job=replace(created.job, step=state, next_run=run, **of_job), etag="v1")
+
+
+def _of(changed: dict[str, Any], kind: type) -> dict[str, Any]:
+    return {field.name: changed[field.name] for field in fields(kind) if field.name in changed}

@@ -8,10 +8,11 @@ import pytest
 
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import NotYetVisible
+from shared.jobs.job import Lease
 from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, overdue
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Retry, Wait
-from shared.jobs.record import ClusterRecord, Lease, accept_change, accept_delete
+from shared.jobs.record import ClusterRecord, accept_change, accept_delete
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, record
 
@@ -49,7 +50,7 @@ def test_a_message_to_a_job_that_has_ended_does_nothing() -> None:
 
 
 def test_a_message_that_comes_early_waits_for_its_time() -> None:
-    assert isinstance(decide(record(next_at=later(30)), job_message(record())), NotYet)
+    assert isinstance(decide(record(at=later(30)), job_message(record())), NotYet)
 
 
 def test_a_claimed_row_is_left_to_its_claimant_until_the_claim_ends() -> None:
@@ -69,13 +70,13 @@ def test_a_tombstone_outlives_every_message_of_the_life_before() -> None:
 @pytest.mark.parametrize(
     ("current", "times"),
     [
-        (record(next_at=later(-59)), 0),
-        (record(next_at=later(-61)), 1),
-        (record(next_at=later(-119)), 1),
-        (record(next_at=later(-121)), 2),
-        (record(next_at=later(-60 * 60)), 6),
-        (record(next_at=later(-61), lease=Lease("other", later(-1))), 0),
-        (record(next_at=later(-61), active=False), 0),
+        (record(at=later(-59)), 0),
+        (record(at=later(-61)), 1),
+        (record(at=later(-119)), 1),
+        (record(at=later(-121)), 2),
+        (record(at=later(-60 * 60)), 6),
+        (record(at=later(-61), lease=Lease("other", later(-1))), 0),
+        (record(at=later(-61), active=False), 0),
     ],
 )
 def test_a_continuation_is_overdue_after_its_grace_and_again_as_its_lateness_doubles(
@@ -96,23 +97,29 @@ def test_claims_that_run_out_are_counted_until_there_is_an_outcome() -> None:
     for lost in range(3):
         decision = decide(current, job_message(current))
         assert isinstance(decision, Run)
-        assert decision.record.job.lost == lost
+        assert decision.record.job.step.abandoned_leases == lost
         current = replace(decision.record, job=replace(decision.record.job, lease=Lease("me", NOW)))
-    assert apply_outcome(current, Wait(5, "Azure"), now=NOW, jitter=0).job.lost == 0
+    assert apply_outcome(current, Wait(5, "Azure"), now=NOW, jitter=0).job.step.abandoned_leases == 0
 
 
 def test_a_look_that_found_nothing_ends_no_count_and_a_death_after_it_asks_for_another() -> None:
-    died = record(lost=1, tries={"Unavailable": 2})
+    died = record(abandoned_leases=1, attempts={"Unavailable": 2})
     looked = apply_outcome(died, Retry(NotYetVisible("not shown", retry_after=20)), now=NOW, jitter=0)
-    assert (looked.job.looked, looked.job.lost, looked.job.tries["Unavailable"]) == (True, 1, 2)
+    assert (
+        looked.job.step.rechecking,
+        looked.job.step.abandoned_leases,
+        looked.job.step.attempts["Unavailable"],
+    ) == (True, 1, 2)
     decision = acquire_lease(looked, job_message(looked), now=later(20), owner="me", seconds=90)
     assert isinstance(decision, Run)
-    assert (decision.record.job.looked, decision.record.job.lost) == (True, 1)
+    assert (decision.record.job.step.rechecking, decision.record.job.step.abandoned_leases) == (True, 1)
     again = acquire_lease(decision.record, job_message(looked), now=later(200), owner="you", seconds=90)
     assert isinstance(again, Run)
-    assert (again.record.job.looked, again.record.job.lost) == (False, 2)
+    assert (again.record.job.step.rechecking, again.record.job.step.abandoned_leases) == (False, 2)
 
 
 def test_a_turn_that_is_waited_for_forgets_neither_a_death_nor_a_look() -> None:
-    waiting = postpone(record(lost=2, looked=True), until=later(60), reason="a turn", reserved={}, now=NOW)
-    assert (waiting.job.lost, waiting.job.looked) == (2, True)
+    waiting = postpone(
+        record(abandoned_leases=2, rechecking=True), until=later(60), reason="full", reservations={}, now=NOW
+    )
+    assert (waiting.job.step.abandoned_leases, waiting.job.step.rechecking) == (2, True)

@@ -32,7 +32,7 @@ def test_a_derived_class_has_the_policy_of_the_one_it_is_derived_from() -> None:
 
 
 def test_a_job_gives_up_after_the_limit_that_was_set() -> None:
-    tried = record(attempts=1, tries={"Unexpected": 1})
+    tried = record(attempts={"Unexpected": 1})
     assert apply_outcome(tried, Retry(Unexpected("x")), now=NOW, jitter=0).job.active
     limits = with_limits("Unexpected=2")
     assert apply_outcome(tried, Retry(Unexpected("x")), now=NOW, jitter=0, retries=limits).failed

@@ -22,17 +22,24 @@ from shared.jobs.errors import (
     from_operation,
 )
 from shared.jobs.events import events_between
+from shared.jobs.job import AcceptedWrite, Lease, WaitingOn, WaitKind, WriteKind, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
-from shared.jobs.record import Lease, Phase, accept_change, from_json, to_json
+from shared.jobs.record import Phase, accept_change, from_json, to_json
 from shared.jobs.retry import wait_before_retry
 from tests.fleet.test_plan import desired
 from tests.jobs.rows import NOW, later, record
 
 
+def put(digest: str, request_id: str = "") -> AcceptedWrite:
+    return AcceptedWrite(WriteKind.PUT, digest=digest, request_id=request_id)
+
+
 def test_done_goes_on_to_the_next_step_at_once() -> None:
-    after = apply_outcome(record(reason="waited", attempts=3), Done("made it"), now=later(5), jitter=0)
-    assert (after.job.step, after.job.sequence, after.job.next_at) == (Step.CLUSTER, 2, later(5))
+    after = apply_outcome(
+        record(reason="waited", attempts={"Conflict": 3}), Done("made it"), now=later(5), jitter=0
+    )
+    assert (after.job.step.name, after.job.sequence, after.job.next_run.at) == (Step.CLUSTER, 2, later(5))
     assert (after.job.reason, after.job.attempts, after.job.lease) == ("", 0, None)
     condition = after.condition("ResourceGroupReady")
     assert condition is not None
@@ -46,7 +53,7 @@ def test_the_last_done_is_ready_and_observed() -> None:
 
 def test_waiting_keeps_the_step_and_says_why_and_until_when() -> None:
     after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=NOW, jitter=0)
-    assert (after.job.step, after.job.reason, after.job.next_at) == (
+    assert (after.job.step.name, after.job.reason, after.job.next_run.at) == (
         Step.CLUSTER,
         "Azure is creating",
         later(20),
@@ -57,22 +64,22 @@ def test_a_wait_over_the_deadline_is_stalled_but_looked_after() -> None:
     late = later(deadline(Step.CLUSTER) + 1)
     after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=late, jitter=0)
     assert (after.phase, after.job.active) == (Phase.STALLED, True)
-    assert (after.job.next_at - late).total_seconds() == 300
+    assert (after.job.next_run.at - late).total_seconds() == 300
     assert apply_outcome(after, Done(), now=late, jitter=0).phase is Phase.PROVISIONING
 
 
 def test_a_retry_waits_longer_each_time_and_keeps_when_it_began() -> None:
     first = apply_outcome(record(), Retry(Unavailable("down")), now=NOW, jitter=1)
     second = apply_outcome(first, Retry(Unavailable("down")), now=later(10), jitter=1)
-    assert (first.job.next_at, second.job.next_at) == (later(5), later(20))
+    assert (first.job.next_run.at, second.job.next_run.at) == (later(5), later(20))
     assert second.job.attempts == 2
-    assert second.job.failure is not None
-    assert second.job.failure.since == NOW
+    assert second.job.step.failure is not None
+    assert second.job.step.failure.since == NOW
 
 
 def test_retry_after_wins_over_the_backoff() -> None:
     after = apply_outcome(record(), Retry(Throttled("slow down", retry_after=77)), now=NOW, jitter=0.3)
-    assert after.job.next_at == later(77)
+    assert after.job.next_run.at == later(77)
 
 
 def test_used_up_retries_fail_with_class_and_attempts() -> None:
@@ -80,8 +87,8 @@ def test_used_up_retries_fail_with_class_and_attempts() -> None:
     for _ in range(15):
         current = apply_outcome(current, Retry(Unavailable("down", request_id="r1")), now=NOW, jitter=0)
     assert (current.phase, current.job.active, current.job.attempts) == (Phase.FAILED, False, 15)
-    assert current.job.failure is not None
-    assert (current.job.failure.kind, current.job.failure.request_id) == ("Unavailable", "r1")
+    assert current.job.step.failure is not None
+    assert (current.job.step.failure.kind, current.job.step.failure.request_id) == ("Unavailable", "r1")
 
 
 def test_conflicts_use_up_no_tries_of_the_error_that_follows_them() -> None:
@@ -89,7 +96,7 @@ def test_conflicts_use_up_no_tries_of_the_error_that_follows_them() -> None:
     for _ in range(16):
         current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=1)
     after = apply_outcome(current, Retry(Unavailable("one 503")), now=NOW, jitter=1)
-    assert (after.job.active, after.job.attempts, after.job.next_at) == (True, 1, later(5))
+    assert (after.job.active, after.job.attempts, after.job.next_run.at) == (True, 1, later(5))
 
 
 def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries() -> None:
@@ -99,7 +106,7 @@ def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries()
         current = apply_outcome(current, Retry(error), now=NOW, jitter=0)
         if current.failed:
             break
-    assert current.job.tries == {"Unavailable": 6, "Unexpected": 6, "Conflict": 5}
+    assert current.job.step.attempts == {"Unavailable": 6, "Unexpected": 6, "Conflict": 5}
     assert current.job.attempts == 6
 
 
@@ -110,21 +117,23 @@ def test_a_failure_that_is_not_tried_again_does_not_take_over_the_tries_of_anoth
 
 
 def test_an_interrupted_operation_is_written_again_but_not_for_ever() -> None:
-    current, writes = record(step=Step.CLUSTER), 0
+    current, writes, write = record(step=Step.CLUSTER), 0, put("w", "r-1")
     while current.job.active:
-        assert current.job.wrote == ""
-        current = apply_outcome(current, Wait(20, "Azure is creating", "w", "r-1"), now=NOW, jitter=0)
+        assert current.job.step.last_write is None
+        current = apply_outcome(current, Wait(20, "Azure is creating", write), now=NOW, jitter=0)
         writes += 1
         current = apply_outcome(current, Wait(20, "Azure is creating"), now=NOW, jitter=0)
-        assert (current.job.wrote, current.job.request_id) == ("w", "r-1")
+        assert current.job.step.last_write is write
         current = apply_outcome(current, Retry(Interrupted("an error inside")), now=NOW, jitter=0)
     assert (writes, current.job.attempts, current.retryable_failure) == (5, 5, True)
 
 
 def test_a_write_without_an_id_does_not_keep_that_of_the_one_before() -> None:
-    first = apply_outcome(record(), Wait(5, "x", "a", "r-1"), now=NOW, jitter=0)
-    assert apply_outcome(first, Wait(5, "x", "a"), now=NOW, jitter=0).job.request_id == "r-1"
-    assert apply_outcome(first, Wait(5, "x", "b"), now=NOW, jitter=0).job.request_id == ""
+    first = apply_outcome(record(), Wait(5, "x", put("a", "r-1")), now=NOW, jitter=0)
+    for digest, request_id in (("a", "r-1"), ("b", "")):
+        last = apply_outcome(first, Wait(5, "x", put(digest)), now=NOW, jitter=0).job.step.last_write
+        assert last is not None
+        assert last.request_id == request_id
 
 
 def test_a_conflict_defers_for_ever_and_never_fails() -> None:
@@ -148,7 +157,7 @@ def test_a_claim_is_released_only_by_its_owner() -> None:
     assert newer.job.lease == Lease("me", later(60))
     released = release(newer, "me")
     assert released is not None
-    assert (released.job.lease, released.job.lost) == (None, 1)
+    assert (released.job.lease, released.job.step.abandoned_leases) == (None, 1)
     assert release(newer, "other") is None
 
 
@@ -167,7 +176,7 @@ def test_any_outcomes_keep_the_row_sound(outcomes: list[Outcome], jitter: float)
             break
         after = apply_outcome(current, outcome, now=later(number), jitter=jitter)
         assert after.job.sequence == current.job.sequence + 1
-        assert after.job.step in STEPS[Recipe.PROVISION]
+        assert after.job.step.name in STEPS[Recipe.PROVISION]
         assert after.observed_generation <= after.generation
         assert after.job.active == (after.phase not in (Phase.READY, Phase.FAILED))
         assert from_json(to_json(after), "e") == after
@@ -254,7 +263,7 @@ def test_a_retry_with_another_message_class_or_phase_is_told() -> None:
     current = record()
     for _ in range(5):
         current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=0)
-    late = later(deadline(current.job.step) + 1)
+    late = later(deadline(current.job.step.name) + 1)
     for error, now in (
         (Conflict("busy with another"), NOW),
         (Throttled("busy"), NOW),
@@ -269,13 +278,12 @@ def test_an_etag_is_not_part_of_what_a_row_is() -> None:
     assert replace(record(), etag="v2") == record()
 
 
-def test_a_wait_for_a_part_keeps_since_when_that_part_is_waited_for() -> None:
-    first = apply_outcome(record(), Wait(5, "draining apps", part="drain apps"), now=later(10), jitter=0)
-    second = apply_outcome(first, Wait(5, "draining apps", part="drain apps"), now=later(20), jitter=0)
-    assert second.job.part_since == later(10)
-    other = apply_outcome(second, Wait(5, "draining more", part="drain more"), now=later(30), jitter=0)
-    assert other.job.part_since == later(30)
-    assert apply_outcome(other, Wait(5, "elsewhere"), now=later(40), jitter=0).job.part_since is None
+def test_a_record_keeps_what_a_step_waits_on_until_it_waits_for_something_else() -> None:
+    drain = WaitingOn(WaitKind.DRAIN, "apps", later(10))
+    first = apply_outcome(record(), Wait(5, "draining", waiting_on=drain), now=later(10), jitter=0)
+    tried = apply_outcome(first, Retry(Conflict("busy")), now=later(20), jitter=0)
+    assert tried.job.step.waiting_on == drain
+    assert apply_outcome(tried, Wait(5, "elsewhere"), now=later(40), jitter=0).job.step.waiting_on is None
 
 
 def test_a_suspended_wait_is_never_called_stalled_and_its_deadline_begins_when_it_ends() -> None:
@@ -286,20 +294,19 @@ def test_a_suspended_wait_is_never_called_stalled_and_its_deadline_begins_when_i
 
 
 def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
-    at_pools = record()
-    at_pools = replace(at_pools, job=replace(at_pools.job, step=Step.NODE_POOLS, wrote="x", attempts=2))
+    at_pools = record(step=Step.NODE_POOLS, last_write=put("x"), attempts={"Conflict": 2})
     after = apply_outcome(at_pools, GoToStep(Step.CLUSTER, "on to 1.34"), now=later(5), jitter=0)
-    assert (after.job.step, after.job.wrote, after.job.attempts) == (Step.CLUSTER, "", 0)
-    assert after.job.next_at == after.job.step_since == later(5)
+    assert after.job.step == start_step(Step.CLUSTER, later(5))
+    assert (after.job.attempts, after.job.next_run.at) == (0, later(5))
 
 
 def test_a_new_write_puts_the_deadline_off_and_the_same_one_again_does_not() -> None:
     late = deadline(Step.NODE_POOLS) + 1
-    first = apply_outcome(record(step=Step.NODE_POOLS), Wait(5, "Azure", "apps:1"), now=later(late), jitter=0)
+    first = apply_outcome(record(step=Step.NODE_POOLS), Wait(5, "Azure", put("1")), now=later(late), jitter=0)
     assert first.phase is Phase.PROVISIONING
-    again = apply_outcome(first, Wait(5, "Azure", "apps:1"), now=later(2 * late), jitter=0)
+    again = apply_outcome(first, Wait(5, "Azure", put("1")), now=later(2 * late), jitter=0)
     assert again.phase is Phase.STALLED
     assert (
-        apply_outcome(again, Wait(5, "Azure", "apps:2"), now=later(2 * late), jitter=0).phase
+        apply_outcome(again, Wait(5, "Azure", put("2")), now=later(2 * late), jitter=0).phase
         is Phase.PROVISIONING
     )

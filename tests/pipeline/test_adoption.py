@@ -89,7 +89,7 @@ def test_a_cluster_that_differs_is_observed_until_the_difference_is_accepted() -
     assert "it differs from the manifest in tags.team" in record(cloud).job.reason
     cloud.run(seconds=2 * 3600)
     assert record(cloud).phase is Phase.PROVISIONING
-    assert said(cloud).startswith("Change the manifest to what is there, or set its annotation")
+    assert said(cloud).startswith("Change the manifest to what exists, or set its annotation")
     push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: with-differences}"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

@@ -37,7 +37,7 @@ def test_the_exact_set_at_the_planned_commit_is_released_and_said() -> None:
     assert (answer.status, answer.body["approved"]) == (202, ["one", "three", "two"])
     cloud.run()
     assert phases(cloud) == {}
-    assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 delete)")
+    assert status(cloud, commit) == ("success", "3 of 3 clusters in sync (3 delete)")
     plan_record = cloud.state.plan(commit)
     assert plan_record is not None
     assert plan_record.approval is not None
@@ -157,4 +157,4 @@ def test_an_approval_that_is_given_up_with_an_unreadable_repository_is_asked_for
     around(cloud, "repository", look=refused)
     assert approve(commit, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
-    assert cloud.state.fleet().problem.endswith(f"the token has expired; approve {commit[:8]} again")
+    assert str(cloud.state.fleet().problem).endswith(f"the token has expired; approve {commit[:8]} again")

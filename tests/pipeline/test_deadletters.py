@@ -13,9 +13,10 @@ from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import Unavailable
+from shared.jobs.job import Lease
 from shared.jobs.messages import Approval, PlanRequest, job_message
 from shared.jobs.outcomes import Retry
-from shared.jobs.record import ClusterRecord, Lease, Phase
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api import views
 from shared.pipeline.api.replay import replay
 from shared.pipeline.recovery import missed_work
@@ -35,7 +36,7 @@ def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> Recei
 def working() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
     push(cloud, fleetfiles.fleet("one"))
-    cloud.run(until=lambda: any(record.job.step == "cluster" for record in cloud.state.clusters()))
+    cloud.run(until=lambda: any(record.job.step.name == "cluster" for record in cloud.state.clusters()))
     record = cloud.state.cluster("one")
     assert record is not None
     return cloud, record
@@ -50,15 +51,15 @@ def test_a_jobs_dead_letter_fails_the_job_with_what_was_known_last() -> None:
     failed = cloud.state.cluster("one")
     assert failed is not None
     assert failed.failed
-    failure = failed.job.failure
+    failure = failed.job.step.failure
     assert failure is not None
     assert (failure.kind, failure.code, failure.request_id) == ("DeadLettered", "ServiceUnavailable", "r-1")
     assert (
-        "MaxDeliveryCountExceeded: after 10 attempts; last known, after 1 attempts: Unavail"
+        "MaxDeliveryCountExceeded: after 10 attempts; the last error, after 1 attempts: Unavail"
         in failure.message
     )
-    assert record.job.failure is not None
-    assert failure.since == record.job.failure.since
+    assert record.job.step.failure is not None
+    assert failure.since == record.job.step.failure.since
     assert cloud.state.events("one", 1)[0].reason == "Failed"
     assert failed.retryable_failure
     assert cloud.state.count_dead_letters() == 0
@@ -99,10 +100,10 @@ def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
     handle_dead_letter(received(cloud, "plans", PlanRequest(reason="push").model_dump_json()), cloud.ports)
-    assert cloud.state.fleet().problem.startswith("a plan request could not be handled: MaxDelivery")
+    assert str(cloud.state.fleet().problem).startswith("a plan request failed: MaxDelivery")
     assert missed_work.plan_missed_head(cloud.ports)
     cloud.run(until=lambda: not cloud.state.fleet().problem)
-    assert cloud.state.fleet().problem == ""
+    assert cloud.state.fleet().problem is None
 
 
 def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_again() -> None:
@@ -114,7 +115,7 @@ def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_ag
     assert [letter.body for letter in cloud.state.dead_letters(5)] == [
         request.model_dump_json() for request in reversed(requests)
     ]
-    assert "approve cccccccc again" in cloud.state.fleet().problem
+    assert "approve cccccccc again" in str(cloud.state.fleet().problem)
 
 
 @pytest.mark.parametrize("queue", ["jobs", "plans", "another"])

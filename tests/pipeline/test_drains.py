@@ -32,7 +32,7 @@ def test_an_old_pool_is_emptied_with_respect_for_disruption_budgets() -> None:
     assert "apps" in pools(cloud)
     assert "blocked: shop/web: " in record(cloud).job.reason
     assert record(cloud).phase is Phase.UPDATING
-    assert "its PodDisruptionBudget allow one less; after 30 minutes" in said(cloud)
+    assert "PodDisruptionBudget allow one more disruption; the drain fails after 30 minutes" in said(cloud)
     api(cloud).apply(budget(namespace="shop", minAvailable=0))
     cloud.run()
     assert set(pools(cloud)) == {"system", "appsb"}

@@ -15,8 +15,8 @@ from shared.jobs.lease import MAX_ABANDONED_LEASES
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import DEFAULTS
-from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, group_delete_intent
-from shared.ports import Json
+from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, intent_of
+from shared.ports import GroupDeleteIntent, Json
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen_before, on_azure
@@ -227,7 +227,7 @@ def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away()
 
     def late() -> Sequence[ClusterRecord]:
         seen = clusters()
-        if any(record.job.step is Step.DELETE_RESOURCE_GROUP for record in seen):
+        if any(record.job.step.name is Step.DELETE_RESOURCE_GROUP for record in seen):
             around(cloud, "state", clusters=clusters)
             cloud.run(5)  # the other one goes, and comes to the group
         return seen
@@ -271,8 +271,8 @@ def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
     cloud.run()
     assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
     for record in cloud.state.clusters():
-        cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", group_delete_intent(record))
-    cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", "gone:0badcafe")
+        cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", intent_of(record))
+    cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", GroupDeleteIntent("gone", "0badcafe"))
     made = fleetfiles.fleet("lives") | {"clusters/two/cluster.yaml": fleetfiles.cluster("two")}
     push(cloud, made)
     cloud.run(600)
@@ -283,9 +283,9 @@ def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()
-    forget, first = cloud.state.remove_group_delete_intent, list[tuple[str, str]]()
+    forget, first = cloud.state.remove_group_delete_intent, list[tuple[str, GroupDeleteIntent]]()
 
-    def stands_still(group: str, leaver: str) -> None:
+    def stands_still(group: str, leaver: GroupDeleteIntent) -> None:
         first.append((group, leaver))
         around(cloud, "state", remove_group_delete_intent=forget)
         raise Unavailable("the worker stands still before its call")

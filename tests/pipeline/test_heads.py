@@ -116,7 +116,7 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
     cloud.run()
     shows_first(cloud, old)
     head = cloud.repository.head("main")
-    confirmation = HeadConfirmation(head=head, planned=head, looks=CONFIRM_READS)
+    confirmation = HeadConfirmation(head=head, planned=head, reads=CONFIRM_READS)
     worn = PlanRequest(commit="f" * 40, confirmation=confirmation)
     request_plan(worn, message_id="doubted another head", ports=cloud.ports)
     cloud.run()
@@ -127,7 +127,7 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
 def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -> None:
     cloud = ready("one", "two")
     removed = cloud.repository.push(fleetfiles.fleet("one"))
-    confirmation = HeadConfirmation(head=removed, planned=cloud.state.fleet().commit, looks=CONFIRM_READS)
+    confirmation = HeadConfirmation(head=removed, planned=cloud.state.fleet().commit, reads=CONFIRM_READS)
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run()
     shows_first(cloud, removed)
@@ -172,7 +172,7 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
     cloud = ready("one", "two")
     before = cloud.state.fleet().commit
     old = cloud.repository.push(fleetfiles.fleet("one"))
-    confirmation = HeadConfirmation(head=old, planned=before, looks=CONFIRM_READS)
+    confirmation = HeadConfirmation(head=old, planned=before, reads=CONFIRM_READS)
     pushed = cloud.clock()
     push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
@@ -253,7 +253,7 @@ def test_a_push_in_the_second_after_the_look_is_planned_at_once() -> None:
     cloud = ready("one")
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run(43)
-    looked = cloud.state.fleet().looked
+    looked = cloud.state.fleet().head_read_at
     assert looked is not None
     cloud.clock.advance(1)
     commit = cloud.repository.push(fleetfiles.fleet("one", "two") | {"README.md": b"quick"})
@@ -272,7 +272,7 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     forced = push(cloud, fleetfiles.fleet("one", "three"))
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
-    told = f"{forced[:8]} may be a forced push or a stale answer: planned at"
+    told = f"{forced[:8]} may be a forced push or a stale read: it is planned at"
     assert told in views.fleet_view(cloud.ports)["waiting"]
     cloud.run()
     assert cloud.state.fleet().commit == forced
@@ -289,7 +289,7 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     shows_first(cloud, old)
     commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
     assert cloud.step()
-    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale answer")
+    assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale read")
     cloud.run()
     assert status(cloud, commit)[0] == "success"
     assert accepted(cloud)["delete", "two"] == 0
@@ -300,7 +300,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> No
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleetfiles.fleet("one", "two"))
     assert cloud.step()
-    told = f"GitHub does not show {commit[:8]} yet, which was announced: it is looked for until "
+    told = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
     assert cloud.state.fleet().waiting.startswith(told)
     cloud.run()
     assert cloud.state.fleet().waiting == ""

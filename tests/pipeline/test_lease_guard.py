@@ -13,7 +13,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId, GroupId
 from shared.jobs.errors import Unavailable
-from shared.jobs.record import ClusterRecord, Lease, accept_delete
+from shared.jobs.job import Lease
+from shared.jobs.record import ClusterRecord, accept_delete
 from shared.pipeline.worker.lease_guard import LeaseLost, with_lease_guard
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall, DeleteGroup, ListResources, PutGroup

@@ -47,7 +47,7 @@ def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
     assert phases(cloud) == dict.fromkeys(["atlantic-aks", "pacific-aks", "sargasso-aks"], Phase.READY)
     creates = {name: n for (kind, name), n in accepted(cloud).items() if kind == "create"}
     assert creates == {"atlantic-aks": 1, "pacific-aks": 1, "sargasso-aks": 1}
-    assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 create)")
+    assert status(cloud, commit) == ("success", "3 of 3 clusters in sync (3 create)")
     history = cloud.repository.statuses.history(commit)
     assert [plan_record.status.state for plan_record in history] == ["success", "pending"]
 
@@ -62,7 +62,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
     cloud.run()
     assert accepted(cloud) == writes
     assert cloud.state.clusters() == records
-    assert status(cloud, commit) == ("success", "3 of 3 clusters as asked (3 unchanged)")
+    assert status(cloud, commit) == ("success", "3 of 3 clusters in sync (3 unchanged)")
 
 
 def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
@@ -105,7 +105,7 @@ def test_node_counts_and_pools_follow_git() -> None:
     files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2, extra=pool)
     commit = push(cloud, files)
     cloud.run()
-    assert status(cloud, commit) == ("success", "1 of 1 clusters as asked (1 update)")
+    assert status(cloud, commit) == ("success", "1 of 1 clusters in sync (1 update)")
     record = cloud.state.cluster("one")
     assert record is not None
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
@@ -132,7 +132,7 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> No
     assert phases(cloud) == {"one": Phase.READY}
     assert cloud.ports.azure.call(GetCluster(gone.desired.id)) is None
     assert cloud.ports.azure.call(GetGroup(GroupId(gone.desired.id.subscription, "rg-two"))) is None
-    assert status(cloud, commit) == ("success", "2 of 2 clusters as asked (1 delete, 1 unchanged)")
+    assert status(cloud, commit) == ("success", "2 of 2 clusters in sync (1 delete, 1 unchanged)")
     assert cloud.state.events("two", 1)[0].reason == "Deleted"
 
 
@@ -197,11 +197,11 @@ def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(120)
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    assert "truncated" in cloud.state.fleet().problem
+    assert "truncated" in str(cloud.state.fleet().problem)
     cloud.repository.truncate_trees = False
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert cloud.state.fleet().problem == ""
+    assert cloud.state.fleet().problem is None
 
 
 def test_a_lost_webhook_is_found_by_the_timer() -> None:
@@ -236,7 +236,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None
-    cloud.state.forget(record)
+    cloud.state.delete(record)
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
     cloud.ports.azure.call(

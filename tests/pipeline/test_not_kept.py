@@ -97,7 +97,7 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None
-    assert "accepted the creation of the cluster one twice, and it is not there" in record.job.reason
+    assert "accepted the creation of the cluster one twice, and it does not exist" in record.job.reason
     assert len(writes) == 2
 
 
@@ -137,7 +137,7 @@ def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_to
     assert phases(cloud) == {"one": Phase.FAILED}
     record = cloud.state.cluster("one")
     assert record is not None
-    assert "twice, and it is still there" in record.job.reason
+    assert "twice, and it still exists" in record.job.reason
     on_azure(cloud, kind, azure.call)
     push(cloud, fleetfiles.fleet() | {"README.md": b"the next commit tries again"})
     cloud.run()
@@ -156,4 +156,4 @@ def test_a_pool_that_azure_does_not_remove_is_told() -> None:
     push(cloud, files())
     cloud.run(24 * 3600)
     assert sent == ["apps", "apps"]
-    assert "the node pool apps twice, and it is still there" in one(cloud).job.reason
+    assert "the node pool apps twice, and it still exists" in one(cloud).job.reason

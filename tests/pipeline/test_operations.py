@@ -8,7 +8,8 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
-from shared.jobs.record import Failure, Phase
+from shared.jobs.job import Failure
+from shared.jobs.record import Phase
 from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Written
 from tests import fleetfiles
 from tests.pipeline.around import around, on_azure, overtake
@@ -22,7 +23,7 @@ TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSU
 def failed(cloud: MemoryCloud) -> Failure:
     """Return what the job failed of."""
     assert phases(cloud) == {"one": Phase.FAILED}
-    failure = record(cloud).job.failure
+    failure = record(cloud).job.step.failure
     assert failure is not None
     return failure
 
@@ -94,8 +95,10 @@ def test_a_drain_that_aks_gives_up_is_blocked_and_ends_the_job() -> None:
 def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_again() -> None:
     cloud = MemoryCloud(throttle=False)
     push(cloud, files())
-    cloud.run(until=lambda: bool(cloud.state.clusters()) and record(cloud).job.wrote != "")
-    request = record(cloud).job.request_id
+    cloud.run(until=lambda: bool(cloud.state.clusters()) and bool(record(cloud).job.step.last_write))
+    write = record(cloud).job.step.last_write
+    assert write is not None
+    request = write.request_id
     cloud.azure.interventions.abort(ONE)
     cloud.run(SLOW)
     failure = failed(cloud)
@@ -139,7 +142,7 @@ def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() 
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     (told,) = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
-    assert (told.generation, told.step, told.reason) == (1, "maintenance-windows", "Overtaken")
+    assert (told.generation, told.step, told.reason) == (1, "maintenance-windows", "Superseded")
 
 
 def test_a_failure_that_could_not_be_told_at_once_is_told_later() -> None:

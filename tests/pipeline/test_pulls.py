@@ -9,7 +9,8 @@ import pytest
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
-from shared.fleet.planning.plan import Action, Change, Item
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.plan import Action, Item
 from shared.jobs.errors import Terminal, Throttled
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, Pushed

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.aks.change_effects import Effect
-from shared.fleet.planning.plan import POOL_DELETED, Action, Change, Item, Plan
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem
 from shared.pipeline.pull_requests.comment import (
     COMMENT_LIMIT,
@@ -37,15 +39,15 @@ def view(*items: Item, **changes: Any) -> PullPlan:
 
 
 MISTAKE = Problem("clusters/red/cluster.yaml", 7, 3, "spec.loaction", "there is no such field | @ops")
-COUNT = Change("spec.nodePools[system].count", "1", "3", "in place", "classes/small.yaml:9")
+COUNT = Change("spec.nodePools[system].count", "1", "3", Effect.IN_PLACE, "classes/small.yaml:9")
 UPDATE = Item("blue", Action.UPDATE, 2, changes=(COUNT,))
 MIXED = view(
     Item("amber", Action.CREATE, 1),
     UPDATE,
     Item("green", Action.UNCHANGED, 4),
     Item("grey", Action.DELETE, 3),
-    Item("red", Action.INVALID, 1, reason=str(MISTAKE)),
-    Item("white", Action.HELD, 1, reason="deletionProtection is on"),
+    Item("red", Action.INVALID, 1, hold=Hold(HoldKind.INVALID_MANIFEST, {"problem": str(MISTAKE)})),
+    Item("white", Action.HELD, 1, hold=Hold(HoldKind.INVALID_FLEET_FILE)),
     problems=(MISTAKE,),
     documents={
         "amber": (None, document("amber")),
@@ -73,7 +75,7 @@ Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
 
 #### `white`: **held, else it would be deleted**
 
-deletionProtection is on
+nothing is deleted while fleet.yaml is invalid
 
 #### `grey`: **delete the cluster, its resource group and all that runs there** (2 DELETE to Azure)
 
@@ -153,7 +155,7 @@ def test_mistakes_are_annotations_at_their_lines_and_the_conclusion_a_failure() 
     ("shown", "conclusion", "state"),
     [
         (view(UPDATE), "success", "success"),
-        (view(Item("a", Action.HELD, 1, reason="r")), "neutral", "success"),
+        (view(Item("a", Action.HELD, 1, hold=Hold(HoldKind.AWAITS_DELETION))), "neutral", "success"),
         (view(UPDATE, note="there are conflicts"), "neutral", "success"),
         (view(UPDATE, problems=(MISTAKE,)), "failure", "failure"),
         (view(refusal="too much"), "failure", "failure"),
@@ -190,16 +192,17 @@ def test_a_long_difference_is_cut_and_says_so() -> None:
 
 
 def test_deletes_that_one_guard_holds_stand_together() -> None:
-    held = [Item(name, Action.HELD, 1, reason="the budget", held_delete=True) for name in ("a", "b")]
-    other = Item("c", Action.HELD, 1, reason="protected", held_delete=True)
+    budget = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
+    held = [Item(name, Action.HELD, 1, hold=budget) for name in ("a", "b")]
+    other = Item("c", Action.HELD, 1, hold=Hold(HoldKind.DELETION_PROTECTION))
     documents = {name: (document(name), None) for name in "abc"}
     body = comment_of(view(*held, other, documents=documents))
-    assert "#### `c`: **held, else it would be deleted**\n\nprotected\n" in body
-    assert "#### 2 clusters: **held, else they would be deleted**\n\nthe budget\n\n`a`, `b`\n" in body
+    assert f"#### `c`: **held, else it would be deleted**\n\n{other.reason}\n" in body
+    assert f"#### 2 clusters: **held, else they would be deleted**\n\n{budget}\n\n`a`, `b`\n" in body
 
 
 def test_what_destroys_nodes_is_marked() -> None:
-    gone = Change("spec.nodePools[batch]", "batch", "", POOL_DELETED)
+    gone = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
     rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.ROTATION, "fleet.yaml:3")
     body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(gone, rotated))))
     assert "| `nodePools[batch]` | `batch` |  | **the node pool is deleted** |  |" in body

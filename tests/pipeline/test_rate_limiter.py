@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -32,6 +33,12 @@ def cloud_with_row() -> tuple[MemoryCloud, ClusterRecord]:
     return cloud, record
 
 
+def reserving(record: ClusterRecord, reservations: Mapping[str, tuple[datetime, ...]]) -> ClusterRecord:
+    """Return the record with these reservations."""
+    run = replace(record.job.next_run, reservations=reservations)
+    return replace(record, job=replace(record.job, next_run=run))
+
+
 def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
     """Let others have taken everything until a time."""
     key = f"{SUBSCRIPTION}|{limit.name}"  # type: ignore[attr-defined]
@@ -43,16 +50,16 @@ def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
 def test_a_step_without_a_token_comes_back_for_its_reservation_and_that_is_no_attempt() -> None:
     cloud, _ = cloud_with_row()
     emptied(cloud, ARM_WRITE, 30)
-    while not any(record.job.reserved for record in cloud.state.clusters()):
+    while not any(record.job.next_run.reservations for record in cloud.state.clusters()):
         assert cloud.step()
     (record,) = cloud.state.clusters()
     assert record.job.attempts == 0
-    assert record.job.failure is None
+    assert record.job.step.failure is None
     assert record.job.reason.startswith(
         f"waits for Azure's write limit of subscription {SUBSCRIPTION}, reserved for "
     )
-    assert 25 < (record.job.next_at - cloud.clock()).total_seconds() <= 30
-    assert cloud.state.events("one", 1)[0].reason == "Queued"
+    assert 25 < (record.job.next_run.at - cloud.clock()).total_seconds() <= 30
+    assert cloud.state.events("one", 1)[0].reason == "RateLimited"
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
@@ -63,9 +70,7 @@ def test_a_reservation_is_used_once_and_only_in_its_time() -> None:
     key = f"{SUBSCRIPTION}|{ARM_WRITE.name}"
 
     def use(reservation: datetime) -> RateLimiter:
-        limiter = RateLimiter(
-            replace(record, job=replace(record.job, reserved={key: (reservation,)})), cloud.ports
-        )
+        limiter = RateLimiter(reserving(record, {key: (reservation,)}), cloud.ports)
         limiter.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
         return limiter
 
@@ -86,7 +91,7 @@ def test_a_call_that_needs_two_tokens_keeps_the_one_it_has() -> None:
     assert set(limiter.reserved) == {f"{SUBSCRIPTION}|aks-other", f"{SUBSCRIPTION}|arm-read"}
     before = cloud.state.bucket(f"{SUBSCRIPTION}|aks-other")
     cloud.clock.advance(21)
-    again = RateLimiter(replace(record, job=replace(record.job, reserved=limiter.reserved)), cloud.ports)
+    again = RateLimiter(reserving(record, limiter.reserved), cloud.ports)
     again.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
     assert cloud.state.bucket(f"{SUBSCRIPTION}|aks-other") == before
 
@@ -117,7 +122,7 @@ def test_a_step_with_several_calls_on_an_empty_bucket_ends() -> None:
         except RateLimited as reservation:
             rounds += 1
             cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
-            record = replace(record, job=replace(record.job, reserved=limiter.reserved))
+            record = reserving(record, limiter.reserved)
         else:
             break
     assert rounds <= 3

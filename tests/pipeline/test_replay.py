@@ -37,7 +37,7 @@ def test_what_has_not_failed_is_left_alone_and_told_of() -> None:
     before = cloud.state.cluster("two")
     answer = replay("two", "", cloud.ports)
     assert answer.status == 409
-    assert answer.body["error"] == "two has not failed: it does nothing: generation 1 was verified Ready"
+    assert answer.body["error"] == "two has not failed: it is idle: generation 1 was verified Ready"
     assert cloud.state.cluster("two") == before
 
 

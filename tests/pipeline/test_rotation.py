@@ -194,5 +194,5 @@ def test_a_label_that_git_drops_goes_and_one_of_a_policy_stays() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert pools(cloud)["apps"]["nodeLabels"] == {"cost": "42"}
-    assert record(cloud).dropped == {}
+    assert record(cloud).removed_keys == {}
     assert (accepted(cloud) - before)["update-pool", "apps"] == 2

@@ -10,8 +10,9 @@ import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
+from shared.jobs.job import Lease, NextRun
 from shared.jobs.messages import JobMessage, job_message
-from shared.jobs.record import Lease, Phase
+from shared.jobs.record import Phase
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.ports import CommitStatus, Json, Message
@@ -54,14 +55,14 @@ def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_for
     push(cloud, fleetfiles.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
     push(cloud, fleetfiles.fleet("one", "two"))
-    forget = cloud.state.forget
+    forget = cloud.state.delete
 
     def dies(record: Any) -> None:
         forget(record)
-        around(cloud, "state", forget=forget)
+        around(cloud, "state", delete=forget)
         raise Crash
 
-    around(cloud, "state", forget=dies)
+    around(cloud, "state", delete=dies)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
 
@@ -98,7 +99,7 @@ def test_a_failed_delete_and_a_failure_that_passed_are_tried_again_by_the_next_c
     commit = push(cloud, files | {"README.md": b"again"})
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert status(cloud, commit) == ("success", "2 of 2 clusters as asked (2 retry)")
+    assert status(cloud, commit) == ("success", "2 of 2 clusters in sync (2 retry)")
 
 
 def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ever() -> None:
@@ -180,7 +181,7 @@ def test_all_messages_that_come_early_become_one_for_the_time_of_the_row(why: st
     cloud.run(until=lambda: bool(cloud.state.clusters()))
     (record,) = cloud.state.clusters()
     at = cloud.clock() + timedelta(seconds=90)
-    changed = {"lease": Lease("other", at)} if why.startswith("another") else {"next_at": at}
+    changed = {"lease": Lease("other", at)} if why.startswith("another") else {"next_run": NextRun(at)}
     early = cloud.state.save(replace(record, job=replace(record.job, **changed)))
     before = len(cloud.broker.peek("jobs", session="one"))
     for _ in range(5):

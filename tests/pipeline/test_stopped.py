@@ -16,7 +16,7 @@ from tests.pipeline.test_main_job import phases, push, status
 def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: Step) -> None:
     cloud = MemoryCloud()
     push(cloud, files())
-    while (found := cloud.state.cluster("one")) is None or found.job.step != step:
+    while (found := cloud.state.cluster("one")) is None or found.job.step.name != step:
         if not cloud.step():
             cloud.clock.advance(1)
             cloud.azure.settle()
@@ -35,8 +35,8 @@ def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     commit = push(cloud, files("  tags: {a: b}\n"))
     cloud.run(seconds=4 * 3600)
     assert record(cloud).phase is Phase.UPDATING
-    assert said(cloud).startswith("Start the cluster, as with `az aks start`")
-    words = "0 of 1 clusters as asked; one: the cluster is stopped; start it, Azure allows nothing else"
+    assert said(cloud).startswith("Start the cluster with `az aks start`")
+    words = "0 of 1 clusters in sync; one: the cluster is stopped; start it, Azure allows nothing else"
     assert status(cloud, commit) == ("pending", words)
     assert [plan_record.settled for plan_record in cloud.state.open_plans()] == [True]
     cloud.azure.interventions.start(ONE)

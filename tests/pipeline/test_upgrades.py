@@ -99,7 +99,7 @@ def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
     cloud.run(seconds=600)
     assert record(cloud).phase is not Phase.READY
     assert "runs 1.32.9, its pool 1.33.5" in record(cloud).job.reason
-    assert said(cloud).startswith("See which pods and PodDisruptionBudgets keep these nodes")
+    assert said(cloud).startswith("Find the pods and PodDisruptionBudgets that keep these nodes")
 
 
 def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> None:

@@ -32,12 +32,12 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
 @pytest.mark.parametrize(
     ("pushed", "plan", "person"),
     [
-        (files(BROKEN), "invalid", "Correct the manifest: `roadstead validate` tells every mistake"),
+        (files(BROKEN), "invalid", "Correct the file: `roadstead validate` reports every problem"),
         (fleetfiles.fleet(), "held", "`roadstead approve {commit}` releases the delete, or a commit that"),
         (
             {path: text.replace(b"eastus", b"westus2") for path, text in files().items()},
             "held",
-            "Put it back, remove its folder, or add the new one under another name.",
+            "Restore the old value, remove the cluster's folder, or add the new cluster under another name.",
         ),
     ],
     ids=["a mistake", "a held delete", "another location"],
@@ -49,7 +49,7 @@ def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
     commit = push(cloud, pushed)[:8]
     cloud.run()
     found = why(cloud)
-    verified = "nothing: generation 1 was verified Ready"
+    verified = "is idle: generation 1 was verified Ready"
     assert found["doing"] == f"{verified}; commit {commit} changes nothing here"
     assert found["plan"]["action"] == plan
     assert found["youCan"].startswith(person.format(commit=commit))
@@ -64,7 +64,7 @@ def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit(
     cloud.run()
     said = why(cloud)["youCan"]
     assert said.startswith("Raise the quota")
-    assert said.endswith("`roadstead validate` tells every mistake with its place.")
+    assert said.endswith("`roadstead validate` reports every problem with its place.")
 
 
 def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
@@ -73,7 +73,7 @@ def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
     cloud.run()
     found = why(cloud)
     assert (found["phase"], found["plan"]["action"]) == ("Absent", "invalid")
-    assert found["doing"] == f"nothing: there is no such cluster, and commit {commit} makes none"
+    assert found["doing"] == f"does not exist, and commit {commit} does not create it"
     assert "spec.locaton" in found["plan"]["reason"]
     shown = views.cluster_detail("one", cloud.ports)
     assert shown is not None
@@ -87,12 +87,14 @@ def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
     beginning = accept_retry(record(cloud), now=now)
     refused = apply_outcome(beginning, Retry(Throttled("slow down")), now=now, jitter=0)
     until, turn = now + timedelta(hours=30), "waits for Azure's write limit"
-    cloud.state.save(postpone(refused, until=until, reason=turn, reserved={"key": (until,)}, now=now))
+    cloud.state.save(postpone(refused, until=until, reason=turn, reservations={"key": (until,)}, now=now))
     found = why(cloud)
     assert found["doing"] == f"{turn}, in the step resource-group (1 of 8 of provision)"
-    assert (found["next"], found["nextAt"]) == ("takes its turn", until.isoformat(timespec="seconds"))
+    assert (found["next"], found["nextAt"]) == ("runs the step", until.isoformat(timespec="seconds"))
     assert found["lastError"]["class"] == "Throttled"
-    assert said(cloud).startswith("Nothing. If it lasts, see what else uses the same subscription")
+    assert said(cloud).startswith(
+        "No action needed. If it persists, find out what else uses the same subscription"
+    )
 
 
 def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
@@ -103,7 +105,7 @@ def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
     push(cloud, fleetfiles.fleet())
     cloud.run()
     assert why(cloud)["lastError"]["class"] == "NotOwned"
-    assert said(cloud).startswith("Put the tags back that the message names, or delete the resource by hand")
+    assert said(cloud).startswith("Restore the tags in the message, or delete the resource by hand")
 
 
 def test_a_cluster_of_another_fleet_is_told_to_take_another_name() -> None:
@@ -112,7 +114,9 @@ def test_a_cluster_of_another_fleet_is_told_to_take_another_name() -> None:
     push(cloud, files())
     cloud.run()
     assert why(cloud)["lastError"]["class"] == "NotOwned"
-    assert said(cloud).startswith("Give the cluster another name; one that carries no fleet's tags can be")
+    assert said(cloud).startswith(
+        "Give the cluster another name; a resource without the tags of a fleet can be"
+    )
 
 
 def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
@@ -127,4 +131,4 @@ def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
     found = why(cloud)
     assert "the token has expired" in found["problem"]
     assert found["youCan"].startswith("The timer plans again")
-    assert found["youCan"].endswith("Renew the credential that the message names (docs/settings.md).")
+    assert found["youCan"].endswith("Renew the credential in the message (docs/settings.md).")

@@ -29,7 +29,7 @@ from shared.jobs.errors import (
     Unavailable,
     from_http,
 )
-from shared.jobs.retry_after import retry_after
+from shared.jobs.retry import retry_after
 
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""

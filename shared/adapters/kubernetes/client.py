@@ -29,7 +29,7 @@ from shared.jobs.errors import (
     Unavailable,
     from_http,
 )
-from shared.jobs.retry_after import retry_after
+from shared.jobs.retry import retry_after
 from shared.ports import Clock, Json, KubernetesApi
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"

@@ -1,4 +1,4 @@
-"""How things become entities: keys, and text of any length as properties.
+"""The keys and properties of an entity: text of any length becomes properties.
 
 Limits (learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model): a string
 property holds 32 Ki characters, a binary one 64 KiB, an entity 1 MiB; keys may not contain ``/ \\ # ?``.
@@ -17,12 +17,12 @@ _LAST = 10**13
 
 
 def newest_first(moment: datetime) -> str:
-    """Return the beginning of a key that sorts later moments first, to the millisecond."""
+    """Return a key prefix that sorts later moments first, to the millisecond."""
     return f"{_LAST - int(moment.timestamp() * 1000):013d}"
 
 
 def safe_key(text: str) -> str:
-    """Return a text as a key: what a key may not hold becomes _."""
+    """Return a text as a key: a character that a key may not hold becomes "_"."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in text)[:200]
 
 
@@ -37,7 +37,7 @@ def packed(text: str) -> dict[str, Any]:
 
 
 def unpacked(entity: Mapping[str, Any]) -> str:
-    """Return the text that ``packed`` made properties of."""
+    """Return the text of properties that ``packed`` created."""
     if "zip0" in entity:
         return zlib.decompress(b"".join(_numbered(entity, "zip"))).decode()
     return "".join(_numbered(entity, "body"))

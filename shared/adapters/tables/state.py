@@ -1,8 +1,9 @@
-"""State in Azure Table Storage: small tables, every row written by compare-and-swap on its ETag."""
+"""State in Azure Table Storage: small tables, every record written by compare-and-swap on its ETag."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,12 +16,13 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs import record as records
+from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord
-from shared.ports import DeadLetter, FleetRecord, PlanRecord
+from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
 
-CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = (
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, DEAD_LETTERS, BUCKETS = TABLES = (
     "roadsteadclusters",
     "roadsteadevents",
     "roadsteadplans",
@@ -32,9 +34,9 @@ CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, LETTERS, BUCKETS = TABLES = 
 )
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
-_LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
+_DEAD_LETTER: TypeAdapter[DeadLetter] = TypeAdapter(DeadLetter)
 _FLEET: TypeAdapter[FleetRecord] = TypeAdapter(FleetRecord)
-_MARKS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
+_FINGERPRINTS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 _BATCH = 100
 _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third on the way."""
@@ -49,64 +51,67 @@ class TablesState:
         self._storage = Storage(service, TABLES, fleet)
 
     def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's row, or None."""
+        """Return a cluster's record, or None."""
         entity = self._storage.get(CLUSTERS, self._fleet, name)
-        return _row(entity) if entity is not None else None
+        return _cluster(entity) if entity is not None else None
 
     def clusters(self) -> Sequence[ClusterRecord]:
-        """Return the rows of the whole fleet, by name."""
-        return [_row(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
+        """Return the records of the whole fleet, by name."""
+        return [_cluster(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` rows, by name, of those after a name."""
+        """Return at most ``limit`` records, by name, of those after a name."""
         found = self._storage.query(
             CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
         )
-        return [_row(entity) for entity in itertools.islice(found, limit)]
+        return [_cluster(entity) for entity in itertools.islice(found, limit)]
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the rows whose job is active."""
+        """Return the records whose job is active."""
         return [
-            _row(entity)
+            _cluster(entity)
             for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key and active eq true")
         ]
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the row over its version, or as a new one; raise Stale."""
+        """Write the record over its version, or as a new one; raise Stale."""
         entity = {
             "PartitionKey": self._fleet,
             "RowKey": record.name,
             "phase": record.phase.value,
             "active": record.job.active,
-            "step": record.job.step.value,
+            "step": record.job.step.name.value,
             "generation": record.generation,
             "observedGeneration": record.observed_generation,
             **packed(records.to_json(record)),
         }
         return records.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
 
-    def forget(self, record: ClusterRecord) -> None:
-        """Remove the row if it is still this version; raise Stale."""
+    def delete(self, record: ClusterRecord) -> None:
+        """Delete the record if it is still this version; raise Stale."""
         self._storage.delete(CLUSTERS, self._fleet, record.name, record.etag)
 
-    def add_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Note that a cluster is about to delete a resource group."""
-        self._storage.upsert(FLEETS, self._leaving_key(group, cluster))
+    def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
+        """Save that a cluster is about to delete a resource group."""
+        self._storage.upsert(FLEETS, self._intent_key(group, intent))
 
-    def group_delete_intents(self, group: str) -> Sequence[str]:
-        """Return the clusters that were noted for a resource group."""
-        partition = self._leaving_key(group)["PartitionKey"]
-        return [note["RowKey"] for note in self._storage.keys(FLEETS, "PartitionKey eq @key", key=partition)]
+    def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
+        """Return the intents to delete a resource group."""
+        keys = self._storage.keys(FLEETS, "PartitionKey eq @key", key=self._intents(group))
+        return [GroupDeleteIntent(*key["RowKey"].split(":")) for key in keys]
 
-    def remove_group_delete_intent(self, group: str, cluster: str) -> None:
-        """Take a note away; one that is gone is success."""
-        self._storage.remove(FLEETS, [self._leaving_key(group, cluster)])
+    def remove_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
+        """Remove an intent; one that does not exist is success."""
+        self._storage.remove(FLEETS, [self._intent_key(group, intent)])
 
-    def _leaving_key(self, group: str, cluster: str = "") -> dict[str, str]:
-        return {"PartitionKey": f"leaving|{self._fleet}|{safe_key(group)}", "RowKey": cluster}
+    def _intent_key(self, group: str, intent: GroupDeleteIntent) -> dict[str, str]:
+        return {"PartitionKey": self._intents(group), "RowKey": f"{intent.cluster}:{intent.uid}"}
+
+    def _intents(self, group: str) -> str:
+        return f"leaving|{self._fleet}|{safe_key(group)}"
 
     def append(self, events: Sequence[Event]) -> None:
-        """Keep events."""
+        """Save events."""
         for event in events:
             key = f"{newest_first(event.at)}-{99_999_999 - event.sequence:08d}"
             entity = {
@@ -134,7 +139,7 @@ class TablesState:
         return found
 
     def prune_events(self, cluster: str, keep: int) -> int:
-        """Remove a cluster's events but for the newest."""
+        """Remove all but a cluster's newest events."""
         found = self._storage.keys(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}")
         return self._storage.remove(EVENTS, itertools.islice(found, keep, None))
 
@@ -156,10 +161,10 @@ class TablesState:
         entity = self._storage.get(FLEETS, "fleet", self._fleet)
         if entity is None:
             return FleetRecord()
-        return replace(_FLEET.validate_json(unpacked(entity)), etag=etag_of(entity))
+        return replace(_fleet(unpacked(entity)), etag=etag_of(entity))
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
-        """Write the fleet's row over its version, and return it as saved; raise Stale."""
+        """Write the fleet's record over its version, and return it as saved; raise Stale."""
         body = packed(_FLEET.dump_json(record, exclude={"etag"}).decode())
         entity = {"PartitionKey": "fleet", "RowKey": self._fleet, "commit": record.commit, **body}
         return replace(record, etag=self._storage.write(FLEETS, entity, record.etag))
@@ -169,10 +174,10 @@ class TablesState:
         if not commit:
             return None
         entity = self._storage.get(PLANS, self._fleet, commit)
-        return _PLAN.validate_json(unpacked(entity)) if entity is not None else None
+        return _plan(unpacked(entity)) if entity is not None else None
 
     def save_plan(self, plan_record: PlanRecord) -> None:
-        """Write a plan over what is kept for its commit."""
+        """Write a plan over the saved one of its commit."""
         entity = {
             "PartitionKey": self._fleet,
             "RowKey": plan_record.plan.commit,
@@ -192,11 +197,11 @@ class TablesState:
 
     def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
         found = self._storage.query(PLANS, query, **parameters)
-        plan_records = [_PLAN.validate_json(unpacked(entity)) for entity in found]
+        plan_records = [_plan(unpacked(entity)) for entity in found]
         return sorted(plan_records, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """Return those of these blobs that are kept; a few are read side by side."""
+        """Return those of these blobs that are saved; a few are read in parallel."""
         with ThreadPoolExecutor(_READERS) as pool:
             found = zip(
                 ids, pool.map(lambda sha: self._storage.get(BLOBS, self._fleet, sha), ids), strict=True
@@ -204,7 +209,7 @@ class TablesState:
             return {sha: entity["content"] for sha, entity in found if entity is not None}
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
-        """Keep blobs, many at a time."""
+        """Save blobs, many at a time."""
         for batch in _batches(blobs):
             entities = [
                 {"PartitionKey": self._fleet, "RowKey": sha, "content": content}
@@ -212,34 +217,34 @@ class TablesState:
             ]
             self._storage.upsert_together(BLOBS, entities)
 
-    def marks(self) -> Mapping[str, str]:
-        """Return the clusters' marks."""
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return the clusters' fingerprints."""
         entity = self._storage.get(FLEETS, "marks", self._fleet)
-        return _MARKS.validate_json(unpacked(entity)) if entity is not None else {}
+        return _FINGERPRINTS.validate_json(unpacked(entity)) if entity is not None else {}
 
-    def save_fingerprints(self, marks: Mapping[str, str]) -> None:
-        """Write the clusters' marks over those that are kept."""
-        body = packed(_MARKS.dump_json(dict(marks)).decode())
+    def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
+        """Write the clusters' fingerprints over the saved ones."""
+        body = packed(_FINGERPRINTS.dump_json(dict(fingerprints)).decode())
         self._storage.upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
-        """Remove every kept blob but these."""
+        """Remove every saved blob but these."""
         found = self._storage.keys(BLOBS, "PartitionKey eq @key")
         return self._storage.remove(BLOBS, (entity for entity in found if entity["RowKey"] not in wanted))
 
     def prune_plans(self, keep: int) -> int:
-        """Remove plans but for the newest and every open one."""
+        """Remove all but the newest plans and the open ones."""
         found = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
         by_age = sorted(found, key=lambda entity: entity["at"], reverse=True)
         return self._storage.remove(PLANS, (entity for entity in by_age[keep:] if not entity["open"]))
 
     def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters."""
-        found = self._storage.keys(LETTERS, "PartitionKey eq @key and at lt @before", before=before)
-        return self._storage.remove(LETTERS, found)
+        found = self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key and at lt @before", before=before)
+        return self._storage.remove(DEAD_LETTERS, found)
 
     def prune_deliveries(self, before: datetime) -> int:
-        """Forget deliveries that were remembered before a time."""
+        """Remove deliveries that were remembered before a time."""
         found = self._storage.keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
         return self._storage.remove(DELIVERIES, found)
 
@@ -254,13 +259,13 @@ class TablesState:
         self._storage.write(BUCKETS, entity, bucket.etag)
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
-        """Keep a dead letter; twice is once."""
-        body = packed(_LETTER.dump_json(letter).decode())
-        self._storage.upsert(LETTERS, {**self._key_of(letter), "at": letter.at, **body})
+        """Save a dead letter; twice is once."""
+        body = packed(_DEAD_LETTER.dump_json(letter).decode())
+        self._storage.upsert(DEAD_LETTERS, {**self._key_of(letter), "at": letter.at, **body})
 
     def delete_dead_letter(self, letter: DeadLetter) -> None:
-        """Remove a dead letter; one that is gone is success."""
-        self._storage.remove(LETTERS, [self._key_of(letter)])
+        """Remove a dead letter; one that does not exist is success."""
+        self._storage.remove(DEAD_LETTERS, [self._key_of(letter)])
 
     def _key_of(self, letter: DeadLetter) -> dict[str, str]:
         key = f"{newest_first(letter.at)}-{letter.queue}-{safe_key(letter.id)}"
@@ -268,12 +273,12 @@ class TablesState:
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
         """Return the newest dead letters, newest first."""
-        pages = self._storage.query(LETTERS, "PartitionKey eq @key", page=limit)
-        return [_LETTER.validate_json(unpacked(entity)) for entity in itertools.islice(pages, limit)]
+        pages = self._storage.query(DEAD_LETTERS, "PartitionKey eq @key", page=limit)
+        return [_DEAD_LETTER.validate_json(unpacked(entity)) for entity in itertools.islice(pages, limit)]
 
     def count_dead_letters(self) -> int:
-        """Return how many dead letters are kept."""
-        return sum(1 for _ in self._storage.keys(LETTERS, "PartitionKey eq @key"))
+        """Return how many dead letters are saved."""
+        return sum(1 for _ in self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key"))
 
     def delivery_seen(self, delivery: str) -> bool:
         """Tell whether a webhook delivery was queued before."""
@@ -286,8 +291,16 @@ class TablesState:
         )
 
 
-def _row(entity: Any) -> ClusterRecord:
+def _cluster(entity: Any) -> ClusterRecord:
     return records.from_json(unpacked(entity), etag_of(entity))
+
+
+def _plan(text: str) -> PlanRecord:
+    return _PLAN.validate_python(stored_forms.upgrade_plan(json.loads(text)))
+
+
+def _fleet(text: str) -> FleetRecord:
+    return _FLEET.validate_python(stored_forms.upgrade_fleet(json.loads(text)))
 
 
 def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:

@@ -24,7 +24,7 @@ from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
 Entity = Mapping[str, Any]
 
 _MOST_REMOVED = 2000
-"""So that a run of the housekeeping ends in time; the next one goes on."""
+"""How many entities one call removes, so that a run of the retention timer ends in time."""
 
 
 def table_service(
@@ -38,8 +38,9 @@ def table_service(
 
 
 class Storage:
-    """The tables of an app; ``partition`` is meant where a query names no other. Tables that are missing are
-    made at the first write.
+    """The tables of an app; ``partition`` is that of a query which names no other.
+
+    The first write creates a missing table.
     """
 
     def __init__(self, service: TableServiceClient, tables: Sequence[str], partition: str) -> None:
@@ -64,7 +65,7 @@ class Storage:
         select: list[str] | None = None,
         **more: Any,
     ) -> Iterator[Entity]:
-        """Yield what a query finds: ``@key`` in it is the partition, other names are in ``more``."""
+        """Yield the entities of a query: ``@key`` in it is the partition, other names are in ``more``."""
         parameters = {"key": key or self._partition, **more}
         with _translated():
             try:
@@ -75,7 +76,7 @@ class Storage:
                 return
 
     def keys(self, table: str, query: str, *columns: str, **more: Any) -> Iterator[Entity]:
-        """Yield the keys of what is found, and a few more columns."""
+        """Yield the keys of the entities of a query, and a few more columns."""
         return self.query(table, query, select=["PartitionKey", "RowKey", *columns], **more)
 
     def write(self, table: str, entity: dict[str, Any], etag: str) -> str:
@@ -87,20 +88,20 @@ class Storage:
                     entity, mode=UpdateMode.REPLACE, etag=etag, match_condition=MatchConditions.IfNotModified
                 )
                 return str(written["etag"])
-            return str(self._making(client, lambda: client.create_entity(entity))["etag"])
+            return str(self._creating(client, lambda: client.create_entity(entity))["etag"])
 
     def upsert(self, table: str, entity: dict[str, Any]) -> None:
-        """Write an entity over whatever is there."""
+        """Write an entity over any existing one."""
         client = self._tables[table]
         with _translated():
-            self._making(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
+            self._creating(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
 
     def upsert_together(self, table: str, entities: Collection[Entity]) -> None:
         """Write at most 100 entities of one partition, 4 MiB in all, in one transaction."""
         client = self._tables[table]
         writes = [("upsert", entity, {"mode": UpdateMode.REPLACE}) for entity in entities]
         with _translated():
-            self._making(client, lambda: client.submit_transaction(writes))
+            self._creating(client, lambda: client.submit_transaction(writes))
 
     def delete(self, table: str, partition: str, key: str, etag: str) -> None:
         """Remove an entity if it is still this version; raise Stale."""
@@ -110,7 +111,7 @@ class Storage:
             )
 
     def remove(self, table: str, entities: Iterable[Entity]) -> int:
-        """Remove at most ``_MOST_REMOVED`` entities, one call each; one that is gone is success."""
+        """Remove at most ``_MOST_REMOVED`` entities, one call each; one that does not exist is success."""
         removed = 0
         for entity in itertools.islice(entities, _MOST_REMOVED):
             with _translated():
@@ -118,8 +119,8 @@ class Storage:
             removed += 1
         return removed
 
-    def _making(self, client: TableClient, write: Callable[[], Any]) -> Any:
-        """Write, and make the table when there is none."""
+    def _creating(self, client: TableClient, write: Callable[[], Any]) -> Any:
+        """Write; create the table when it does not exist."""
         try:
             return write()
         except HttpResponseError as error:
@@ -136,9 +137,9 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (ResourceModifiedError, ResourceExistsError) as error:
-        raise Stale("the row was changed by somebody else") from error
-    except ResourceNotFoundError as error:  # an update, or a delete, of a row that is gone
-        raise Stale("the row is gone") from error
+        raise Stale("somebody else changed the record") from error
+    except ResourceNotFoundError as error:  # an update, or a delete, of a record that no longer exists
+        raise Stale("the record no longer exists") from error
     except ClientAuthenticationError as error:
         raise Unauthenticated("Table Storage refused our identity", request_id=_request_id(error)) from error
     except HttpResponseError as error:

@@ -30,6 +30,8 @@ class Effect(StrEnum):
     LEFT = "left as it is"
     CHECKED = "fixed: must be as it is in Azure"
     MAY_ROTATE = "node pool rotation, unless it is so in Azure"
+    POOL_CREATED = "a new node pool"
+    POOL_DELETED = "the node pool is deleted"
 
 
 @dataclass(frozen=True)

@@ -112,11 +112,11 @@ def _wanted(
 ) -> dict[str, Any]:
     """Return what an existing pool should have.
 
-    Labels and taints that git has dropped are taken away; others that it does not say are left alone.
+    It removes labels and taints that git no longer has, and leaves others that the manifest does not name.
     """
     properties = _properties(pool, owner, str(existing["name"]))
     said = properties.get("nodeLabels") or {}
-    gone = desired.dropped.get(pool.name, ())
+    gone = desired.removed_keys.get(pool.name, ())
     labels = (existing.get("nodeLabels") or {}).items()
     properties["nodeLabels"] = {**{key: value for key, value in labels if key not in gone}, **said}
     taints = [taint for taint in existing.get("nodeTaints") or () if taint not in gone]

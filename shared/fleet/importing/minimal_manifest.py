@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.fleet.aks.comparison import Path, same
 from shared.fleet.aks.versions import numbers
-from shared.fleet.planning.plan import named
+from shared.fleet.planning.differences import named
 from shared.fleet.resolve.yaml_tree import REMOVED
 
 OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion")

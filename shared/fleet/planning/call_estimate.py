@@ -1,4 +1,4 @@
-"""How many writes a plan asks of Azure: an upper bound, for people who plan around its limits.
+"""How many writes to Azure a plan needs: an upper bound, for operators who plan around its limits.
 
 Reads are not counted: waiting reads each cluster every few seconds. A cluster is created in one PUT with its
 node pools; later each changed pool has a PUT of its own, and a new version is one for the cluster and one
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.fleet.aks.change_effects import Effect
-from shared.fleet.planning.plan import Action, Change, Item
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.plan import Action, Item
 
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
@@ -31,7 +32,7 @@ class AzureCalls:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of both."""
         return self.puts + self.deletes
 
     def __add__(self, other: AzureCalls) -> AzureCalls:
@@ -41,7 +42,7 @@ class AzureCalls:
 def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     """Return the writes of one cluster's part; ``document`` is the stored form that it will have."""
     if item.action is Action.ADOPT:
-        return AzureCalls(puts=1)  # our tags on the cluster; what differs comes on top
+        return AzureCalls(puts=1)  # our tags on the cluster; differences cost more
     if item.action is Action.CREATE:
         return AzureCalls(puts=2)  # resource group, cluster
     if item.action is Action.DELETE:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,12 +9,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from shared.fleet.aks.change_effects import Effect, planned_effect
+from shared.fleet.aks.change_effects import Effect
 from shared.fleet.aks.comparison import alike
 from shared.fleet.desired import DesiredFleet, normalised
-
-BEING_DELETED = "it is still being deleted; it will be created again once that has finished"
-POOL_DELETED = "the node pool is deleted"
+from shared.fleet.planning.differences import Change, differences, effect_of_change
+from shared.fleet.planning.holds import Hold, HoldKind
 
 
 class Action(StrEnum):
@@ -34,7 +31,7 @@ class Action(StrEnum):
 
 
 class Recorded(Protocol):
-    """What the planner needs to know of a cluster's row."""
+    """What the planner needs to know of a cluster's record."""
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -50,7 +47,7 @@ class Recorded(Protocol):
 
     @property
     def uid(self) -> str:
-        """Which life of that name this is."""
+        """Distinguishes it from earlier clusters of the same name."""
 
     @property
     def deleting(self) -> bool:
@@ -58,33 +55,14 @@ class Recorded(Protocol):
 
     @property
     def retryable_failure(self) -> bool:
-        """Whether its job failed over something that may have passed by now, or is a delete."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One field that differs: its path and both values as short text; "" where there is none.
-
-    ``effect`` is what the change does, in words; ``source`` the "file:line" that the new value is from.
-    """
-
-    path: str
-    old: str
-    new: str
-    effect: str = ""
-    source: str = ""
-
-    @property
-    def destroys(self) -> bool:
-        """Whether nodes that run, or the cluster, would be gone."""
-        return self.effect in (POOL_DELETED, Effect.ROTATION, Effect.RECREATION)
+        """Whether its job failed for a reason that may have passed since, or is a delete."""
 
 
 @dataclass(frozen=True)
 class Item:
     """A cluster's part of the plan; (``uid``, ``generation``) is what it will have, or has.
 
-    ``held_delete``: a delete that a guard holds until a person approves it.
+    ``hold`` says why the plan does not do what the manifest asks for.
     """
 
     cluster: str
@@ -92,28 +70,47 @@ class Item:
     generation: int = 0
     uid: str = ""
     changes: tuple[Change, ...] = ()
-    reason: str = ""
-    held_delete: bool = False
+    hold: Hold | None = None
+
+    @property
+    def reason(self) -> str:
+        """The hold as a sentence, "" for none."""
+        return str(self.hold) if self.hold else ""
+
+    @property
+    def held_delete(self) -> bool:
+        """Whether it is a delete that needs an operator's approval."""
+        return self.hold is not None and self.hold.needs_approval
 
     @property
     def awaits_deletion(self) -> bool:
         """Whether the cluster is wanted again as soon as its deletion has finished."""
-        return self.reason == BEING_DELETED
+        return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
+
+    @property
+    def not_carried_out(self) -> bool:
+        """Whether the plan leaves undone what the commit asks for."""
+        return self.action in (Action.INVALID, Action.REFUSED, Action.HELD)
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether the plan leaves it undone until an operator acts."""
+        return self.not_carried_out and not self.awaits_deletion
 
     @property
     def acts(self) -> bool:
         """Whether a job follows."""
         return self.begins or self.action in (Action.UPDATE, Action.DELETE, Action.RETRY)
 
-    def same_as(self, begun: Item) -> bool:
-        """Tell whether nothing is to be done now because this earlier item was accepted."""
-        unchanged = self.action is Action.UNCHANGED
-        return unchanged and (self.uid, self.generation) == (begun.uid, begun.generation)
-
     @property
     def begins(self) -> bool:
-        """Whether a cluster's first job follows: it is made, or one that is there is taken over."""
+        """Whether a cluster's first job follows, which creates or adopts it."""
         return self.action in (Action.CREATE, Action.ADOPT)
+
+    def accepted_before(self, earlier: Item) -> bool:
+        """Return whether nothing is left to do because this earlier item was accepted."""
+        unchanged = self.action is Action.UNCHANGED
+        return unchanged and (self.uid, self.generation) == (earlier.uid, earlier.generation)
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ class Plan:
 
     @property
     def held_deletes(self) -> frozenset[str]:
-        """The clusters whose deletes wait for an approval: exactly this set, at exactly this commit."""
+        """The clusters whose deletes need approval: exactly this set, at exactly this commit."""
         return frozenset(item.cluster for item in self.items if item.held_delete)
 
     @property
@@ -137,26 +134,29 @@ class Plan:
 
     @property
     def summary(self) -> str:
-        """The counts in words, as "2 create, 1 delete, 5 unchanged"."""
+        """The counts as text: "2 create, 1 delete, 5 unchanged"."""
         counts = self.counts
         return ", ".join(f"{counts[a]} {a}" for a in Action if a in counts) or "no clusters"
 
     def resume(self, earlier: Plan | None) -> Plan:
-        """Take over what an interrupted attempt at the same commit had begun.
+        """Take over the items that an earlier, interrupted attempt at the same commit had handed over.
 
-        What it already accepted looks unchanged now; it must still be reported, and its job re-sent. So it
-        is with a plan that was carried out, and is made once more: it still says what the commit did.
+        An item that was accepted then appears unchanged now, but the plan must still report it and send its
+        job again. The same holds for a finished plan that is planned again: it still reports what the commit
+        did.
         """
         if earlier is None or earlier.commit != self.commit:
             return self
-        begun = {item.cluster: item for item in earlier.items if item.acts}
+        before = {item.cluster: item for item in earlier.items if item.acts}
         now = {item.cluster for item in self.items}
         items = [
-            begun[item.cluster] if item.cluster in begun and item.same_as(begun[item.cluster]) else item
+            before[item.cluster]
+            if item.cluster in before and item.accepted_before(before[item.cluster])
+            else item
             for item in self.items
         ]
-        # A delete that was accepted and finished meanwhile has no row any more.
-        items += [item for name, item in begun.items() if name not in now]
+        # A delete that was accepted and has finished since has no record any more.
+        items += [item for name, item in before.items() if name not in now]
         return Plan(self.commit, tuple(items), self.problems)
 
 
@@ -170,11 +170,11 @@ def make_plan(
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
-    ``approved`` are the clusters whose deletion a person has approved at this very commit; ``now`` tells
+    ``approved`` are the clusters whose deletion an operator approved at this very commit; ``now`` decides
     whether a suspension has ended.
     """
     items = [
-        _kept(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
+        _wanted(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
     ]
     gone = [name for name in sorted(recorded) if name not in desired.clusters and name not in desired.invalid]
     items += _removed(gone, desired, recorded, approved, now)
@@ -185,77 +185,70 @@ def make_plan(
     )
 
 
-def _kept(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
+def _wanted(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
+    """Return the item of a cluster that the commit has."""
     if name in desired.invalid:
-        first = str(desired.invalid[name][0])
-        if record is None:
-            return Item(name, Action.INVALID, reason=first)
-        return _still(record, name, Action.INVALID, f"{first} (the cluster stays at its last good spec)")
+        return _invalid(name, str(desired.invalid[name][0]), record)
     cluster = desired.clusters[name]
     if record is None:
         return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
     if record.deleting:
-        return _still(record, name, Action.RETRY if record.retryable_failure else Action.HELD, BEING_DELETED)
-    same = _still(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
+        action = Action.RETRY if record.retryable_failure else Action.HELD
+        return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
+    same = _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
     if cluster.digest == record.digest:
         return same
     before, document = normalised(record.document), cluster.document()
     if alike(before, document):
         return same
-    moved = _moved(before, document)
+    moved = _move(before, document)
     if moved:
-        return _still(record, name, Action.HELD, moved)
+        return _same_spec(record, name, Action.HELD, moved)
     found = (change for change in differences(before, document) if change.path not in _PLACES)
-    changes = tuple(_told(change, name, desired) for change in found)
-    refused = _refused(changes)
+    changes = tuple(_explained(change, name, desired) for change in found)
+    refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
     return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
 
 
-def _told(change: Change, name: str, desired: DesiredFleet) -> Change:
-    """Return the change with its effect, and the place that its new value is from."""
-    return replace(change, effect=_effect(change), source=desired.source(name, change.path))
+def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
+    if record is None:
+        return Item(name, Action.INVALID, hold=Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": problem}))
+    return _same_spec(record, name, Action.INVALID, Hold(HoldKind.INVALID_MANIFEST, {"problem": problem}))
 
 
-def _effect(change: Change) -> str:
-    path = change.path.removeprefix("spec.")
-    if re.fullmatch(r"nodePools\[[^\]]*\]", path):
-        return "a new node pool" if change.new else POOL_DELETED
-    return (
-        planned_effect(path, change.old, change.new).value if path != change.path else Effect.IN_PLACE.value
-    )
+def _explained(change: Change, name: str, desired: DesiredFleet) -> Change:
+    """Return the change with its effect and the source of its new value."""
+    return replace(change, effect=effect_of_change(change), source=desired.source(name, change.path))
 
 
-def _refused(changes: tuple[Change, ...]) -> str:
-    """Return why the changes cannot be made, and the way out; "" when they can."""
+def _immutable(changes: tuple[Change, ...]) -> Hold | None:
+    """Return the hold of a change that Azure cannot make, None when it can make all of them."""
     for change in changes:
-        if change.effect == Effect.RECREATION:
-            what = f"{change.path} cannot change from {change.old or 'nothing'} to {change.new or 'nothing'}"
-            return f"{what}: it is fixed once a cluster exists; put it back, or add a cluster of another name"
-    return ""
+        if change.effect is Effect.RECREATION:
+            values = {"old": change.old or "nothing", "new": change.new or "nothing"}
+            return Hold(HoldKind.IMMUTABLE_FIELD, {"field": change.path, **values})
+    return None
 
 
-def _still(record: Recorded, name: str, action: Action, reason: str = "") -> Item:
+def _same_spec(record: Recorded, name: str, action: Action, hold: Hold | None = None) -> Item:
     """Return an item that leaves the spec as it is."""
-    return Item(name, action, record.generation, record.uid, reason=reason)
+    return Item(name, action, record.generation, record.uid, hold=hold)
 
 
 _PLACE = ("subscriptionId", "resourceGroup", "location")
 _PLACES = {f"spec.{field}" for field in _PLACE}
-"""What differs in these after ``_moved`` is the case of letters, which means nothing to Azure."""
+"""A difference in these that ``_move`` accepts is one of upper and lower case, which Azure ignores."""
 
 
-def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return why a change of place is held: it would leave the old cluster behind, unmanaged."""
+def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
+    """Return the hold of a change of place: it would leave the old cluster behind, unmanaged."""
     for field in _PLACE:
         before, after = old["spec"][field], new["spec"][field]
         if before.lower() != after.lower():
-            return (
-                f"spec.{field} cannot change from {before} to {after}: a cluster does not move; "
-                "put it back, remove its folder, or add the new one under another name"
-            )
-    return ""
+            return Hold(HoldKind.MOVE, {"field": f"spec.{field}", "old": before, "new": after})
+    return None
 
 
 def _removed(
@@ -265,80 +258,32 @@ def _removed(
     approved: frozenset[str],
     now: datetime,
 ) -> Iterator[Item]:
-    fresh = [name for name in gone if not recorded[name].deleting and name not in approved]
+    """Yield the items of the clusters that the commit no longer has."""
+    removed = sum(not recorded[name].deleting and name not in approved for name in gone)
     for name in gone:
         record = recorded[name]
         if record.deleting:
             action = Action.RETRY if record.retryable_failure else Action.UNCHANGED
-            yield _still(record, name, action, "it is being deleted")
+            yield _same_spec(record, name, action, Hold(HoldKind.BEING_DELETED))
             continue
         if desired.guards is None:
-            yield _still(record, name, Action.HELD, "nothing is deleted while fleet.yaml cannot be used")
+            yield _same_spec(record, name, Action.HELD, Hold(HoldKind.INVALID_FLEET_FILE))
             continue
-        guard = _guard(record, len(fresh), desired.guards.delete_budget.of(len(recorded)), now)
+        guard = _guard(record, removed, desired.guards.delete_budget.of(len(recorded)), now)
         if guard and name not in approved:
-            yield replace(_still(record, name, Action.HELD, guard), held_delete=True)
+            yield _same_spec(record, name, Action.HELD, guard)
         else:
             yield Item(name, Action.DELETE, record.generation + 1, record.uid)
 
 
-def _guard(record: Recorded, removed: int, budget: int, now: datetime) -> str:
-    """Return why a delete is held, and the two ways out; "" when nothing holds it."""
-    suspended = record.document["spec"].get("suspend")
+def _guard(record: Recorded, removed: int, budget: int, now: datetime) -> Hold | None:
+    """Return the guard that holds a delete, None when none does."""
+    spec = record.document["spec"]
+    suspended = spec.get("suspend")
     if suspended and datetime.fromisoformat(suspended["until"]) > now:
-        return (
-            f"the cluster is suspended by {suspended['owner']} until {suspended['until']}; "
-            "roadstead approve releases the delete, or a commit after that time"
-        )
-    if record.document["spec"].get("deletionProtection"):
-        return (
-            "deletionProtection is on; roadstead approve releases the delete, "
-            "or a commit that switches it off before the folder is removed"
-        )
+        return Hold(HoldKind.SUSPENSION, {"owner": suspended["owner"], "until": suspended["until"]})
+    if spec.get("deletionProtection"):
+        return Hold(HoldKind.DELETION_PROTECTION)
     if removed > budget:
-        return (
-            f"the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}; "
-            "roadstead approve releases the deletes, or a commit that raises the budget"
-        )
-    return ""
-
-
-def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:
-    """Yield every leaf that differs between two JSON values; lists of named things are paired by name.
-
-    Another order is no difference where it means nothing, as in a list of taints.
-    """
-    if _section(old, new, path):
-        before, after = old or {}, new or {}
-        for key in sorted({*before, *after}):
-            yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else key)
-    elif named(old) and named(new):
-        before, after = ({item["name"]: item for item in side} for side in (old, new))
-        for name in dict.fromkeys([*before, *after]):
-            yield from differences(before.get(name), after.get(name), f"{path}[{name}]")
-    elif not alike(old, new, tuple(path.split("."))):
-        yield Change(path, _short(old), _short(new))
-
-
-def _section(old: Any, new: Any, path: str) -> bool:
-    """Tell whether two values are told field by field: maps, or one that comes or goes as a whole.
-
-    A named thing that comes or goes, such as a node pool, is told by its name.
-    """
-    both = isinstance(old, Mapping) and isinstance(new, Mapping)
-    one = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
-    return both or (one and not path.endswith("]"))
-
-
-def named(value: Any) -> bool:
-    """Tell whether a value is a list of things with names, which are paired by these."""
-    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
-
-
-def _short(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Mapping) and "name" in value:
-        return str(value["name"])
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
+        return Hold(HoldKind.DELETE_BUDGET, {"removed": str(removed), "budget": str(budget)})
+    return None

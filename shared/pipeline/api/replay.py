@@ -1,8 +1,8 @@
-"""Replays: a person lets a failed job begin anew. Decided by the row, saved by compare-and-swap."""
+"""Replays: an operator starts a failed job again. The record decides; compare-and-swap saves it."""
 
 from __future__ import annotations
 
-from shared.jobs.diagnosis import why
+from shared.jobs.diagnosis import diagnose
 from shared.jobs.errors import Stale
 from shared.jobs.events import replayed_event
 from shared.jobs.record import accept_retry
@@ -13,26 +13,23 @@ from shared.ports import Ports
 
 
 def replay(name: str, actor: str, ports: Ports) -> Answer:
-    """Begin the failed job of a cluster anew; a job that did not fail is left alone, and told of."""
+    """Start the failed job of a cluster again; a job that did not fail stays as it is, with an error."""
     by = actor[:MAX_ACTOR] or "operator"
     while True:
         record = ports.state.cluster(name)
         if record is None:
-            words = f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"
-            return Answer(404, {"error": words})
+            return Answer(
+                404, {"error": f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"}
+            )
         if not record.failed:
-            doing = why(record, now=ports.clock(), retries=ports.config.retries).doing
-            return Answer(409, {"error": f"{name} has not failed: it {_as_verb(doing)}"})
+            activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
+            return Answer(409, {"error": f"{name} has not failed: it {activity}"})
         try:
             saved = ports.state.save(accept_retry(record, now=ports.clock()))
         except Stale:
-            continue  # a plan or another replay was faster; its row decides
+            continue  # a plan or another replay won the race; its record decides
         break
     ports.state.append([replayed_event(saved, by)])
     send_continuation(saved, ports)
     outbox.request_report(ports)
     return Answer(202, {"cluster": name, "replayed": saved.job.recipe.value, "by": by})
-
-
-def _as_verb(doing: str) -> str:
-    return f"does {doing}" if doing.startswith("nothing") else doing

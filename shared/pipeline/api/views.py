@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.diagnosis import Newest, Why, of_fleet, why, why_not_made
+from shared.jobs.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.jobs.events import Event
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, Condition
 from shared.pipeline.planner.commit_status import progress_of
-from shared.pipeline.recovery.dead_letters import LETTERS_SHOWN
+from shared.pipeline.recovery.dead_letters import DEAD_LETTERS_SHOWN
 from shared.ports import FleetRecord, PlanRecord, Ports
 
 EVENTS_SHOWN = 20
@@ -71,8 +71,12 @@ def fleet_view(ports: Ports, page: Page = Page()) -> dict[str, Any]:
 
 def _hindrance(fleet: FleetRecord) -> dict[str, Any]:
     """Return what keeps the fleet from its newest commit, and what a person can do about a problem."""
-    way_out = of_fleet(fleet.problem) if fleet.problem else ""
-    return {"problem": fleet.problem, "waiting": fleet.waiting, "fleetNeeds": way_out}
+    problem = fleet.problem
+    return {
+        "problem": str(problem or ""),
+        "waiting": fleet.waiting,
+        "fleetNeeds": problem.suggested_action if problem else "",
+    }
 
 
 def _items(plan_record: PlanRecord | None) -> Mapping[str, Item]:
@@ -88,7 +92,7 @@ def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
     beside = {**_hindrance(fleet), "events": events}
     if record is not None:
         return {**cluster_view(record, item), "spec": record.document["spec"], **beside}
-    wanted = Newest(fleet.commit, item).stops
+    wanted = NewestPlan(fleet.commit, item).stopped
     if not events and wanted is None:
         return None
     phase = NOT_MADE if wanted else DELETED
@@ -98,7 +102,7 @@ def cluster_detail(name: str, ports: Ports) -> dict[str, Any] | None:
 def unknown(name: str, ports: Ports) -> str:
     """Say that there is no such cluster, and why a newer commit that may have it is not planned yet."""
     fleet = ports.state.fleet()
-    not_yet = fleet.problem or fleet.waiting
+    not_yet = str(fleet.problem or fleet.waiting)
     words = f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"
     return f"{words}; a newer commit is not planned yet: {not_yet}" if not_yet else words
 
@@ -112,11 +116,11 @@ def cluster_view(record: ClusterRecord, item: Item | None) -> dict[str, Any]:
     return {
         "name": record.name,
         "phase": record.phase.value,
-        "step": job.step.value if job.active or job.failure else "",
+        "step": job.step.name.value if job.active or job.step.failure else "",
         "waitingFor": job.reason,
-        "since": _time(job.step_since if job.active else record.updated),
-        "youCan": job.person,
-        "nextLook": _time(job.next_at if job.active else None),
+        "since": _time(job.step.since if job.active else record.updated),
+        "youCan": job.next_run.action_required,
+        "nextLook": _time(job.next_run.at if job.active else None),
         "attempts": job.attempts,
         "failure": _failure(record),
         "generation": record.generation,
@@ -159,22 +163,22 @@ def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
     """
     fleet, record = ports.state.fleet(), ports.state.cluster(name)
     plan_record = ports.state.plan(fleet.commit)
-    newest = Newest(fleet.commit, _items(plan_record).get(name), fleet.problem)
+    newest = NewestPlan(fleet.commit, _items(plan_record).get(name), fleet.problem)
     phase = record.phase.value if record else NOT_MADE
     if record is not None:
-        found: Why | None = why(record, newest, now=ports.clock(), retries=ports.config.retries)
+        found: Diagnosis | None = diagnose(record, newest, now=ports.clock(), retries=ports.config.retries)
     else:
-        found = why_not_made(newest, plan_record.at) if plan_record else None
+        found = diagnose_absent(newest, plan_record.at) if plan_record else None
     if found is None:
         events = ports.state.events(name, 1)
         if not events:
             return None
-        gone = f"nothing: the cluster is gone ({events[0].reason}: {events[0].message})"
-        phase, found = DELETED, Why(gone, events[0].at, 0, None, "a commit that adds it again", None, "")
+        last = events[0]
+        phase, found = DELETED, diagnose_deleted(last.reason, last.message, last.at)
     return {
         "name": name,
         "phase": phase,
-        "doing": found.doing,
+        "doing": found.activity,
         "since": _time(found.since),
         "attempts": found.attempts,
         "lastError": _failure(record) if record else None,
@@ -182,13 +186,13 @@ def why_view(name: str, ports: Ports) -> dict[str, Any] | None:
         **_hindrance(fleet),
         "next": found.next,
         "nextAt": _time(found.next_at),
-        "youCan": found.person,
+        "youCan": found.suggested_action,
     }
 
 
 def dead_letters_view(ports: Ports) -> dict[str, Any]:
     """Return the newest messages that nobody understood."""
-    letters = ports.state.dead_letters(LETTERS_SHOWN)
+    letters = ports.state.dead_letters(DEAD_LETTERS_SHOWN)
     return {"deadLetters": [{**vars(letter), "at": _time(letter.at)} for letter in letters]}
 
 
@@ -311,7 +315,7 @@ def _approval(given: Approval | None) -> dict[str, Any] | None:
 
 
 def _failure(record: ClusterRecord) -> dict[str, Any] | None:
-    failure = record.job.failure
+    failure = record.job.step.failure
     if failure is None:
         return None
     return {

@@ -1,6 +1,6 @@
 """Commit statuses: what GitHub shows on a pushed commit while its plan is carried out.
 
-Workers only ask for a report; the planner writes it, serialised with the plans, and only when the words
+Workers only request a report; the planner writes it, serialised with the plans, and only when its text has
 changed. Requests within the same few seconds are one message, so a rollout of hundreds of clusters costs
 a handful of calls.
 """
@@ -28,7 +28,7 @@ OPEN_PLANS = 20
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a plan is, counted over its clusters; ``first_problem`` is for a person."""
+    """How far a plan is, counted over its clusters; ``first_problem`` is for an operator."""
 
     total: int
     ready: int
@@ -40,17 +40,17 @@ class Progress:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more will change by itself soon: a suspension tells when it has ended.
+        """Whether nothing more will change by itself soon: a worker reports the end of a suspension.
 
-        ``waits`` are clusters that go on once a person did something; ``first_wait`` says what is waited for.
+        ``waits`` are clusters that continue once an operator acts; ``first_wait`` describes the first one.
         """
         return self.ready + self.failed + self.suspended + self.waits >= self.total
 
 
 def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: bool) -> Progress:
-    """Count a plan's clusters: ready means verified at the plan's generation, or gone as asked.
+    """Count a plan's clusters: ready means verified at the plan's generation, or deleted.
 
-    ``newest``: no later commit was planned, so that a cluster which is not there was not removed by one.
+    ``newest``: no later commit was planned, so none can have removed a cluster that does not exist.
     """
     ready = failed = suspended = 0
     problems: list[str] = []
@@ -74,19 +74,19 @@ def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: boo
 
 
 def _problem(item: Item, record: ClusterRecord | None) -> str:
-    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD) and not item.awaits_deletion:
+    if item.needs_action:
         return item.reason
     if record is not None and record.phase in (Phase.FAILED, Phase.STALLED):
-        return f"{record.phase.value} at {record.job.step.value}: {record.job.reason}"
+        return f"{record.phase.value} at {record.job.step.name}: {record.job.reason}"
     return ""
 
 
 def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
-    if item.action in (Action.INVALID, Action.REFUSED, Action.HELD):
+    if item.not_carried_out:
         return False
     if record is None:
         return not newest or item.action in (Action.DELETE, Action.RETRY)
-    if record.uid != item.uid:  # a later life of that name; the one of this plan is gone
+    if record.uid != item.uid:  # a later cluster of that name; that of this plan no longer exists
         return True
     return record.observed_generation >= item.generation
 
@@ -97,7 +97,7 @@ def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
         return CommitStatus("failure", _fit(progress.first_problem), CONTEXT, link)
     if progress.ready >= progress.total:
         done = (
-            f"{progress.total} of {progress.total} clusters as asked ({plan.summary})"
+            f"{progress.total} of {progress.total} clusters in sync ({plan.summary})"
             if plan.items
             else "no clusters"
         )
@@ -106,7 +106,7 @@ def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
     return CommitStatus(
         "pending",
-        _fit(f"{progress.ready} of {progress.total} clusters as asked{resting}{waiting}"),
+        _fit(f"{progress.ready} of {progress.total} clusters in sync{resting}{waiting}"),
         CONTEXT,
         link,
     )
@@ -117,10 +117,10 @@ def _fit(text: str) -> str:
 
 
 def report_open_plans(ports: Ports) -> None:
-    """Write the commit status of every open plan whose words changed since the last report.
+    """Write the commit status of every open plan whose text changed since the last report.
 
-    A status that GitHub refuses is given up and noted; when GitHub is not to be had, the report is asked
-    for again at the time that it says. Neither keeps plans from being made.
+    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, the
+    report is requested again for the time that GitHub states. Neither prevents a plan.
     """
     plan_records = ports.state.open_plans()
     if not plan_records:
@@ -140,9 +140,9 @@ def report_open_plans(ports: Ports) -> None:
             request_report(ports, after=wait)
             return
         except ReconcileError as error:
-            log.exception("the commit status of %s is given up", plan_record.plan.commit[:8])
-            words = f"not reported: {error.kind}: {error}"
-            ports.state.save_plan(replace(plan_record, reported=words[:500], open=False, settled=True))
+            log.exception("the commit status of %s is abandoned", plan_record.plan.commit[:8])
+            reported = f"not reported: {error.kind}: {error}"[:500]
+            ports.state.save_plan(replace(plan_record, reported=reported, open=False, settled=True))
 
 
 def _report(
@@ -161,12 +161,12 @@ def _report(
     elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
         return
     else:
-        words = f"superseded by {newest[:8]} before it was carried out"
-        status, settled, closed = CommitStatus("error", words, CONTEXT, link), True, True
-    words = f"{status.state}: {status.description}"
-    if words != plan_record.reported:
+        superseded = f"superseded by {newest[:8]} before it was carried out"
+        status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
+    reported = f"{status.state}: {status.description}"
+    if reported != plan_record.reported:
         ports.repository.set_status(plan.commit, status)
-    after = replace(plan_record, reported=words, open=not closed, settled=settled, not_before=None)
+    after = replace(plan_record, reported=reported, open=not closed, settled=settled, not_before=None)
     if after != plan_record:
         ports.state.save_plan(after)
 

@@ -1,7 +1,8 @@
 """The planner: one actor per fleet, serialised by its Service Bus session.
 
-It reads the head of the branch, decides the plan, saves it, hands each job over, and only then notes the
-commit as planned. Every part is an ensure: a crash between any two lines is mended by running it again.
+It reads the head of the branch, makes the plan, saves it, hands each job over, and only then records the
+commit as planned. Every part is an "ensure": after a crash between any two lines, running it again completes
+the work.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from functools import partial
 from shared.fleet.desired import Desired, DesiredFleet
 from shared.fleet.planning.plan import Action, Item, make_plan
 from shared.fleet.resolve.fingerprints import Known
-from shared.jobs.diagnosis import UNREAD
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.events import accepted_event
-from shared.jobs.messages import Approval, PlanRequest
+from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import request_plan, request_plan_again, send_continuation
@@ -34,15 +35,15 @@ from shared.ports import FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
-FASTER_SECONDS = 5.0
-"""So long a planner waits that found another one faster."""
+LOST_RACE_SECONDS = 5.0
+"""How long a planner waits after another one won the race."""
 READ_ATTEMPTS = 8
-OVERTAKEN_SECONDS = 120.0
-"""After so long a plan that met an unfinished one is made again: that planner may have made a row since."""
+SUPERSEDED_SECONDS = 120.0
+"""After so long a plan that met an unfinished one is repeated: that planner may have saved records since."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Plan the head of the branch and hand its jobs over, or a pull request; bring statuses up to date."""
+    """Plan the head of the branch and hand its jobs over, or plan a pull request; update the statuses."""
     if request.kind == "pull":
         pull_requests.handle(request, ports)
         return
@@ -54,63 +55,67 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 def _plan_head(request: PlanRequest, ports: Ports) -> None:
     fleet = ports.state.fleet()
     try:
-        look = ports.repository.look(ports.config.branch)
+        read = ports.repository.look(ports.config.branch)
     except ReconcileError as error:
         _could_not_read(request, error, fleet, ports)
         return
-    head, confirmation = (
-        look.commit,
-        needs_confirmation(request, look, fleet, is_descendant=partial(_comes_after, ports)),
-    )
+    head = read.commit
+    confirmation = needs_confirmation(request, read, fleet, is_descendant=partial(_is_descendant, ports))
     if confirmation is not None:
-        seconds = CONFIRM_SECONDS * confirmation.looks
-        why = describe_confirmation(request, confirmation, ports.clock())
-        log.info("%s; looking again in %d s", why, seconds)
-        if confirmation.looks == 1:
-            ports.state.save_fleet(replace(fleet, waiting=why))
-        request_plan_again(
-            request.model_copy(update={"confirmation": confirmation}), after=seconds, ports=ports
-        )
+        _confirm(request, confirmation, fleet, ports)
         return
     if head == fleet.commit and not request.again and fleet.planning in ("", head):
         log.info("commit %s is planned already", head[:8])
-        # A push that came back to it is as good as a plan: what was pushed before is old from now on.
-        looked = look.at if announced_after(request, fleet) else fleet.looked
-        settled = replace(fleet, problem="", waiting="", looked=looked)
-        if fleet != settled:
-            ports.state.save_fleet(settled)
+        # A push that restored this head counts as its plan: an earlier push is stale from now on.
+        read_at = read.at if announced_after(request, fleet) else fleet.head_read_at
+        planned = replace(fleet, problem=None, waiting="", head_read_at=read_at)
+        if fleet != planned:
+            ports.state.save_fleet(planned)
         return
     try:
-        begun = ports.state.save_fleet(replace(fleet, planning=head, looked=look.at, waiting=""))
+        started = ports.state.save_fleet(replace(fleet, planning=head, head_read_at=read.at, waiting=""))
         if fleet.planning:
-            _overtake(fleet.planning, ports)
-        # Only now: rows that were read before it could be those from before another planner's work.
+            _supersede(fleet.planning, ports)
+        # Only now: records that were read earlier could lack the work of another planner.
         records = {record.name: record for record in ports.state.clusters()}
         known = read_known(records, ports)
         try:
             desired = read_desired(head, known, ports)
         except ReconcileError as error:
-            # Nothing was changed: a read that did not complete decides nothing.
-            as_before = replace(begun, planning=fleet.planning, looked=fleet.looked)
+            # Nothing has changed: an incomplete read decides nothing.
+            as_before = replace(started, planning=fleet.planning, head_read_at=fleet.head_read_at)
             fleet = ports.state.save_fleet(as_before)
             _could_not_read(request, error, fleet, ports)
             return
-        _carry_out(request, head, desired, records, known, begun, ports)
+        _carry_out(request, head, desired, records, known, started, ports)
         if head != fleet.commit:
             pull_requests.mark_outdated(head, ports)
         if fleet.planning not in ("", head):
             again = PlanRequest(again=True, reason="another plan was not finished")
-            request_plan(again, message_id=f"overtaken:{begun.etag}", ports=ports, after=OVERTAKEN_SECONDS)
+            request_plan(
+                again, message_id=f"superseded:{started.etag}", ports=ports, after=SUPERSEDED_SECONDS
+            )
     except Stale:
-        # Another planner took over, for this one lost its session. Its plan may have met our changes.
-        log.warning("another planner was faster; planning once more")
+        # This planner lost its session, and another one took over. Its plan may have met our changes.
+        log.warning("another planner won the race; planning again")
         request_plan_again(
-            request.model_copy(update={"commit": "", "again": True}), after=FASTER_SECONDS, ports=ports
+            request.model_copy(update={"commit": "", "again": True}), after=LOST_RACE_SECONDS, ports=ports
         )
 
 
-def _comes_after(ports: Ports, commit: str, earlier: str) -> bool:
-    """Tell whether one commit comes after another; what cannot be told only costs more looks."""
+def _confirm(request: PlanRequest, confirmation: HeadConfirmation, fleet: FleetRecord, ports: Ports) -> None:
+    """Read the head again later; the fleet's record says why."""
+    seconds = CONFIRM_SECONDS * confirmation.reads
+    reason = describe_confirmation(request, confirmation, ports.clock())
+    log.info("%s; reading again in %d s", reason, seconds)
+    if confirmation.reads == 1:
+        ports.state.save_fleet(replace(fleet, waiting=reason))
+    again = request.model_copy(update={"confirmation": confirmation})
+    request_plan_again(again, after=seconds, ports=ports)
+
+
+def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
+    """Return whether one commit comes after another; a failed read only costs more reads of the head."""
     try:
         return ports.repository.is_descendant(commit, earlier)
     except ReconcileError as error:
@@ -118,11 +123,11 @@ def _comes_after(ports: Ports, commit: str, earlier: str) -> bool:
         return False
 
 
-def _overtake(commit: str, ports: Ports) -> None:
-    """Give the rows that an unfinished plan acts on another version.
+def _supersede(commit: str, ports: Ports) -> None:
+    """Give the records that an unfinished plan acts on another version.
 
-    Its planner may be alive and frozen between its look at the fleet's row and its save of a cluster's.
-    That save now fails, and its next look tells it that it was overtaken.
+    Its planner may be alive and frozen between its read of the fleet's record and its save of a cluster's.
+    That save now fails, and its next read shows that another planner superseded it.
     """
     unfinished = ports.state.plan(commit)
     for item in unfinished.plan.items if unfinished else ():
@@ -143,9 +148,9 @@ def _carry_out(
     fleet: FleetRecord,
     ports: Ports,
 ) -> None:
-    """Save the plan, hand each job over, note the commit as planned; raise Stale when another planner did.
+    """Save the plan, hand each job over, record the commit as planned; raise Stale when superseded.
 
-    ``rows`` were read after ``fleet`` was saved.
+    ``records`` were read after ``fleet`` was saved.
     """
     earlier = ports.state.plan(head)
     approval = _approval(request, head, earlier if fleet.commit == head else None)
@@ -163,15 +168,15 @@ def _carry_out(
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, desired, records, known, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
-    planned = replace(fleet, commit=head, at=ports.clock(), planning="", awaiting=awaiting, problem="")
-    ports.state.save_fleet(planned)
+    planned = replace(fleet, commit=head, at=ports.clock(), planning="", problem=None)
+    ports.state.save_fleet(replace(planned, awaiting_deletion=awaiting))
 
 
 def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
-    """Return the approval that counts at this commit: of exactly what was held, or one given before.
+    """Return the approval that counts at this commit: of exactly the held deletes, or an earlier one.
 
-    ``earlier`` is the plan that stands. One of before other plans says nothing: a cluster of that name may
-    have begun another life.
+    ``earlier`` is the present plan. A plan of the same commit from before other plans does not count: its
+    cluster may have been deleted and created again.
     """
     if earlier is None:
         return None
@@ -181,35 +186,33 @@ def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Ap
 
 
 def _with_uid(item: Item, ports: Ports) -> Item:
-    """Give a cluster that begins its uid now, so that a second attempt gives the same."""
+    """Return the item of a new cluster with its uid, so that a second attempt uses the same."""
     return replace(item, uid=ports.unique()) if item.begins and not item.uid else item
 
 
 def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
-    """Note why, and try again later; after the last try the timer that looks for missed heads goes on."""
-    problem = f"{UNREAD}: {error.kind}: {error}"
+    """Record the problem and retry later; after the last attempt the timer for missed heads takes over."""
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
     again = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
-    if again is None and request.approval is not None:
-        problem += f"; approve {request.approval.commit[:8]} again"
+    lost = request.approval.commit if again is None and request.approval else ""
+    problem = FleetProblem(str(error), error.kind, approve_again=lost)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))
     if again is not None:
-        request_plan_again(
-            request.model_copy(update={"attempt": request.attempt + 1}), after=again, ports=ports
-        )
+        retried = request.model_copy(update={"attempt": request.attempt + 1})
+        request_plan_again(retried, after=again, ports=ports)
 
 
 def _hand_over(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord, ports: Ports) -> None:
-    """Save the row's new generation, unless it has it already, and send its continuation.
+    """Save the record's new generation, unless it has it already, and send its continuation.
 
-    Raise Stale when another planner has begun; asked between the read and the save, see ``_overtake``.
+    Raise Stale when another planner has started; that is read between read and save, see ``_supersede``.
     """
     while True:
         record = ports.state.cluster(item.cluster)
         if ports.state.fleet().etag != fleet.etag:
-            raise Stale("another planner has begun")
+            raise Stale("another planner has started")
         accepted = _accepted(item, record, desired, commit, ports)
         if accepted is None:
             if record is not None:
@@ -218,7 +221,7 @@ def _hand_over(item: Item, desired: Desired | None, commit: str, fleet: FleetRec
         try:
             saved = ports.state.save(accepted)
         except Stale:
-            continue  # a worker saved its step meanwhile; take its row and accept on top of it
+            continue  # a worker has saved its step since; accept on top of its record
         ports.state.append([accepted_event(saved)])
         send_continuation(saved, ports)
         return
@@ -227,10 +230,10 @@ def _hand_over(item: Item, desired: Desired | None, commit: str, fleet: FleetRec
 def _accepted(
     item: Item, record: ClusterRecord | None, desired: Desired | None, commit: str, ports: Ports
 ) -> ClusterRecord | None:
-    """Return the row with the item accepted; None when it was before, or the row has moved on."""
+    """Return the record with the item accepted; None when it was accepted before, or the record is ahead."""
     now = ports.clock()
     if record is None:
-        # Only a plan that saw no row may make one: an update whose row is gone met a finished delete.
+        # Only a plan that found no record may create one: an update without a record met a finished delete.
         if not item.begins or desired is None:
             return None
         return accept_new(desired, uid=item.uid, commit=commit, now=now)

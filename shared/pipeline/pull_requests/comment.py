@@ -17,7 +17,8 @@ import yaml
 
 from shared.fleet.aks.comparison import alike
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
-from shared.fleet.planning.plan import Action, Item, Plan, named
+from shared.fleet.planning.differences import named
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
 from shared.ports import Annotation, Check, CommitStatus
@@ -34,8 +35,10 @@ OUTDATED = (
     "> [!WARNING]\n> **Out of date**: the branch that this would be merged into has moved on since. "
     "Update the branch of the pull request, or push to it, to see a new plan."
 )
-_STOPPED = ("refused", "invalid", "held")
-_ORDER = (*_STOPPED, "delete", "update", "adopt", "create", "retry")
+_ORDER = (
+    *(Action.REFUSED, Action.INVALID, Action.HELD),
+    *(Action.DELETE, Action.UPDATE, Action.ADOPT, Action.CREATE, Action.RETRY),
+)
 
 Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
 """Each cluster's stored form as recorded and as the pull request asks for it."""
@@ -61,10 +64,10 @@ class PullPlan:
     @property
     def conclusion(self) -> str:
         """What GitHub colours it: failure, neutral or success."""
-        actions = {item.action.value for item in self.plan.items} if self.plan else set()
-        if self.problems or self.refusal or actions & {"refused", "invalid"}:
+        actions = {item.action for item in self.plan.items} if self.plan else set()
+        if self.problems or self.refusal or actions & {Action.REFUSED, Action.INVALID}:
             return "failure"
-        return "neutral" if "held" in actions or self.note else "success"
+        return "neutral" if Action.HELD in actions or self.note else "success"
 
     @property
     def title(self) -> str:
@@ -173,8 +176,8 @@ def _items(view: PullPlan) -> Iterator[str]:
     items = view.plan.items if view.plan else ()
     rank = {action: place for place, action in enumerate(_ORDER)}
     shown = sorted(
-        (item for item in items if item.action.value in rank),
-        key=lambda item: (rank[item.action.value], _guard(item), item.cluster),
+        (item for item in items if item.action in rank),
+        key=lambda item: (rank[item.action], _guard(item), item.cluster),
     )
     for guard, same in groupby(shown, key=_guard):
         together = list(same)
@@ -218,7 +221,7 @@ def _action(item: Item, old: object, new: object) -> str:
         return "**held**" if new else "**held, else it would be deleted**"
     if item.action is Action.INVALID:
         return "**stays as it is**" if old else "**is not created**"
-    return f"**{item.action.value}**" if item.action.value in _STOPPED else item.action.value
+    return f"**{item.action.value}**" if item.not_carried_out else item.action.value
 
 
 def _changes(item: Item) -> str:

@@ -1,9 +1,9 @@
-"""Dead letters: what the queues gave up is told where a person looks, and none is lost.
+"""Dead letters: a message that the queues gave up is reported to the operators, and none is lost.
 
-A job's message fails its job, if it names the present moment of the row; a plan request becomes the
-fleet's problem, and the timer plans again. Whatever cannot be understood, or cannot be made again by
-itself, is kept whole. A dead-letter queue delivers for ever, so ``bury`` raises only when the state does
-not answer: then the message stays where it is.
+A job's message fails its job, if it is of the present moment of the record; a plan request becomes the
+fleet's problem, and the timer plans again. A message that cannot be read, or that nothing sends again by
+itself, is saved as a dead letter. A dead-letter queue delivers indefinitely, so ``handle_dead_letter`` raises
+only when the state does not answer: then the message stays in its queue.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from datetime import datetime
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import DeadLettered, Retryable, Stale
 from shared.jobs.events import events_between
+from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
@@ -26,8 +27,8 @@ from shared.ports import DeadLetter, Ports
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 1024
-MOST_WORDS = 500
-LETTERS_SHOWN = 100
+MAX_CHARACTERS = 500
+DEAD_LETTERS_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -43,28 +44,28 @@ class ReceivedDeadLetter:
     description: str = ""
 
     @property
-    def why(self) -> str:
+    def cause(self) -> str:
         """The queue's reason and description on one line."""
-        words = ": ".join(word for word in (self.reason, self.description) if word)
-        return " ".join(words.split())[:MOST_WORDS] or "no reason was given"
+        cause = ": ".join(filter(None, (self.reason, self.description)))
+        return " ".join(cause.split())[:MAX_CHARACTERS] or "no reason was given"
 
 
 def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
-    """Take a dead letter in; raise Retryable when the state or a queue does not answer."""
-    log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.why)
+    """Handle a dead letter; raise Retryable when the state or a queue does not answer."""
+    log.error("the queue %s gave up the message %s: %s", received.queue, received.id, received.cause)
     try:
-        understood = _take(received, ports)
+        handled = _handle(received, ports)
     except Retryable:
         raise
-    except Exception:  # raising here would bring the message back for ever
-        log.exception("the dead letter %s of %s is only kept", received.id, received.queue)
-        understood = False
-    if not understood:
-        ports.state.save_dead_letter(_letter(received))
+    except Exception:  # raising here would bring the message back indefinitely
+        log.exception("the dead letter %s of %s is only saved", received.id, received.queue)
+        handled = False
+    if not handled:
+        ports.state.save_dead_letter(_dead_letter(received))
 
 
-def _take(received: ReceivedDeadLetter, ports: Ports) -> bool:
-    """Do what the message's kind asks for; tell whether nothing more is to be kept of it."""
+def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
+    """Act on a message by its kind; return whether nothing of it has to be saved."""
     try:
         if received.queue == "jobs":
             _fail_job(JobMessage.model_validate_json(received.body), received, ports)
@@ -74,7 +75,7 @@ def _take(received: ReceivedDeadLetter, ports: Ports) -> bool:
             _note_problem(request, received, ports)
             return request.kind != "pull" and request.approval is None
     except ValueError:
-        log.info("the dead letter %s of %s cannot be read", received.id, received.queue)
+        log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
 
 
@@ -82,20 +83,15 @@ def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -
     while True:
         record = ports.state.cluster(message.cluster)
         if record is None or not record.job.active or not _names_moment(message, record):
-            log.info("%s: the dead letter is of another moment", message.cluster)
+            log.info("%s: the dead letter is of another moment of the record", message.cluster)
             return
         now = ports.clock()
         if record.job.lease is not None and record.job.lease.until > now:
-            send_copy(record, ports)  # somebody runs the step: this copy sees how that ended
+            send_copy(record, ports)  # a worker runs the step: this copy finds how it ended
             return
         outcome = Fail(_error(record, received))
-        after = apply_outcome(record, outcome, now=now, jitter=0)
-        failure = after.job.failure
-        if failure is not None and record.job.failure is not None:
-            after = replace(
-                after, job=replace(after.job, failure=replace(failure, since=record.job.failure.since))
-            )
-        ports.state.append(list(events_between(record, after, outcome)))  # first, so that it is told for sure
+        after = _since_first_failure(record, apply_outcome(record, outcome, now=now, jitter=0))
+        ports.state.append(list(events_between(record, after, outcome)))  # first, so that it is never missing
         try:
             ports.state.save(after)
         except Stale:
@@ -104,54 +100,61 @@ def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -
         return
 
 
+def _since_first_failure(before: ClusterRecord, after: ClusterRecord) -> ClusterRecord:
+    """Return the record with the failure dated back to the error that was retried before."""
+    step, earlier = after.job.step, before.job.step.failure
+    if step.failure is None or earlier is None:
+        return after
+    step = replace(step, failure=replace(step.failure, since=earlier.since))
+    return replace(after, job=replace(after.job, step=step))
+
+
 def _names_moment(message: JobMessage, record: ClusterRecord) -> bool:
     named = (message.uid, message.generation, message.sequence)
     return named == (record.uid, record.generation, record.job.sequence)
 
 
 def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:
-    words = f"the queue gave up the message of {record.job.step.value}: {received.why}"
-    last = record.job.failure
+    message = f"the queue gave up the message of {record.job.step.name}: {received.cause}"
+    last = record.job.step.failure
     if last is None:
-        return DeadLettered(words, code=received.reason)
-    told = f"{words}; last known, after {record.job.attempts} attempts: {last.kind}: {last.message}"
-    return DeadLettered(told, code=last.code or received.reason, request_id=last.request_id)
+        return DeadLettered(message, code=received.reason)
+    message += f"; the last error, after {last.attempts} attempts: {last.kind}: {last.message}"
+    return DeadLettered(message, code=last.code or received.reason, request_id=last.request_id)
 
 
 def _note_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
-    words = f"a {request.kind} request could not be handled: {received.why}"
-    if request.approval is not None:
-        words += f"; approve {request.approval.commit[:8]} again"
+    commit = request.approval.commit if request.approval else ""
+    problem = FleetProblem(received.cause, approve_again=commit)
     while request.kind == "plan":
         fleet = ports.state.fleet()
-        if fleet.problem == words:
+        if fleet.problem == problem:
             return
         try:
-            ports.state.save_fleet(replace(fleet, problem=words))
+            ports.state.save_fleet(replace(fleet, problem=problem))
         except Stale:
             continue
         return
 
 
 def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> int:
-    """Remove those of the newest dead letters that are named by queue and id; return how many."""
-    found = [
-        letter for letter in ports.state.dead_letters(LETTERS_SHOWN) if (letter.queue, letter.id) in named
-    ]
+    """Delete those of the newest dead letters whose queue and id are named; return how many."""
+    newest = ports.state.dead_letters(DEAD_LETTERS_SHOWN)
+    found = [letter for letter in newest if (letter.queue, letter.id) in named]
     for letter in found:
-        log.warning("the dead letter %s of %s is put away by %s", letter.id, letter.queue, actor)
+        log.warning("%s dismisses the dead letter %s of %s", actor, letter.id, letter.queue)
         ports.state.delete_dead_letter(letter)
     return len(found)
 
 
-def _letter(received: ReceivedDeadLetter) -> DeadLetter:
-    kept = received.shown.encode()[:MAX_BYTES].decode(errors="ignore")
+def _dead_letter(received: ReceivedDeadLetter) -> DeadLetter:
+    body = received.shown.encode()[:MAX_BYTES].decode(errors="ignore")
     return DeadLetter(
         queue=received.queue,
         id=received.id,
         at=received.at,
-        reason=received.reason[:MOST_WORDS],
-        description=received.description[:MOST_WORDS],
-        body=kept,
+        reason=received.reason[:MAX_CHARACTERS],
+        description=received.description[:MAX_CHARACTERS],
+        body=body,
         size=len(received.body),
     )

@@ -1,4 +1,4 @@
-"""The safety net: what webhooks, crashes and lost messages left undone is found by timers."""
+"""The safety net: timers find the work that lost webhooks, crashes and lost messages left undone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
-    One call to GitHub, one read of a row; the id of the request changes every minute, so that a request
-    that was spent without effect can be made again.
+    It takes one call to GitHub and one read of a record. The id of the request changes every minute, so that
+    a request that had no effect can be repeated.
     """
     head = ports.repository.look(ports.config.branch).commit
     fleet = ports.state.fleet()
@@ -25,16 +25,16 @@ def plan_missed_head(ports: Ports) -> bool:
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
-    # It announces no commit: what GitHub showed here may be as old as what it shows the planner.
+    # It announces no commit: this read of GitHub may be as stale as that of the planner.
     request = PlanRequest(reason="sweep", again=bool(fleet.planning))
     request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
     return True
 
 
 def resend_overdue(ports: Ports) -> int:
-    """Send the continuation of every row that is overdue again; return how many.
+    """Send the continuation of every overdue record again; return how many there are.
 
-    A continuation is overdue two claims after its time: by then a worker that held it has ended or died.
+    A continuation is overdue two leases after its time: by then a worker that had it has ended or died.
     """
     now = ports.clock()
     grace = 2 * ports.config.lease_seconds
@@ -44,7 +44,7 @@ def resend_overdue(ports: Ports) -> int:
         if times:
             late += 1
             log.warning(
-                "%s: its continuation is overdue since %s; sending it again", record.name, record.job.next_at
+                "%s: its continuation is overdue since %s; sending it again", record.name, record.job.due
             )
             send_overdue(record, times, ports)
     if any(not plan_record.settled for plan_record in ports.state.open_plans()):

@@ -1,4 +1,4 @@
-"""What is old is removed once a day; each kind by itself, so that one that fails holds up no other."""
+"""Once a day the expired records are removed; each kind by itself, so that a failure delays no other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLANS = 200
 
 
 def _prune_blobs(ports: Ports) -> int:
-    """Remove the kept blobs that the commit that was planned last does not have."""
+    """Remove the saved blobs that the commit planned last does not have."""
     commit = ports.state.fleet().commit
     if not commit:
         return 0
@@ -26,7 +26,7 @@ def _prune_blobs(ports: Ports) -> int:
 
 
 def purge_expired(ports: Ports) -> Mapping[str, int]:
-    """Remove what is old; return how many of each kind."""
+    """Remove the expired records; return how many of each kind."""
     now, state = ports.clock(), ports.state
     kinds: Mapping[str, Callable[[], int]] = {
         "events": lambda: state.prune_events_before(
@@ -43,5 +43,5 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
             removed[kind] = remove()
         except ReconcileError:
             log.exception("old %s stay until the next run", kind)
-    log.info("removed what is old: %s", ", ".join(f"{count} {kind}" for kind, count in removed.items()))
+    log.info("removed expired records: %s", ", ".join(f"{count} {kind}" for kind, count in removed.items()))
     return removed

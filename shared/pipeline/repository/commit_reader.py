@@ -27,9 +27,9 @@ from shared.ports import Ports
 
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:
     """Return what the rows say of clusters that are not being deleted; one read."""
-    marks = ports.state.marks()
+    fingerprints = ports.state.fingerprints()
     return {
-        name: Known(record.document, record.digest, marks.get(name, ""))
+        name: Known(record.document, record.digest, fingerprints.get(name, ""))
         for name, record in records.items()
         if not record.deleting
     }
@@ -111,7 +111,7 @@ def _marks(
     found = []
     for item in plan.items:
         cluster, record = desired.clusters.get(item.cluster), records.get(item.cluster)
-        if cluster is None or item.action in (Action.HELD, Action.REFUSED, Action.INVALID):
+        if cluster is None or item.not_carried_out:
             continue
         same = item.action in (Action.UNCHANGED, Action.RETRY)
         if same and (record is None or record.deleting):

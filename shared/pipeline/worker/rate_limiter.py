@@ -58,7 +58,7 @@ class RateLimited(Exception):
     def __init__(self, limit: Limit, subscription: str, at: datetime) -> None:
         when = f"{at:%Y-%m-%d %H:%M:%S} UTC"
         super().__init__(
-            f"waits for Azure's {limit.words} of subscription {subscription}, reserved for {when}"
+            f"waits for Azure's {limit.description} of subscription {subscription}, reserved for {when}"
         )
         self.at = at
 
@@ -72,7 +72,9 @@ class RateLimiter:
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
         self._ports = ports
         self._called: Counter[tuple[Limit, str]] = Counter()
-        self.reservations = {key: list(reservations) for key, reservations in record.job.reserved.items()}
+        self.reservations = {
+            key: list(reservations) for key, reservations in record.job.next_run.reservations.items()
+        }
         self.request_ids: list[str] = []
 
     def over(self, ports: Ports) -> Ports:

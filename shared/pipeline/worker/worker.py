@@ -1,9 +1,9 @@
 """The worker: one message makes a cluster take at most one short step.
 
-Save the lease, run the step, append its events, save the outcome, send the continuation. After a crash at any
-line the next message, or the timer, continues from the record. The events are appended before the outcome is
-saved: what a step did has happened, also when a newer commit or a crash discards its outcome. So an event may
-be appended twice, and never not at all.
+It saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A crash at
+any line leaves a record from which the next message, or the timer, continues. Events are written before the
+outcome: what a step did has happened, even when a newer commit or a crash discards the outcome. An event may
+be written twice, but never not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from shared.jobs.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
-from shared.jobs.events import events_between, postponed_event, superseded_event
+from shared.jobs.events import events_between, rate_limited_event, superseded_event
 from shared.jobs.lease import MAX_ABANDONED_LEASES, NotYet, Resend, Run, Superseded, acquire_lease
 from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
@@ -28,27 +28,30 @@ from shared.ports import Ports
 
 log = logging.getLogger(__name__)
 
-_GONE = ("ResourceNotFound", "ResourceGroupNotFound")
+_NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
 """ARM's codes for a cluster, or a group, that does not exist."""
+
+
 PRUNE_EVERY = 50
-"""After so many outcomes of a cluster its old events are removed: that takes a query and some deletes."""
-AWAY_SECONDS = 15
-"""How long a message waits when the state does not answer; after ten deliveries it is a dead letter."""
+"""After so many outcomes of a cluster its old events are removed, which takes a query and some deletes."""
+POSTPONE_SECONDS = 15
+"""How long a message waits when the state does not answer; ten deliveries in a row would dead-letter it."""
 
 
 def handle(message: JobMessage, ports: Ports) -> None:
-    """Let the record decide about the message, and act on it; later, if state or queue do not answer.
+    """Let the record decide about the message and act on it; later, if the state or a queue does not answer.
 
-    A message that cannot be postponed either is completed: its record is overdue, so the timer resends it.
+    A message that cannot be postponed either is completed: its record becomes overdue, so the timer sends it
+    again.
     """
     try:
         _handle(message, ports)
     except Retryable as error:
         log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
         try:
-            postpone_message(message, AWAY_SECONDS, ports)
-        except Retryable as away:
-            log.warning("%s: left to the timer: %s: %s", message.cluster, away.kind, away)
+            postpone_message(message, POSTPONE_SECONDS, ports)
+        except Retryable as second:
+            log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 
 
 def _handle(message: JobMessage, ports: Ports) -> None:
@@ -81,21 +84,17 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
     try:
         outcome = _outcome(record, limiter.over(with_lease_guard(record, ports)))
     except LeaseLost as lost:
-        log.warning("%s; stepping aside", lost)
+        log.warning("%s", lost)
         if limiter.request_ids:
             ports.state.append([superseded_event(record, str(lost), limiter.request_ids, ports.clock())])
-        _step_aside(record, ports)
+        _give_lease_back(record, ports)
         return
     except RateLimited as limited:
         _postpone(record, limited, limiter, ports)
         return
-    log.info("%s: %s: %s", record.name, record.job.step, outcome)
-    if (
-        isinstance(outcome, Done)
-        and record.deleting
-        and next_step(record.job.recipe, record.job.step) is None
-    ):
-        _forget(record, outcome, ports)
+    log.info("%s: %s: %s", record.name, record.job.step.name, outcome)
+    if isinstance(outcome, Done) and record.deleting and _is_last_step(record):
+        _delete_record(record, outcome, ports)
         return
     after = apply_outcome(
         record, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
@@ -104,7 +103,7 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
     try:
         saved = ports.state.save(after)
     except Stale:
-        _step_aside(record, ports)
+        _give_lease_back(record, ports)
         return
     if saved.job.sequence % PRUNE_EVERY == 0:
         ports.state.prune_events(saved.name, ports.config.events_kept)
@@ -115,44 +114,52 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
         outbox.request_report(ports)
 
 
+def _is_last_step(record: ClusterRecord) -> bool:
+    return next_step(record.job.recipe, record.job.step.name) is None
+
+
 def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the record's step; an error becomes the outcome that its class asks for."""
-    if record.job.lost >= MAX_ABANDONED_LEASES:
-        problem = f"the worker died {record.job.lost} times in {record.job.step.value}, or was cut off"
+    """Run the record's step; an error becomes the outcome of its class."""
+    step = record.job.step
+    if step.abandoned_leases >= MAX_ABANDONED_LEASES:
+        problem = f"the worker died {step.abandoned_leases} times in {step.name}, or was cut off"
         return Fail(Unexpected(f"{problem}; the log of the host may say why"))
     try:
         return run_step(record, ports)
     except Retryable as error:
-        if error.code in _GONE:
+        if error.code in _NOT_FOUND:
             return Restart(f"what an earlier step created no longer exists: {error}")
         return Retry(error)
     except ReconcileError as error:
         return Fail(error)
     except (LeaseLost, RateLimited):
         raise
-    except Exception as error:  # an unforeseen error is retried a few times and reported
-        log.exception("%s: %s failed unexpectedly", record.name, record.job.step)
-        return Retry(
-            Unexpected(f"{type(error).__name__} in {record.job.step.value}; the log has the details")
-        )
+    except Exception as error:  # an error that nobody foresaw must not be retried indefinitely and unseen
+        log.exception("%s: %s failed unexpectedly", record.name, step.name)
+        return Retry(Unexpected(f"{type(error).__name__} in {step.name}; the log has the details"))
 
 
 def _postpone(record: ClusterRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
-    """Let the step come back for its reservation."""
-    log.info("%s: %s: %s", record.name, record.job.step, limited)
-    now, reserved = ports.clock(), limiter.reserved
-    after = postpone(record, until=limited.at, reason=str(limited), reserved=reserved, now=now)
-    ports.state.append(list(postponed_event(record, after, limiter.request_ids)))
+    """Let the step come back at the time of its reservation."""
+    log.info("%s: %s: %s", record.name, record.job.step.name, limited)
+    after = postpone(
+        record,
+        until=limited.at,
+        reason=str(limited),
+        reservations=limiter.reserved,
+        now=ports.clock(),
+    )
+    ports.state.append(list(rate_limited_event(record, after, limiter.request_ids)))
     try:
         saved = ports.state.save(after)
     except Stale:
-        _step_aside(record, ports)
+        _give_lease_back(record, ports)
         return
     send_continuation(saved, ports)
 
 
-def _step_aside(record: ClusterRecord, ports: Ports) -> None:
-    """Release the lease after a newer spec was accepted while the step ran, so that it can start."""
+def _give_lease_back(record: ClusterRecord, ports: Ports) -> None:
+    """Release the lease of a step that a newer commit superseded, so that the newer job can start."""
     owner = record.job.lease.owner if record.job.lease else ""
     while (current := ports.state.cluster(record.name)) is not None:
         released = release(current, owner)
@@ -172,14 +179,14 @@ def _resend_current(name: str, ports: Ports) -> None:
         send_continuation(current, ports)
 
 
-def _forget(record: ClusterRecord, outcome: Done, ports: Ports) -> None:
+def _delete_record(record: ClusterRecord, outcome: Done, ports: Ports) -> None:
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
-    gone = [replace(event, reason="Deleted") for event in events_between(record, after, outcome)]
-    ports.state.append(gone)
+    events = [replace(event, reason="Deleted") for event in events_between(record, after, outcome)]
+    ports.state.append(events)
     try:
-        ports.state.forget(record)
+        ports.state.delete(record)
     except Stale:
-        _step_aside(record, ports)
+        _give_lease_back(record, ports)
         return
     outbox.request_report(ports)
     outbox.request_awaited_plan(ports)

@@ -8,7 +8,7 @@ from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import Json
+from shared.ports import GroupDeleteIntent, Json
 
 BAD = ("Failed", "Canceled")
 LAG_SECONDS = 20.0
@@ -28,13 +28,13 @@ def others_in_group(context: StepContext) -> list[str]:
     A cluster whose delete has reached the group does not count: of two that reach it at the same moment,
     each would leave the group to the other.
     """
-    mine, past = group_of(context.record), (Step.DELETE_RESOURCE_GROUP, Step.FORGET)
+    mine, past = group_of(context.record), (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
     return [
         other.name
         for other in context.ports.state.clusters()
         if other.name != context.record.name
         and group_of(other) == mine
-        and not (other.deleting and other.job.step in past)
+        and not (other.deleting and other.job.step.name in past)
     ]
 
 
@@ -52,19 +52,19 @@ def deletes_group(context: StepContext) -> str:
     """
     state = context.ports.state
     for intent in state.group_delete_intents(group_of(context.record)):
-        other = state.cluster(intent.partition(":")[0])
-        if other is not None and group_delete_intent(other) == intent and _at_its_group(other):
+        other = state.cluster(intent.cluster)
+        if other is not None and intent_of(other) == intent and _at_its_group(other):
             return other.name
     return ""
 
 
 def _at_its_group(record: ClusterRecord) -> bool:
-    return record.deleting and record.job.active and record.job.step is Step.DELETE_RESOURCE_GROUP
+    return record.deleting and record.job.active and record.job.step.name is Step.DELETE_RESOURCE_GROUP
 
 
-def group_delete_intent(record: ClusterRecord) -> str:
+def intent_of(record: ClusterRecord) -> GroupDeleteIntent:
     """Return the intent of a cluster to delete its group; a later cluster of the same name has another."""
-    return f"{record.name}:{record.uid}"
+    return GroupDeleteIntent(record.name, record.uid)
 
 
 def state_of(resource: Json) -> str:
@@ -108,7 +108,7 @@ def not_ready(context: StepContext, existing: Json) -> Outcome | None:
     operation = busy(properties)
     if operation:
         return Wait(context.poll_seconds, operation)
-    if state_of(existing) in BAD and context.job.wrote:
+    if state_of(existing) in BAD and context.job.step.last_write:
         return _cluster_failure(context, properties)
     return None
 
@@ -118,7 +118,7 @@ def stopped(context: StepContext) -> Wait:
     return Wait(
         context.poll_seconds * 4,
         "the cluster is stopped; start it, Azure allows nothing else",
-        person="Start the cluster, as with `az aks start`; or remove its folder, which deletes it.",
+        action_required="Start the cluster with `az aks start`, or remove its folder, which deletes it.",
         open_ended=True,
     )
 
@@ -150,7 +150,8 @@ def failure(context: StepContext, properties: Json, what: str) -> Outcome:
     inner = detail.get("error") or detail
     silent = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
     message = f"{what}: {inner.get('message') or silent}"
-    code, request_id = str(inner.get("code") or state), context.job.request_id
+    last = context.job.step.last_write
+    code, request_id = str(inner.get("code") or state), last.request_id if last else ""
     error = from_operation(state, code, message, request_id=request_id)
     return Retry(error) if isinstance(error, Interrupted) else Fail(error)
 

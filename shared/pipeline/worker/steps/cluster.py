@@ -23,6 +23,7 @@ from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.errors import Immutable, InvalidManifest
+from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
@@ -39,13 +40,12 @@ from shared.pipeline.worker.steps.azure_state import (
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
-from shared.pipeline.worker.steps.repeated_write import gone_again, once_more
+from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
 from shared.ports import Json
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 OBSERVE_SECONDS = 300.0
-OTHERS_GROUP = "a group of others"
-"""The ``wrote`` of a group's write that met a group which somebody else had just created."""
+FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)
 SHOWN = 8
 """How many differences are named one by one."""
 
@@ -53,7 +53,7 @@ SHOWN = 8
 def ensure_resource_group(context: StepContext) -> Outcome:
     """Have the resource group; one that exists without our tags is used as it is, and never deleted."""
     desired, name = context.desired, context.cluster.resource_group
-    deleting = "" if context.record.begun else deletes_group(context)
+    deleting = "" if context.record.creation_requested else deletes_group(context)
     if deleting:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)
@@ -64,15 +64,16 @@ def ensure_resource_group(context: StepContext) -> Outcome:
         return _absent_group(context)
     if state_of(existing) == "Deleting":
         return Wait(context.poll_seconds, f"the resource group {name} is still being deleted")
-    if context.job.wrote == OTHERS_GROUP:
+    if context.job.step.last_write == FOREIGN_GROUP:
         return _give_back(context, existing)
     return Done()
 
 
 def _absent_group(context: StepContext) -> Outcome:
     """Create the group that Azure does not show, after a second read if an attempt before may have met it."""
-    first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not context.job.lost
-    if not (first or context.job.looked):
+    step = context.job.step
+    first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not step.abandoned_leases
+    if not (first or step.rechecking):
         return recheck(f"the resource group {context.cluster.resource_group}")
     return _create_group(context)
 
@@ -87,7 +88,7 @@ def _create_group(context: StepContext) -> Outcome:
     if written.created or others_in_group(context):
         return Done(f"created the resource group {group.name}")
     reason = f"somebody else created the resource group {group.name} just now; giving it back"
-    return Wait(1, reason, OTHERS_GROUP)
+    return Wait(1, reason, FOREIGN_GROUP)
 
 
 def _give_back(context: StepContext, existing: Json) -> Outcome:
@@ -117,20 +118,19 @@ def ensure_cluster(context: StepContext) -> Outcome:
         return Done()
     if existing is None:
         return _create(context, write)
-    wrote = write.digest
-    if wrote == context.job.wrote:
+    put = AcceptedWrite(WriteKind.PUT, digest=write.digest)
+    if put == context.job.step.last_write:
         return reverted(f"the cluster {context.record.name}", write)
     written = context.azure(PutCluster(context.cluster, write.body, etag=etag_of(existing)))
-    reason = f"Azure is updating the cluster{fields(write)}"
-    return Wait(context.poll_seconds, reason, wrote, written.request_id)
+    return wait_for(context, f"Azure is updating the cluster{fields(write)}", put, written)
 
 
 def _create(context: StepContext, write: Write) -> Outcome:
-    wrote = once_more(context, write.digest)
-    if not wrote:
-        return gone_again(f"the cluster {context.record.name}")
+    put = next_attempt(context, AcceptedWrite(WriteKind.PUT, digest=write.digest))
+    if put is None:
+        return vanished_again(f"the cluster {context.record.name}")
     written = context.azure(PutCluster(context.cluster, write.body, etag=None))
-    return Wait(context.poll_seconds, "Azure is creating the cluster", wrote, written.request_id)
+    return wait_for(context, "Azure is creating the cluster", put, written)
 
 
 def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
@@ -154,9 +154,9 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
     shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
     return Wait(
         OBSERVE_SECONDS,
-        f"the cluster is observed, not written to: it differs from the manifest in {shown}; let the manifest "
-        "say what is there, or accept it with the annotation roadstead.dev/adopt: with-differences",
-        person="Change the manifest to what is there, or set its annotation to with-differences.",
+        f"the cluster is observed, not written to: it differs from the manifest in {shown}; change the "
+        "manifest to what exists, or accept it with the annotation roadstead.dev/adopt: with-differences",
+        action_required="Change the manifest to what exists, or set its annotation to with-differences.",
         open_ended=True,
     )
 

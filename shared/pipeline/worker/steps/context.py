@@ -8,7 +8,8 @@ from typing import TypeVar
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import ClusterRecord, Job
+from shared.jobs.job import Job
+from shared.jobs.record import ClusterRecord
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall
 

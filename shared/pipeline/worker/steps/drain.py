@@ -9,6 +9,7 @@ from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.aks.writes import running_version
 from shared.fleet.desired import digest_of
 from shared.jobs.errors import Blocked
+from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import profiles_of
 from shared.pipeline.worker.steps.context import StepContext
@@ -45,7 +46,7 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
     return Wait(
         context.poll_seconds,
         f"{lagging}; look at the pods and PodDisruptionBudgets that keep these nodes",
-        person="See which pods and PodDisruptionBudgets keep these nodes, and give them room to move.",
+        action_required="Find the pods and PodDisruptionBudgets that keep these nodes, and let them move.",
     )
 
 
@@ -102,7 +103,6 @@ def _evicted(
     context: StepContext, api: KubernetesApi, old: str, remaining: Sequence[Json], minutes: int
 ) -> Outcome:
     """Evict pods of the pool ``old``; return the wait for their end, or the failure of the drain."""
-    job = context.job
     asked: list[str] = []
     blocked: dict[str, str] = {}
     ending = [pod for pod in remaining if "deletionTimestamp" in pod["metadata"]]
@@ -112,23 +112,30 @@ def _evicted(
             asked.append(_path(pod))
         except Blocked as error:
             blocked[_path(pod)] = str(error)
-    part = f"drain {old}"
-    before = job.part if job.part.split(":")[0] == part else ""
-    # A pod that can move starts the time limit again; the same pods as before do not.
-    now_part = f"{part}:{digest_of(asked)}" if asked else before or part
+    evicted = AcceptedWrite(WriteKind.EVICT_PODS, old, digest_of(asked)) if asked else None
     now = context.ports.clock()
-    since = job.part_since if now_part == job.part and job.part_since else now
+    since = _drain_since(context, old, evicted, now)
     if blocked and now - since > timedelta(minutes=minutes):
         return Fail(Blocked(_failed_drain(old, minutes, blocked)))
-    wrote = now_part if asked else ""
     return Wait(
         context.poll_seconds,
         _progress(old, remaining, len(ending), blocked),
-        wrote,
-        part=now_part,
-        person=_make_room(minutes) if blocked else "",
+        evicted,
+        WaitingOn(WaitKind.DRAIN, old, since),
+        action_required=_make_room(minutes) if blocked else "",
         open_ended=bool(blocked),
     )
+
+
+def _drain_since(context: StepContext, old: str, evicted: AcceptedWrite | None, now: datetime) -> datetime:
+    """Return when the time limit of a drain started: a pod that can move starts it again.
+
+    An eviction of the same pods as before does not.
+    """
+    waiting, step = context.job.step.waiting_on, context.job.step
+    if waiting is None or (waiting.kind, waiting.key) != (WaitKind.DRAIN, old):
+        return now
+    return waiting.since if evicted in (None, step.last_write) else now
 
 
 def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi) -> list[Json]:
@@ -169,13 +176,13 @@ def _progress(old: str, remaining: Sequence[Json], ending: int, blocked: Mapping
 
 
 def _make_room(minutes: int) -> str:
-    room = "Let the workload have more replicas, or its PodDisruptionBudget allow one less"
-    return f"{room}; after {minutes} minutes in which no pod could move the drain fails."
+    room = "Add replicas to the workload, or let its PodDisruptionBudget allow one more disruption"
+    return f"{room}; the drain fails after {minutes} minutes in which no pod could move."
 
 
 def _failed_drain(old: str, minutes: int, blocked: Mapping[str, str]) -> str:
     problem = f"the node pool {old} could not be drained in {minutes} minutes: {_reasons(blocked)}"
-    return f"{problem}. Nothing was removed; give the budget room, then replay"
+    return f"{problem}. Nothing was removed; let the budget allow more disruptions, then replay"
 
 
 def _reasons(blocked: Mapping[str, str]) -> str:

@@ -30,7 +30,8 @@ from shared.fleet.aks.versions import image_older
 from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
-from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
+from shared.jobs.job import AcceptedWrite, WriteKind
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
@@ -44,9 +45,18 @@ from shared.pipeline.worker.steps.azure_state import (
     reverted,
 )
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.repeated_write import asked_for, gone_again, once_more, still_there
+from shared.pipeline.worker.steps.repeated_write import (
+    next_attempt,
+    still_exists,
+    vanished_again,
+    wait_for,
+    was_accepted,
+)
 from shared.ports import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, UpgradeNodeImage
+
+_AUTOSCALER = WriteKind.DISABLE_AUTOSCALER
+_POOL_WRITES = (WriteKind.PUT, WriteKind.DELETE, WriteKind.UPGRADE_NODE_IMAGE)
 
 
 def ensure_node_pools(context: StepContext) -> Outcome:
@@ -122,15 +132,22 @@ def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
         if found and not owner.is_others(profile):
             remedy += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
         return Fail(NotOwned(f"{problem}{differs}; {remedy}"))
-    return _put(context, profile, marks_write(pool, owner, profile), f"taking the node pool {name} over")
+    write = marks_write(pool, owner, profile)
+    return _put(context, profile, write, f"taking the node pool {name} over{fields(write)}")
 
 
 def _create(context: StepContext, name: str, write: Write, reason: str) -> Outcome:
-    wrote = once_more(context, f"{name}:{write.digest}")
-    if not wrote:
-        return gone_again(f"the node pool {name}")
+    put = next_attempt(context, AcceptedWrite(WriteKind.PUT, name, write.digest))
+    if put is None:
+        return vanished_again(f"the node pool {name}")
     written = context.azure(PutPool(context.cluster, name, write.body, etag=None))
-    return Wait(context.poll_seconds, reason, wrote, written.request_id)
+    return wait_for(context, reason, put, written)
+
+
+def _wrote_to(context: StepContext, *names: str) -> bool:
+    """Return whether the last write was one to these node pools that brings them to the manifest."""
+    last = context.job.step.last_write
+    return last is not None and last.kind in _POOL_WRITES and last.target in names
 
 
 def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json) -> Outcome | None:
@@ -141,28 +158,29 @@ def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json
         write = pool_write(pool, context.desired, context.owner, profile, control_plane=plane)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if profile.get("provisioningState") in BAD and context.job.wrote.startswith(f"{name}:"):
+    if profile.get("provisioningState") in BAD and _wrote_to(context, name):
         return failure(context, profile, what)
     if write is None:
         return _image(context, profile)
-    return _put(context, profile, write, f"Azure is updating {what}")
+    return _put(context, profile, write, f"Azure is updating {what}{fields(write)}")
 
 
-def _put(context: StepContext, profile: Json, write: Write, reason: str) -> Outcome:
+def _put(
+    context: StepContext, profile: Json, write: Write, reason: str, kind: WriteKind = WriteKind.PUT
+) -> Outcome:
     """Write over the version of a pool that was read, once."""
     name = str(profile["name"])
-    wrote = f"{name}:{write.digest}"
-    if wrote == context.job.wrote:
+    put = AcceptedWrite(kind, name, write.digest)
+    if put == context.job.step.last_write:
         return reverted(f"the node pool {name}", write)
     written = context.azure(PutPool(context.cluster, name, write.body, etag=etag_of(profile)))
-    return Wait(context.poll_seconds, f"{reason}{fields(write)}", wrote, written.request_id)
+    return wait_for(context, reason, put, written)
 
 
 def _retired(context: StepContext, existing: Json, pool: NodePool, stage: Retire) -> Outcome | None:
     """Drain a pool that has been replaced, then remove it."""
     old, kept = stage.old, stage.kept
-    ours = tuple(f"{profile['name']}:" for profile in (old, kept))
-    if stage.misfit and context.job.wrote.startswith(ours):
+    if stage.misfit and _wrote_to(context, str(old["name"]), str(kept["name"])):
         problem = f"Azure has created a second node pool for {pool.name} that still differs: {stage.misfit}"
         return Fail(InvalidManifest(f"{problem}; nothing is drained, and no third one is created"))
     # What a later commit changes in the pool that stays may be what lets the pods move there.
@@ -181,25 +199,20 @@ def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
     write = resting_write(old)
     if write is None:
         return None
-    name = str(old["name"])
-    wrote = f"rest {name}:{write.digest}"
-    if wrote == context.job.wrote:
-        return reverted(f"the node pool {name}", write)
-    written = context.azure(PutPool(context.cluster, name, write.body, etag=etag_of(old)))
-    reason = f"Azure is switching the autoscaler of the node pool {name} off, which is about to be drained"
-    return Wait(context.poll_seconds, reason, wrote, written.request_id)
+    pool = f"the node pool {old['name']}, which is about to be drained"
+    return _put(context, old, write, f"Azure is switching off the autoscaler of {pool}", _AUTOSCALER)
 
 
 def _delete(context: StepContext, profile: Json) -> Outcome:
     name = str(profile["name"])
-    deleted, what = f"{name}:deleted", f"the node pool {name}"
-    if profile.get("provisioningState") in BAD and asked_for(context, deleted):
+    delete, what = AcceptedWrite(WriteKind.DELETE, name), f"the node pool {name}"
+    if profile.get("provisioningState") in BAD and was_accepted(context, delete):
         return failure(context, profile, what)
-    wrote = once_more(context, deleted)
-    if not wrote:
-        return still_there(what)
+    attempt = next_attempt(context, delete)
+    if attempt is None:
+        return still_exists(what)
     written = context.azure(DeletePool(context.cluster, name, etag=etag_of(profile)))
-    return Wait(context.poll_seconds, f"Azure is deleting {what}", wrote, written.request_id)
+    return wait_for(context, f"Azure is deleting {what}", attempt, written)
 
 
 def _image(context: StepContext, profile: Json) -> Outcome | None:
@@ -208,13 +221,12 @@ def _image(context: StepContext, profile: Json) -> Outcome | None:
     if not oldest or not image_older(image, oldest):
         return None
     name = str(profile["name"])
-    wrote = f"{name}:image:{image}"
-    if context.job.wrote == wrote:
+    upgrade = AcceptedWrite(WriteKind.UPGRADE_NODE_IMAGE, name, image)
+    if upgrade == context.job.step.last_write:
         message = f"spec.minNodeImageVersion {oldest}: the newest image that Azure has for the node pool"
         return Fail(InvalidManifest(f"{message} {name} is {image}"))
     written = context.azure(UpgradeNodeImage(context.cluster, name))
-    reason = f"Azure is replacing the node image {image} of {name}"
-    return Wait(context.poll_seconds, reason, wrote, written.request_id)
+    return wait_for(context, f"Azure is replacing the node image {image} of {name}", upgrade, written)
 
 
 def _next_hop(context: StepContext, existing: Json) -> Outcome | None:

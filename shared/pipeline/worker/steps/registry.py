@@ -29,14 +29,14 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
     Step.TOMBSTONE: delete.tombstone,
     Step.DELETE_CLUSTER: delete.delete_cluster,
     Step.DELETE_RESOURCE_GROUP: delete.delete_resource_group,
-    Step.FORGET: delete.forget,
+    Step.FINALIZE: delete.finalize,
 }
 _IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
 
 
 def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     """Run the step that the record is at, unless the cluster has to wait; raise what the ports raise."""
-    context, step = StepContext.of(record, ports), record.job.step
+    context, step = StepContext.of(record, ports), record.job.step.name
     wait = orphaned(context) or suspended(context)
     if wait:
         return wait

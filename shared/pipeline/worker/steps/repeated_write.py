@@ -1,37 +1,44 @@
-"""Creations and deletions that Azure accepts without effect: they are sent twice, then the job fails."""
+"""The last accepted write of a step: what it was, and whether the same write may be sent again.
+
+A creation or a deletion that Azure accepts without effect is sent twice, then the job fails.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared.jobs.errors import Aborted
-from shared.jobs.outcomes import Fail
+from shared.jobs.job import AcceptedWrite
+from shared.jobs.outcomes import Fail, Wait
 from shared.pipeline.worker.steps.context import StepContext
-
-_AGAIN = ":again"
-
-
-def once_more(context: StepContext, what: str) -> str:
-    """Return the ``wrote`` of a creation or a deletion that may be sent now, "" after it was sent twice.
-
-    ``what`` tells it from other writes of the job.
-    """
-    again = f"{what}{_AGAIN}"
-    if context.job.wrote == again:
-        return ""
-    return again if context.job.wrote == what else what
+from shared.ports.azure import Written
 
 
-def asked_for(context: StepContext, what: str) -> bool:
-    """Tell whether the last write of the step was this one, sent once or twice."""
-    return context.job.wrote in (what, f"{what}{_AGAIN}")
+def was_accepted(context: StepContext, write: AcceptedWrite) -> bool:
+    """Return whether this was the last write of the step, sent once or twice."""
+    return write.repeats(context.job.step.last_write)
 
 
-def still_there(what: str) -> Fail:
+def next_attempt(context: StepContext, write: AcceptedWrite) -> AcceptedWrite | None:
+    """Return a creation or a deletion as the attempt that it is now, None after it was sent twice."""
+    last = context.job.step.last_write
+    if last is None or not write.repeats(last):
+        return write
+    return replace(write, attempt=2) if last.attempt == 1 else None
+
+
+def wait_for(context: StepContext, reason: str, write: AcceptedWrite, written: Written) -> Wait:
+    """Return the wait for an operation that Azure has just accepted."""
+    return Wait(context.poll_seconds, reason, replace(write, request_id=written.request_id))
+
+
+def still_exists(what: str) -> Fail:
     """End the job after two deletions that Azure accepted and that had no effect."""
-    problem = f"Azure accepted the deletion of {what} twice, and it is still there"
-    return Fail(Aborted(f"{problem}; its activity log says what prevents the deletion"))
+    problem = f"Azure accepted the deletion of {what} twice, and it still exists"
+    return Fail(Aborted(f"{problem}; its activity log shows what prevents the deletion"))
 
 
-def gone_again(what: str) -> Fail:
+def vanished_again(what: str) -> Fail:
     """End the job after two creations that Azure accepted and that had no effect."""
-    problem = f"Azure accepted the creation of {what} twice, and it is not there"
-    return Fail(Aborted(f"{problem}; its activity log says who removes it"))
+    problem = f"Azure accepted the creation of {what} twice, and it does not exist"
+    return Fail(Aborted(f"{problem}; its activity log shows who removes it"))

@@ -30,7 +30,7 @@ def suspended(context: StepContext) -> Wait | None:
     return Wait(
         min(left, RECHECK_SECONDS),
         f"{reason}; {_drift(context)}",
-        person="Take the suspension out of the manifest to end it before its time.",
+        action_required="Remove the suspension from the manifest to end it early.",
         open_ended=True,
         suspended=True,
     )

@@ -1,0 +1,82 @@
+"""Why a plan leaves a cluster as it is, as a value; the one place that describes it in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class HoldKind(StrEnum):
+    """The cause of a hold, as stored."""
+
+    INVALID_NEW_MANIFEST = "invalid-new-manifest"
+    INVALID_MANIFEST = "invalid-manifest"
+    INVALID_FLEET_FILE = "invalid-fleet-file"
+    IMMUTABLE_FIELD = "immutable-field"
+    MOVE = "move"
+    AWAITS_DELETION = "awaits-deletion"
+    BEING_DELETED = "being-deleted"
+    SUSPENSION = "suspension"
+    DELETION_PROTECTION = "deletion-protection"
+    DELETE_BUDGET = "delete-budget"
+
+
+_BY_APPROVAL = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET)
+
+_SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
+    HoldKind.INVALID_NEW_MANIFEST: ("{problem}", ""),
+    HoldKind.INVALID_MANIFEST: ("{problem} (the cluster stays at its last valid spec)", ""),
+    HoldKind.INVALID_FLEET_FILE: ("nothing is deleted while fleet.yaml is invalid", ""),
+    HoldKind.IMMUTABLE_FIELD: (
+        "{field} cannot change from {old} to {new}: it is fixed once a cluster exists",
+        "restore the old value, or add a cluster under another name",
+    ),
+    HoldKind.MOVE: (
+        "{field} cannot change from {old} to {new}: a cluster cannot move",
+        "restore the old value, remove the cluster's folder, or add the new cluster under another name",
+    ),
+    HoldKind.AWAITS_DELETION: (
+        "it is still being deleted",
+        "it will be created again once the deletion has finished",
+    ),
+    HoldKind.BEING_DELETED: ("it is being deleted", ""),
+    HoldKind.SUSPENSION: (
+        "the cluster is suspended by {owner} until {until}",
+        "{approve} releases the delete, or a commit after that time",
+    ),
+    HoldKind.DELETION_PROTECTION: (
+        "deletionProtection is on",
+        "{approve} releases the delete, or a commit that turns it off before the folder is removed",
+    ),
+    HoldKind.DELETE_BUDGET: (
+        "the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}",
+        "{approve} releases the deletes, or a commit that raises the budget",
+    ),
+}
+"""The cause and the remedy; "" where correcting the file is the remedy, or none is needed."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Why an item is not carried out; ``details`` are the values that its sentences name."""
+
+    kind: HoldKind
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether it holds a delete that an operator may approve."""
+        return self.kind in _BY_APPROVAL
+
+    @property
+    def cause(self) -> str:
+        """What holds the item, without a full stop."""
+        return _SENTENCES[self.kind][0].format_map(self.details)
+
+    def remedy(self, approve: str = "roadstead approve") -> str:
+        """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
+        return _SENTENCES[self.kind][1].format_map({**self.details, "approve": approve})
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.cause, self.remedy())))

@@ -1,0 +1,153 @@
+"""A job: the recipe that brings one cluster to its spec, where it is, and when it runs next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from shared.jobs.recipes import STEPS, Recipe, Step
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The last error of a step: its class, the service's message and ids, since when, and how often."""
+
+    kind: str
+    message: str
+    since: datetime
+    attempts: int
+    code: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who runs the step now, and until when nobody else may."""
+
+    owner: str
+    until: datetime
+
+
+class WriteKind(StrEnum):
+    """What a step asked a service for."""
+
+    PUT = "put"
+    DELETE = "delete"
+    UPGRADE_NODE_IMAGE = "upgrade-node-image"
+    DISABLE_AUTOSCALER = "disable-autoscaler"
+    EVICT_PODS = "evict-pods"
+    TAG_FOREIGN_GROUP = "tag-foreign-group"
+    """A PUT met a resource group that somebody else had just created."""
+
+
+@dataclass(frozen=True)
+class AcceptedWrite:
+    """A write that a service accepted.
+
+    ``target`` is the node pool, "" for the cluster or the resource group of the step. ``digest`` identifies
+    the content, ``attempt`` counts the same write. ``request_id`` is the service's own, "" for none.
+    """
+
+    kind: WriteKind
+    target: str = ""
+    digest: str = ""
+    attempt: int = 1
+    request_id: str = field(default="", compare=False)
+
+    def repeats(self, other: AcceptedWrite | None) -> bool:
+        """Return whether the other one was the same write, at whatever attempt."""
+        return other is not None and replace(self, attempt=other.attempt) == other
+
+
+class WaitKind(StrEnum):
+    """A part of a step that has a time limit of its own."""
+
+    DRAIN = "drain"
+
+
+@dataclass(frozen=True)
+class WaitingOn:
+    """What a step waits on, where that has its own time limit: ``key`` is the node pool that is drained."""
+
+    kind: WaitKind
+    key: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class StepState:
+    """The step that a job is at. All of it starts afresh with the next step.
+
+    ``attempts`` counts the failed attempts by class of error. ``rechecking``: Azure did not show a resource,
+    and nothing has happened since; the next read decides (NotYetVisible). ``abandoned_leases`` counts the
+    leases that ran out since the last outcome: their workers died, or were cut off.
+    """
+
+    name: Step
+    since: datetime
+    last_progress: datetime
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+    last_write: AcceptedWrite | None = None
+    waiting_on: WaitingOn | None = None
+    rechecking: bool = False
+    abandoned_leases: int = 0
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """When the step runs next, and why not sooner.
+
+    ``reason`` and ``action_required`` are sentences for an operator; the latter is "" when the job continues
+    without one. ``reservations`` are the reserved tokens of Azure's rate limits, by bucket.
+    """
+
+    at: datetime
+    reason: str = ""
+    action_required: str = ""
+    reservations: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """The work in progress, or the last one. ``active`` False: it has ended.
+
+    ``sequence`` grows with every saved outcome. ``restarts`` counts how often the job went back to its first
+    step because a resource had vanished.
+    """
+
+    recipe: Recipe
+    sequence: int
+    started: datetime
+    step: StepState
+    next_run: NextRun
+    active: bool = True
+    restarts: int = 0
+    lease: Lease | None = None
+
+    @property
+    def due(self) -> datetime:
+        """The time from which a message of the job has an effect."""
+        return max(self.next_run.at, self.lease.until) if self.lease else self.next_run.at
+
+    @property
+    def reason(self) -> str:
+        """Why the step does not run sooner, or why the job has failed; a sentence for an operator."""
+        return self.next_run.reason
+
+    @property
+    def attempts(self) -> int:
+        """How often the present error has occurred, 0 for no error."""
+        return self.step.failure.attempts if self.step.failure else 0
+
+
+def start_step(step: Step, now: datetime) -> StepState:
+    """Return the state of a step that starts now."""
+    return StepState(step, since=now, last_progress=now)
+
+
+def new_job(recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None) -> Job:
+    """Return a job at the start of its recipe, due at once; ``lease`` is that of a step that still runs."""
+    return Job(recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now), lease=lease)

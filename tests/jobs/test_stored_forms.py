@@ -1,0 +1,204 @@
+"""What the version before stored and sent is still understood: as it was recorded from that version."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import TypeAdapter
+
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.jobs import stored_forms
+from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
+from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
+from shared.ports import DeadLetter, FleetRecord, PlanRecord
+from tests.jobs.rows import NOW
+from tests.jobs.version_before import as_before, recorded
+
+CLUSTERS, PLANS, FLEETS, MESSAGES = (recorded(kind) for kind in ("clusters", "plans", "fleets", "messages"))
+
+
+def cluster(name: str) -> ClusterRecord:
+    return from_json(json.dumps(CLUSTERS[name]), "v1")
+
+
+def plan(name: str) -> PlanRecord:
+    return TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(PLANS[name]))
+
+
+def fleet(name: str) -> FleetRecord:
+    return TypeAdapter(FleetRecord).validate_python(stored_forms.upgrade_fleet(FLEETS[name]))
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_a_record_of_the_version_before_loses_nothing(name: str) -> None:
+    found, stored = cluster(name), CLUSTERS[name]
+    job = stored["job"]
+    moved = job["moved"] if job["moved"] != job["step_since"] else None  # both mean the start of the step
+    assert as_before(found) == {**stored, "job": {**job, "moved": moved}}
+    assert from_json(to_json(found), "v1") == found
+
+
+PUT, DELETE = WriteKind.PUT, WriteKind.DELETE
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("provisioning, group of others", AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)),
+        ("provisioning, cluster PUT accepted", AcceptedWrite(PUT, digest="700a7bf8243d7089")),
+        ("provisioning, cluster PUT accepted again", AcceptedWrite(PUT, "", "7bb42ab6bd642d43", 2)),
+        ("updating, node pool PUT accepted", AcceptedWrite(PUT, "apps", "0940db256086a67b")),
+        ("updating, node pool deletion accepted again", AcceptedWrite(DELETE, "apps", attempt=2)),
+        (
+            "updating, node image",
+            AcceptedWrite(WriteKind.UPGRADE_NODE_IMAGE, "system", "AKSUbuntu-2204gen2containerd-202511.01.0"),
+        ),
+        (
+            "updating, autoscaler off, drain blocked",
+            AcceptedWrite(WriteKind.DISABLE_AUTOSCALER, "apps", "c55c7019b4a5a185"),
+        ),
+        ("updating, drain in progress", AcceptedWrite(WriteKind.EVICT_PODS, "apps", "e4326d6ad3089e84")),
+        ("deleting, cluster deletion accepted", AcceptedWrite(DELETE)),
+        ("deleting, cluster deletion accepted again", AcceptedWrite(DELETE, attempt=2)),
+        ("ready", None),
+    ],
+)
+def test_the_last_accepted_write_becomes_a_record(name: str, write: AcceptedWrite | None) -> None:
+    last = cluster(name).job.step.last_write
+    assert last == write
+    assert last is None or last.request_id == CLUSTERS[name]["job"]["request_id"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "updating, autoscaler off, drain blocked",
+        "updating, drain in progress",
+        "updating, drain blocked from the start",
+    ],
+)
+def test_a_drain_keeps_its_time_limit(name: str) -> None:
+    waiting = cluster(name).job.step.waiting_on
+    assert waiting is not None
+    assert (waiting.kind, waiting.key) == (WaitKind.DRAIN, "apps")
+    assert waiting.since.isoformat().replace("+00:00", "Z") == CLUSTERS[name]["job"]["part_since"]
+
+
+def test_a_recheck_goes_on_under_the_new_name_of_its_error() -> None:
+    step = cluster("deleting, not shown").job.step
+    assert step.rechecking
+    assert step.failure is not None
+    assert (step.failure.kind, step.attempts["NotYetVisible"]) == ("NotYetVisible", step.failure.attempts)
+
+
+def test_the_last_step_of_a_delete_knows_what_the_steps_before_it_left() -> None:
+    last = cluster("deleting, group left, last step")
+    assert last.job.step.name is Step.FINALIZE
+    left = [found for found in last.conditions if found.reason == ConditionReason.RETAINED]
+    assert [found.type for found in left] == ["ClusterDeleted", "ResourceGroupDeleted"]
+
+
+def test_a_failed_job_keeps_its_failure_with_its_attempts() -> None:
+    failed = cluster("failed")
+    assert (failed.phase, failed.failed) == (Phase.FAILED, True)
+    assert isinstance(failed.job.step.failure, Failure)
+    assert failed.job.attempts == CLUSTERS["failed"]["job"]["attempts"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hold"),
+    [
+        ("held by deletion protection", Hold(HoldKind.DELETION_PROTECTION)),
+        ("held by the delete budget", Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})),
+        ("held while fleet.yaml is invalid", Hold(HoldKind.INVALID_FLEET_FILE)),
+        ("being deleted", Hold(HoldKind.BEING_DELETED)),
+        ("invalid, new", Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": "f:1:1: wrong"})),
+        ("moved", Hold(HoldKind.MOVE, {"field": "spec.location", "old": "eastus", "new": "westus2"})),
+        (
+            "refused",
+            Hold(HoldKind.IMMUTABLE_FIELD, {"field": "spec.dnsPrefix", "old": "first", "new": "second"}),
+        ),
+    ],
+)
+def test_the_reason_of_an_item_becomes_a_hold(name: str, hold: Hold) -> None:
+    assert {str(item.hold) for item in plan(name).plan.items if item.hold} == {str(hold)}
+    assert hold in [item.hold for item in plan(name).plan.items]
+
+
+def test_a_wanted_cluster_still_awaits_its_deletion_and_a_suspension_still_holds_a_delete() -> None:
+    items = {item.cluster: item for item in plan("held by a suspension, and awaiting a deletion").plan.items}
+    assert items["a"].awaits_deletion
+    assert items["b"].hold == Hold(
+        HoldKind.SUSPENSION, {"owner": "team-a", "until": "2026-01-02T00:00:00+00:00"}
+    )
+    assert items["c"].hold is None
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_holds_the_same_deletes_and_keeps_its_changes(name: str) -> None:
+    stored, read = PLANS[name]["plan"]["items"], plan(name).plan.items
+    assert [item.held_delete for item in read] == [item["held_delete"] for item in stored]
+    assert [bool(item.hold) for item in read] == [bool(item["reason"]) for item in stored]
+    assert [vars(change) for item in read for change in item.changes] == [
+        change for item in stored for change in item["changes"]
+    ]
+    again = TypeAdapter(PlanRecord).dump_json(plan(name))
+    assert TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(json.loads(again))) == plan(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (
+            "unreadable, approval lost",
+            FleetProblem("the token has expired", "Unauthenticated", "0c5e7fbe"),
+        ),
+        (
+            "unreadable while planning",
+            FleetProblem("the tree of ef7d44ca91355c6502ecceb8ca62f4e61fe8c018 is truncated", "Unavailable"),
+        ),
+        ("dead letter", FleetProblem("MaxDeliveryCountExceeded: after 10 attempts")),
+        (
+            "dead letter, approval lost",
+            FleetProblem("MaxDeliveryCountExceeded: after 10 attempts", approve_again="cccccccc"),
+        ),
+        ("waiting", None),
+    ],
+)
+def test_the_problem_of_a_fleet_becomes_a_record(name: str, problem: FleetProblem | None) -> None:
+    found = fleet(name)
+    assert found.problem == problem
+    assert (found.commit, found.planning, found.waiting) == tuple(
+        FLEETS[name][key] for key in ("commit", "planning", "waiting")
+    )
+
+
+def test_a_fleet_still_knows_which_clusters_await_their_deletion_and_when_its_head_was_read() -> None:
+    assert (fleet("awaiting a deletion").awaiting_deletion, fleet("awaiting a deletion").head_read_at) == (
+        ("a",),
+        NOW,
+    )
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_that_is_still_in_a_queue_is_read(name: str) -> None:
+    text = json.dumps(MESSAGES[name])
+    if name.startswith("job"):
+        assert json.loads(JobMessage.model_validate_json(text).model_dump_json()) == MESSAGES[name]
+        return
+    stored, read = MESSAGES[name], PlanRequest.model_validate_json(text)
+    assert (read.kind, read.commit, read.pull, read.again) == tuple(
+        stored[key] for key in ("kind", "commit", "pull", "again")
+    )
+    assert bool(read.approval) == bool(stored["approval"])
+    assert (read.confirmation.reads if read.confirmation else None) == (stored["doubt"] or {}).get("looks")
+
+
+def test_a_dead_letter_is_read() -> None:
+    for stored in recorded("dead_letters").values():
+        letter = TypeAdapter(DeadLetter).validate_python(stored)
+        assert json.loads(TypeAdapter(DeadLetter).dump_json(letter)) == stored

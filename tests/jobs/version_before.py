@@ -1,0 +1,92 @@
+"""The stored form of the version before: records that it wrote, and the way back from a record of today."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from shared.jobs.job import AcceptedWrite, Job, StepState, WriteKind
+from shared.jobs.record import ClusterRecord, to_json
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def recorded(kind: str) -> dict[str, dict[str, Any]]:
+    """Return what the version before stored, by a description of its state."""
+    found: dict[str, dict[str, Any]] = json.loads((RECORDED / f"{kind}.json").read_text())
+    return found
+
+
+def as_before(record: ClusterRecord) -> dict[str, Any]:
+    """Return a record as the version before would have stored it."""
+    stored: dict[str, Any] = json.loads(to_json(record))
+    for new, old in (("creation_requested", "begun"), ("was_tagged", "owned"), ("removed_keys", "dropped")):
+        stored[old] = stored.pop(new)
+    stored["conditions"] = [_condition(condition) for condition in stored["conditions"]]
+    stored["job"] = _job(record.job, stored["job"])
+    return stored
+
+
+def _condition(stored: dict[str, Any]) -> dict[str, Any]:
+    kind = "Forgotten" if stored["type"] == "Finalized" else stored["type"]
+    reasons = {"Retained": "Done", "NotYetVisible": "NotShown"}
+    return {**stored, "type": kind, "reason": reasons.get(stored["reason"], stored["reason"])}
+
+
+def _job(job: Job, stored: dict[str, Any]) -> dict[str, Any]:
+    step, run = stored["step"], stored["next_run"]
+    last, failure = job.step.last_write, step["failure"]
+    if failure is not None:
+        failure = {key: value for key, value in failure.items() if key != "attempts"}
+        failure["kind"] = _error(failure["kind"])
+    return {
+        **{key: stored[key] for key in ("recipe", "sequence", "started", "active", "restarts")},
+        "step": "forget" if step["name"] == "finalize" else step["name"],
+        "step_since": step["since"],
+        "moved": None if step["last_progress"] == step["since"] else step["last_progress"],
+        "tries": {_error(kind): count for kind, count in step["attempts"].items()},
+        "attempts": job.attempts,
+        "failure": failure,
+        "wrote": _wrote(last) if last else "",
+        "request_id": last.request_id if last else "",
+        "part": _part(job.step),
+        "part_since": (step["waiting_on"] or {}).get("since"),
+        "looked": step["rechecking"],
+        "lost": step["abandoned_leases"],
+        "next_at": run["at"],
+        "reason": run["reason"],
+        "person": run["action_required"],
+        "reserved": run["reservations"],
+        "claim": stored["lease"],
+    }
+
+
+def _error(kind: str) -> str:
+    return "NotShown" if kind == "NotYetVisible" else kind
+
+
+def _wrote(write: AcceptedWrite) -> str:
+    pool, again = f"{write.target}:" if write.target else "", ":again" if write.attempt == 2 else ""
+    match write.kind:
+        case WriteKind.PUT:
+            return f"{pool}{write.digest}{again}"
+        case WriteKind.DELETE:
+            return f"{pool}deleted{again}"
+        case WriteKind.UPGRADE_NODE_IMAGE:
+            return f"{pool}image:{write.digest}"
+        case WriteKind.DISABLE_AUTOSCALER:
+            return f"rest {pool}{write.digest}"
+        case WriteKind.EVICT_PODS:
+            return f"drain {pool}{write.digest}"
+        case WriteKind.TAG_FOREIGN_GROUP:
+            return "a group of others"
+
+
+def _part(step: StepState) -> str:
+    """Return the part that was waited for; evictions gave it their digest."""
+    waiting, last = step.waiting_on, step.last_write
+    if waiting is None:
+        return ""
+    evicted = last is not None and (last.kind, last.target) == (WriteKind.EVICT_PODS, waiting.key)
+    return f"drain {waiting.key}:{last.digest}" if last and evicted else f"drain {waiting.key}"

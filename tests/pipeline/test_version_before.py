@@ -1,0 +1,55 @@
+"""Jobs continue on records of the version before: here each record passes through that stored form."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcloud.tables import memory_state
+from shared.jobs.record import Phase
+from shared.ports.azure import DeleteCluster, Written
+from tests import fleetfiles
+from tests.jobs.version_before import as_before
+from tests.pipeline.around import on_azure
+from tests.pipeline.onecluster import blocked_pod, files, pool, pools, ready, record
+from tests.pipeline.test_main_job import phases, push
+
+
+@pytest.fixture(autouse=True)
+def stored_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save every record in the form of the version before."""
+    monkeypatch.setattr(memory_state, "to_json", lambda found: json.dumps(as_before(found)))
+
+
+def test_a_cluster_is_created_changed_and_deleted() -> None:
+    cloud = ready(pool())
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
+    push(cloud, fleetfiles.fleet())
+    cloud.run()
+    assert cloud.state.clusters() == []
+    assert cloud.state.events("one", 1)[0].reason == "Deleted"
+
+
+def test_a_drain_keeps_its_time_limit() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
+    cloud.run(until=lambda: record(cloud).phase is Phase.FAILED)
+    assert set(pools(cloud)) == {"system", "apps", "appsb"}
+    assert "could not be drained in 5 minutes: shop/web" in record(cloud).job.reason
+
+
+def test_a_delete_without_effect_is_sent_twice() -> None:
+    cloud, sent = ready(), list[DeleteCluster]()
+
+    def without_effect(write: DeleteCluster) -> Written:
+        sent.append(write)
+        return Written("a-request")
+
+    on_azure(cloud, DeleteCluster, without_effect)
+    push(cloud, fleetfiles.fleet())
+    cloud.run(24 * 3600)
+    assert (len(sent), phases(cloud)) == (2, {"one": Phase.FAILED})
