@@ -10,7 +10,7 @@ from localcloud.world.clock import system_clock
 from localcloud.world.flux_sources import Source
 from localcloud.world.repository_pulls import Pulls
 from localcloud.world.repository_statuses import Statuses
-from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 

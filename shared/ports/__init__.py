@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import DEFAULTS, Policies
-from shared.ports.clouds import GroupWrite, Json, Kubernetes, KubernetesApi, ManagedClusters, ResourceGroups
+from shared.ports.clouds import GroupWrite, Kubernetes, KubernetesApi, ManagedClusters, ResourceGroups
 from shared.ports.queue import Message, Queue
 from shared.ports.repository import (
     Annotation,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 
-Json = Mapping[str, Any]
 """A JSON object, as the service writes it."""
 
 

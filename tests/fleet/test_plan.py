@@ -10,9 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.desired import Desired, DesiredFleet, digest_of
+from shared.fleet.desired import Desired, digest_of
 from shared.fleet.manifests import ClusterSpec, Guards
 from shared.fleet.planning.plan import Action, Change, Plan, differences, make_plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem
 
 COMMIT = "a" * 40

@@ -6,9 +6,8 @@ What a policy, a person or AKS has put on a pool looks the same in Azure; only w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
 
 
 def dropped(before: Json, after: Json, earlier: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

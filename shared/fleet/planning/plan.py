@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, Protocol
 
 from shared.fleet.aks.change_effects import Effect, planned_effect
 from shared.fleet.aks.comparison import alike
-from shared.fleet.desired import DesiredFleet, normalised
+from shared.fleet.desired import normalised
+from shared.fleet.json_tree import Children, Path, children, differing, path_text
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 
 BEING_DELETED = "it is still being deleted; it will be created again once that has finished"
 POOL_DELETED = "the node pool is deleted"
@@ -303,36 +306,26 @@ def _guard(record: Recorded, removed: int, budget: int, now: datetime) -> str:
     return ""
 
 
-def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:
-    """Yield every leaf that differs between two JSON values; lists of named things are paired by name.
+def differences(old: Any, new: Any) -> Iterator[Change]:
+    """Yield every leaf that differs between two JSON values; lists of named items are paired by name.
 
     Another order is no difference where it means nothing, as in a list of taints.
     """
-    if _section(old, new, path):
-        before, after = old or {}, new or {}
-        for key in sorted({*before, *after}):
-            yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else key)
-    elif named(old) and named(new):
-        before, after = ({item["name"]: item for item in side} for side in (old, new))
-        for name in dict.fromkeys([*before, *after]):
-            yield from differences(before.get(name), after.get(name), f"{path}[{name}]")
-    elif not alike(old, new, tuple(path.split("."))):
-        yield Change(path, _short(old), _short(new))
+    pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
+    return (Change(path_text(path), _short(before), _short(after)) for path, before, after in pairs)
 
 
-def _section(old: Any, new: Any, path: str) -> bool:
-    """Tell whether two values are told field by field: maps, or one that comes or goes as a whole.
+def _fields(path: Path, old: Any, new: Any) -> Children | None:
+    """Pair the fields of two values; also those of an object that is added or removed as a whole.
 
-    A named thing that comes or goes, such as a node pool, is told by its name.
+    A named item that is added or removed, such as a node pool, is one difference.
     """
-    both = isinstance(old, Mapping) and isinstance(new, Mapping)
-    one = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
-    return both or (one and not path.endswith("]"))
-
-
-def named(value: Any) -> bool:
-    """Tell whether a value is a list of things with names, which are paired by these."""
-    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
+    is_item = bool(path) and path[-1].endswith("]")
+    objects = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
+    if objects and not is_item:
+        old, new = old or {}, new or {}
+    pairs = children(old, new)
+    return sorted(pairs, key=itemgetter(0)) if pairs and isinstance(old, Mapping) else pairs
 
 
 def _short(value: Any) -> str:

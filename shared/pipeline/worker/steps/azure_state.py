@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.writes import Write, is_stopped, settled
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.ports import Ports
-
-Json = Mapping[str, Any]
 
 BAD = ("Failed", "Canceled")
 LAG_SECONDS = 20.0

@@ -18,15 +18,15 @@ from shared.fleet.aks.cluster_body import (
     upgrade_ahead,
 )
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
-from shared.fleet.aks.versions import POOL_LAG
 from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.azure_state import (
-    Json,
     etag_of,
     fields,
     leaves,

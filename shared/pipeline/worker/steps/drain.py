@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.aks.writes import running_version
 from shared.fleet.desired import digest_of
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import Blocked
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps.azure_state import Json, owner_of, poll, profiles_of
+from shared.pipeline.worker.steps.azure_state import owner_of, poll, profiles_of
 from shared.ports import KubernetesApi, Ports
 
 EVICTIONS, CORDONS = 20, 100

@@ -9,9 +9,9 @@ from typing import Any
 
 from shared.fleet.aks.comparison import overlay
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
 from shared.jobs.outcomes import Done, Outcome
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.steps.azure_state import Json
 from shared.ports import Ports
 
 

@@ -26,8 +26,9 @@ from shared.fleet.aks.node_pool_replacement import (
     stage_of,
 )
 from shared.fleet.aks.upgrades import minor, next_version
-from shared.fleet.aks.versions import image_older
 from shared.fleet.aks.writes import ImmutableChange, Write
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import image_older
 from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
@@ -36,7 +37,6 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
     BAD,
-    Json,
     etag_of,
     failure,
     fields,
