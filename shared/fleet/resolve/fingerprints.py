@@ -63,14 +63,15 @@ class Inputs:
         return digest_of([base.node.plain(), base.production is not None, self._code_version])
 
 
-def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, Stored]:
-    """Return the clusters of a commit that are as they are recorded, by name."""
-    found: dict[str, Stored] = {}
+def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, tuple[Stored, str]]:
+    """Return the clusters of a commit that are as they are recorded, by name, each with its inputs' hash."""
+    found: dict[str, tuple[Stored, str]] = {}
     for name in files.folders:
         recorded = known.get(name)
         if recorded is None or not recorded.fingerprint:
             continue
         cluster = Stored(recorded.document, recorded.digest)
-        if fingerprint_of(inputs.of(cluster), recorded.digest) == recorded.fingerprint:
-            found[name] = cluster
+        hashed = inputs.of(cluster)
+        if fingerprint_of(hashed, recorded.digest) == recorded.fingerprint:
+            found[name] = (cluster, hashed)
     return found

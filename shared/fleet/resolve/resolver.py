@@ -47,7 +47,7 @@ class SharedStage:
     layers: Layers
     contents: Contents
     inputs: Inputs | None
-    unchanged: Mapping[str, Stored]
+    unchanged: Mapping[str, tuple[Stored, str]]
     needed: Sequence[str]
 
 
@@ -61,6 +61,21 @@ class ClusterStage:
     invalid: Mapping[str, Problems]
     clashes: Mapping[str, Sequence[Finding]]
     needed: Sequence[str]
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Keep the collector from scanning thousands of new objects again and again: a fifth of the time.
+
+    No cycles are created here, so the collector would free nothing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def resolve(
@@ -84,6 +99,7 @@ def first_files(files: Files, known: Mapping[str, Known]) -> list[str]:
     ]
 
 
+@_no_garbage_collection()
 def resolve_shared(
     fleet: str, files: Files, contents: Contents, *, known: Mapping[str, Known], code_version: str = ""
 ) -> SharedStage:
@@ -93,21 +109,21 @@ def resolve_shared(
     again. The result is the same without it. ``code_version`` names the version of this code; without it
     nothing is known of what the clusters are resolved from.
     """
-    with _no_garbage_collection():
-        layers = read_layers(fleet, files, contents)
-        inputs = Inputs(layers, files, code_version) if code_version else None
-        same = unchanged(known, inputs, files) if inputs else {}
-        changed = [name for name in files.folders if name in known and name not in same]
-        return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed))
+    layers = read_layers(fleet, files, contents)
+    inputs = Inputs(layers, files, code_version) if code_version else None
+    same = unchanged(known, inputs, files) if inputs else {}
+    changed = [name for name in files.folders if name in known and name not in same]
+    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed))
 
 
+@_no_garbage_collection()
 def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
     """Resolve the clusters; ``contents`` has the files that the stage before needed."""
     contents = {**shared.contents, **contents}
-    with _no_garbage_collection():
-        resolver = ClusterResolver(shared.layers, shared.files, contents)
-        changed = [name for name in shared.files.folders if name not in shared.unchanged]
-        found: dict[str, Desired | Problems] = {**shared.unchanged, **dict(resolver.clusters(changed))}
+    resolver = ClusterResolver(shared.layers, shared.files, contents)
+    changed = [name for name in shared.files.folders if name not in shared.unchanged]
+    found: dict[str, Desired | Problems] = {name: one for name, (one, _) in shared.unchanged.items()}
+    found |= dict(resolver.clusters(changed))
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
     for name in shared.files.folders:
@@ -121,6 +137,7 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 
 
+@_no_garbage_collection()
 def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     """Return the fleet; ``contents`` has the files that the stage before needed."""
     shared = stage.shared
@@ -139,9 +156,16 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
         dict(sorted(invalid.items())),
         layers.manifests,
         systems,
-        {name: shared.inputs.of(cluster) for name, cluster in clusters.items()} if shared.inputs else {},
+        dict(_inputs(shared, clusters)),
         resolver,
     )
+
+
+def _inputs(shared: SharedStage, clusters: Mapping[str, Desired]) -> Iterator[tuple[str, str]]:
+    if shared.inputs is not None:
+        for name, cluster in clusters.items():
+            known = shared.unchanged.get(name)
+            yield name, known[1] if known else shared.inputs.of(cluster)
 
 
 def _each_once(invalid: Iterable[Problems]) -> Iterator[Problem]:
@@ -174,18 +198,3 @@ def _reference(problems: Sequence[Problem]) -> str:
 
 def _is_shared(problem: Problem) -> bool:
     return not problem.file.startswith(f"{CLUSTERS}/")
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep the collector from scanning thousands of new objects again and again: a fifth of the time.
-
-    No cycles are created here, so the collector would free nothing.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
