@@ -19,8 +19,7 @@ from bench.fleet import generate
 from cli.validate import summary
 from cli.worktree import open_worktree
 from shared.fleet.planning.plan import make_plan
-from shared.fleet.resolve.blob_ids import blob_id
-from shared.fleet.resolve.repository_layout import Files, manifest_paths
+from shared.fleet.resolve.repository_layout import Files, blob_id, manifest_paths
 from shared.fleet.resolve.resolver import resolve
 from shared.fleet.resolve.yaml_tree import parse
 
@@ -64,7 +63,7 @@ def planning(clusters: int, _: Path) -> Callable[[], str]:
     fleet = Files({path: blob_id(content) for path, content in files.items()})
 
     def work() -> str:
-        desired = resolve("bench", fleet, files.__getitem__)
+        desired = resolve("bench", fleet, files)
         if desired.problems:
             raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
         return make_plan(COMMIT, desired, {}, now=NOW).summary

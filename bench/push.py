@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 
 from bench.fleet import cluster_file, generate
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.desired import DesiredFleet, Stored
+from shared.fleet.desired import Stored
 from shared.fleet.planning.plan import Plan, make_plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, accept_change, accept_new
 from shared.pipeline.planner.branch_head import needs_confirmation

@@ -15,7 +15,7 @@ from cli.options import Output, OutputOption
 from cli.output import console, line, print_json, scalar
 from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.desired import DesiredFleet, Resolved
+from shared.fleet.resolve.desired_fleet import DesiredFleet, Resolved
 from shared.fleet.resolve.problems import nearest
 from shared.fleet.resolve.yaml_tree import Node, without_nulls
 
@@ -42,9 +42,11 @@ def explain(
     desired = tree.resolve()
     if name in desired.invalid:
         if output is Output.JSON:
-            print_json({"name": name, "problems": [vars(problem) for problem in desired.invalid[name]]})
+            print_json(
+                {"name": name, "problems": [vars(problem) for problem in desired.cluster_problems[name]]}
+            )
         else:
-            show(desired.invalid[name], tree, console())
+            show(desired.cluster_problems[name], tree, console())
         raise typer.Exit(1)
     found = desired.explained(name)
     if found is None:

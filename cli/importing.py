@@ -22,11 +22,10 @@ from cli.output import console, line
 from cli.scaffold import check_known, write_new
 from cli.validate import show
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.importing.minimal_manifest import beside
-from shared.fleet.resolve.placeholders import Filler
+from shared.fleet.importing.minimal_manifest import minimal_spec
+from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.repository_layout import cluster_path
-from shared.fleet.resolve.shared_files import read_layers
-from shared.fleet.resolve.yaml_tree import settled
+from shared.fleet.resolve.yaml_tree import plain_value
 
 
 def import_cluster(
@@ -62,7 +61,7 @@ def import_cluster(
         raise UsageError(f"there is a cluster {line(name)} already, see {cluster_path(name)}")
     chosen = {"class": cluster_class, "environment": environment}
     own = {key: value for key, value in chosen.items() if value}
-    own |= beside(
+    own |= minimal_spec(
         spec, manifest["spec"], _layers(tree, {**chosen, "name": name, "location": spec["location"]})
     )
     _add(tree, {"metadata": manifest["metadata"], "spec": own}, _comments(left, changes))
@@ -70,9 +69,9 @@ def import_cluster(
 
 def _layers(tree: Worktree, values: Mapping[str, str]) -> Mapping[str, Any]:
     """Return what the fleet, a class and an environment say, with its texts filled in."""
-    base = read_layers(tree.fleet, tree.files, tree.read).base(values["class"], values["environment"])
-    said = settled(base.node, Filler(values), {})
-    return said if isinstance(said, dict) else {}
+    base = tree.layers().base(values["class"], values["environment"])
+    spec = plain_value(base.node, Placeholders(values).fill, {})
+    return spec if isinstance(spec, dict) else {}
 
 
 def _add(tree: Worktree, body: Mapping[str, Any], comments: str) -> None:
@@ -84,7 +83,7 @@ def _add(tree: Worktree, body: Mapping[str, Any], comments: str) -> None:
     out.print(Text(f"{tree.shown(file)} is written."), soft_wrap=True)
     for said in comments.splitlines():
         out.print(Padding(Text(said.removeprefix("# ")), (0, 0, 0, 2)))
-    problems = open_worktree(tree.root).resolve().invalid.get(name, ())
+    problems = open_worktree(tree.root).resolve().cluster_problems.get(name, ())
     if problems:
         out.print("It needs more:")
         show(problems, tree, out)

@@ -18,7 +18,6 @@ from cli.validate import Repository, show
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.manifests.base import ClusterName, GitUrl, Location, Uuid
 from shared.fleet.resolve.repository_layout import cluster_path
-from shared.fleet.resolve.shared_files import read_layers
 
 new = typer.Typer(no_args_is_help=True, help="Add a manifest to a fleet repository.")
 
@@ -65,7 +64,7 @@ def new_cluster(
     file, text = templates.cluster(name, chosen)
     write_new(tree.root, {file: text})
     console().print(Text(f"{tree.shown(file)} is written."), soft_wrap=True)
-    problems = open_worktree(path).resolve().invalid.get(name, ())
+    problems = open_worktree(path).resolve().cluster_problems.get(name, ())
     if problems:
         console().print("It needs more:")
         show(problems, tree, console())
@@ -84,7 +83,7 @@ def _occupied(folder: Path) -> bool:
 
 def check_known(tree: Worktree, chosen: Mapping[str, str]) -> None:
     """Refuse a class or environment that does not exist, before anything is written."""
-    layers = read_layers(tree.fleet, tree.files, tree.read)
+    layers = tree.layers()
     for kind, name in chosen.items():
         message = layers.unknown(kind, name)
         if message:

@@ -17,7 +17,7 @@ from rich.text import Text
 from cli.annotations import commands, sarif
 from cli.output import console, line, print_json
 from cli.worktree import Worktree, open_worktree
-from shared.fleet.desired import DesiredFleet
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem
 
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from cli.errors import CommandFailed, UsageError
-from shared.fleet.desired import DesiredFleet
-from shared.fleet.resolve.manifest_file import Read
-from shared.fleet.resolve.repository_layout import FLEET_FILE, Files
+from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.layers import Layers
+from shared.fleet.resolve.repository_layout import FLEET_FILE, Files, manifest_paths, shared_paths
 from shared.fleet.resolve.resolver import resolve
+from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.yaml_tree import MAX_BYTES, YamlError, parse
 
+Read = Callable[[str], bytes]
+"""Gives the content of a plain file by its path."""
 _CHUNK = 1 << 20
 _MOST = 256 * MAX_BYTES
 
@@ -56,7 +59,14 @@ class Worktree:
 
     def resolve(self) -> DesiredFleet:
         """Return what the files ask for."""
-        return resolve(self.fleet, self.files, self.read)
+        return resolve(self.fleet, self.files, self._contents(manifest_paths(self.files)))
+
+    def layers(self) -> Layers:
+        """Return the shared files alone."""
+        return read_layers(self.fleet, self.files, self._contents(shared_paths(self.files)))
+
+    def _contents(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        return {path: self.read(path) for path in paths}
 
     def shown(self, file: str) -> str:
         """Return a file's path as seen from the current folder, where the repository is inside that."""
@@ -116,7 +126,7 @@ def _reader(root: Path) -> Read:
     def read(path: str) -> bytes:
         try:
             with (root / path).open("rb") as file:
-                return file.read(_MOST)
+                return file.read(min(_MOST, os.fstat(file.fileno()).st_size + 1))
         except OSError as error:
             raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
 

@@ -1,1 +1,1 @@
-"""What a fleet is: manifests, inheritance, plan. Pure: no I/O, clock, environment or logging."""
+"""What a fleet is and what a commit asks for: pure code, without I/O."""

@@ -1,20 +1,17 @@
-"""What git asks for: the clusters of a fleet repository, each with its spec fully resolved."""
+"""A cluster as a commit asks for it, with its spec fully resolved, and its stored form."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from shared.fleet.manifests import ClusterSpec, Environment, Guards, SystemSpec
-from shared.fleet.resolve.problems import Problem
-from shared.fleet.resolve.sources import source_of
-from shared.fleet.resolve.yaml_tree import Node
+from shared.fleet.manifests import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
 
 
@@ -168,61 +165,3 @@ def digest_of(document: Any) -> str:
     """Return 16 hexadecimal digits of a SHA-256 over canonical JSON."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Tenant:
-    """A System: a team's tenant, and the names of the clusters that its selector takes."""
-
-    name: str
-    spec: SystemSpec
-    clusters: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """A cluster with the place of every value: ``node`` has spec and metadata, nulls included."""
-
-    desired: Desired
-    node: Node
-
-
-def _no_origin(_name: str) -> Node | None:
-    return None
-
-
-def _no_inputs(_cluster: Desired) -> str:
-    return ""
-
-
-@dataclass(frozen=True)
-class DesiredFleet:
-    """Everything a commit says; ``invalid`` holds the problems of the clusters that cannot be resolved.
-
-    ``guards`` None: fleet.yaml cannot be used, so nobody knows what may be deleted, and nothing is.
-    ``environments`` are in the order of fleet.yaml. ``origins`` resolves a cluster once more, to tell where
-    its values come from; trees of all clusters would fill the memory. ``inputs`` gives a hash of all that a
-    cluster was made from, "" when nobody knows.
-    """
-
-    clusters: Mapping[str, Desired] = field(default_factory=dict)
-    invalid: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-    guards: Guards | None = field(default_factory=Guards)
-    environments: Mapping[str, Environment] = field(default_factory=dict)
-    systems: Mapping[str, Tenant] = field(default_factory=dict)
-    origins: Callable[[str], Node | None] = field(default=_no_origin, repr=False, compare=False)
-    inputs: Callable[[Desired], str] = field(default=_no_inputs, repr=False, compare=False)
-
-    def explained(self, name: str) -> Resolved | None:
-        """Return a cluster with the places of its values, None for one that is not resolved."""
-        node = self.origins(name) if name in self.clusters else None
-        return Resolved(self.clusters[name], node) if node else None
-
-    def source(self, cluster: str, path: str) -> str:
-        """Return the "file:line" that a field of a cluster comes from, "" when nobody knows.
-
-        ``path`` is as in a plan's change; of a field that is not written it is the map around it.
-        """
-        node = self.origins(cluster)
-        return source_of(node, path) if node else ""

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import DEFAULTS, Policies
-from shared.ports.azure import Azure, Json
+from shared.ports.azure import Azure
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
 from shared.ports.queue import Message, Queue
 from shared.ports.repository import (

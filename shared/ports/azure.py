@@ -19,12 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, GroupId, RegionId
 from shared.jobs.errors import Dependency
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE, Limit
 
-Json = Mapping[str, Any]
-"""A JSON object, as the service writes it."""
 T = TypeVar("T")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.ports.azure import Json
 
 
 class KubernetesApi(Protocol):

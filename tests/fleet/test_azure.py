@@ -9,8 +9,8 @@ import pytest
 
 from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_asked
 from shared.fleet.aks.node_pool_body import pool_difference
-from shared.fleet.aks.versions import must_rise, runs_newer
 from shared.fleet.aks.writes import ImmutableChange, settled
+from shared.fleet.kubernetes_versions import must_rise, runs_newer
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
 

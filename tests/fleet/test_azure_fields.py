@@ -111,8 +111,8 @@ def test_fields_that_do_not_go_together_are_told(fields: dict[str, Any], words: 
     [
         ({"networkProfile": {"podCidr": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
         ({"NetworkProfile": {"PodCIDR": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
-        ({"agentPoolProfiles": []}, "agentPoolProfiles has its own place in the manifest: nodePools"),
-        ({"provisioningState": "Succeeded"}, "provisioningState is written by Azure alone"),
+        ({"agentPoolProfiles": []}, "agentPoolProfiles has a field of its own in the manifest: nodePools"),
+        ({"provisioningState": "Succeeded"}, "only Azure writes provisioningState"),
         ({"servicePrincipalProfile": {"secret": "x"}}, "servicePrincipalProfile.secret sounds like a secret"),
         ({"windowsProfile": {"adminPassword": "x"}}, "windowsProfile.adminPassword sounds like a secret"),
     ],
@@ -124,7 +124,7 @@ def test_what_has_a_typed_place_is_refused_among_the_untyped(properties: dict[st
 
 
 def test_an_untyped_property_of_a_pool_is_checked_alike() -> None:
-    with pytest.raises(ValidationError, match="its own place in the manifest: minCount and maxCount"):
+    with pytest.raises(ValidationError, match="a field of its own in the manifest: minCount and maxCount"):
         desired(**user(azure={"properties": {"enableAutoScaling": True}}))
 
 

@@ -6,7 +6,8 @@ import hashlib
 
 import pytest
 
-from shared.fleet.desired import Desired, DesiredFleet
+from shared.fleet.desired import Desired
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import Files
 from shared.fleet.resolve.resolver import resolve
 from tests import fleetfiles
@@ -14,7 +15,7 @@ from tests import fleetfiles
 
 def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
     shas = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
-    return resolve("example", Files(shas, other), files.__getitem__)
+    return resolve("example", Files(shas, other), files)
 
 
 def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:
@@ -75,10 +76,10 @@ MISTAKES = [
     (
         "location: eastus",
         "location: 5",
-        ':7:3 spec.location: must be text, got 5; write it in quotes, as "5"',
+        ':7:3 spec.location: must be a string, got 5; write it in quotes, as "5"',
     ),
     ("rg-one", "rg-one.", ":6:3 spec.resourceGroup: must be 1 to 90 letters, digits"),
-    ("count: 1", "count: two", ":10:7 spec.nodePools[system].count: must be a whole number, got two"),
+    ("count: 1", "count: two", ':10:7 spec.nodePools[system].count: must be an integer, got "two"'),
     ("count: 1", "count: -1", ":10:7 spec.nodePools[system].count: must be 0 or more, got -1"),
     ("count: 1", "count: 0", ":9:7 spec.nodePools[system]: a System pool needs at least one node"),
     ("count: 1", "minCount: 3", "has both count and minCount/maxCount; keep one (count: null"),
@@ -88,7 +89,7 @@ MISTAKES = [
     ("count: 1", "count: 1\n      mode: User", "nodePools needs at least one pool with mode: System"),
     ("count: 1", "count: 1\n      nodeTaints: [gpu]", "nodeTaints[0]: must be key=value:NoSchedule"),
     ("count: 1", "count: 1\n      vmSize: big", "vmSize: must be a VM size such as Standard_D4s_v5, got big"),
-    ("count: 1", "count: 1\n      nodeLabels: {a: 1}", "nodeLabels.a: must be text, got 1"),
+    ("count: 1", "count: 1\n      nodeLabels: {a: 1}", "nodeLabels.a: must be a string, got 1"),
     (
         "count: 1",
         "count: 1\n    - {name: Apps, vmSize: Standard_D8s_v5, count: 1}",
@@ -98,13 +99,13 @@ MISTAKES = [
     (
         "count: 1",
         "count: 1\n  kubernetesVersion: 1.30",
-        "must be text, got 1.3; put quotes around it",
+        'must be a string, got 1.30; write it in quotes, as "1.30"',
     ),
     ("count: 1", "count: 1\n  kubernetesVersion: v1.30", 'must be a Kubernetes version such as "1.33"'),
     ("count: 1", "count: 1\n  flux: {path: ../x}", "spec.flux.path: must be a path inside the repository"),
     ("count: 1", "count: 1\n  flux: {repository: 'https://u:p@h/x'}", "flux.repository: must be an https://"),
-    ("count: 1", "count: 1\n  flux: {repository: 'http://h/x'}", "http:// would show to everybody"),
-    ("count: 1", "count: 1\n  flux: {repository: 'ssh://git@h/x'}", "ssh:// does not take"),
+    ("count: 1", "count: 1\n  flux: {repository: 'http://h/x'}", "http:// would expose"),
+    ("count: 1", "count: 1\n  flux: {repository: 'ssh://git@h/x'}", "ssh:// does not accept"),
     ("count: 1", "count: 1\n  flux: {repository: 'github.com/x/y'}", "such as https://github.com/OWNER/NAME"),
     ("count: 1", "count: 1\n  flux: {components: gone.yaml}", "there is no file gone.yaml in the repository"),
     (
@@ -124,7 +125,7 @@ MISTAKES = [
         "apiVersion: v1",
         ":1:1 apiVersion: must be 'roadstead.dev/v1alpha1'",
     ),
-    ("  name: one\n", "  - one\n", "metadata: must be a map of keys and values, got a list"),
+    ("  name: one\n", "  - one\n", "metadata: must be an object, got a list"),
 ]
 
 
@@ -157,7 +158,7 @@ def test_every_mistake_of_a_manifest_is_told_at_once() -> None:
         ({"fleet.yaml": b"kind: Fleet\n"}, "apiVersion: is required"),
         ({"fleet.yaml": b"a: ["}, "not valid YAML"),
         ({CLUSTER: None, "clusters/one/notes.md": b""}, "the folder has no cluster.yaml; add it, or remove"),
-        ({CLUSTER: b"[]"}, "must be a map of keys and values, got a list"),
+        ({CLUSTER: b"[]"}, "must be an object, got a list"),
     ],
 )
 def test_a_missing_or_broken_file_holds_what_depends_on_it(

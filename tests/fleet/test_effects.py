@@ -9,10 +9,11 @@ import pytest
 from pydantic import BaseModel
 
 from localcloud.azure.world import agent_pools, managed_clusters
-from shared.fleet.aks.change_effects import ROWS, Effect, effect_of, owned_by_azure, planned_effect
+from shared.fleet.aks.change_effects import ROWS, Effect, effect_of, planned_effect
+from shared.fleet.manifests.base import models_in
 from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.node_pool import NodePool
-from shared.fleet.manifests.untyped import models_in
+from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 NOT_TYPED = {"fqdnSubdomain", "enableRBAC", "nodePools[].type", "nodePools[].virtualMachinesProfile"}
 FIXED = (Effect.RECREATION, Effect.ROTATION)
@@ -38,8 +39,8 @@ def test_every_row_names_a_field() -> None:
 def test_no_typed_field_is_azures_own() -> None:
     own = {row.pattern for row in ROWS if row.effect is Effect.AZURE}
     assert own & typed() == set()
-    assert "provisioningState" in owned_by_azure()
-    assert "nodeImageVersion" in owned_by_azure("nodePools[].")
+    assert "provisioningState" in OWNED_BY_AZURE["cluster"]
+    assert "nodeImageVersion" in OWNED_BY_AZURE["pool"]
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def survives(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> No
     """Resolve the files, and use everything that the answer offers."""
     began = time.monotonic()
     tree = Files(dict.fromkeys(files, "blob"), other)
-    fleet = resolve("example", tree, files.__getitem__)
+    fleet = resolve("example", tree, files)
     assert set(manifest_paths(tree)) <= files.keys()
     assert set(fleet.clusters) | set(fleet.invalid) == set(tree.folders)
     assert not set(fleet.clusters) & set(fleet.invalid)

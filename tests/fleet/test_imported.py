@@ -13,9 +13,9 @@ from shared.fleet.aks.cluster_body import all_differences
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.importing.importer import Imported, NotImportable, document, imported
-from shared.fleet.importing.minimal_manifest import beside
+from shared.fleet.importing.minimal_manifest import minimal_spec
 from shared.fleet.manifests import Cluster
-from shared.fleet.resolve import removals
+from shared.fleet.resolve.removals import unmatched_removals
 from shared.fleet.resolve.yaml_tree import Node, merge, parse, without_nulls
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest
@@ -74,7 +74,7 @@ def test_a_windows_pool_takes_nothing_of_a_layer_that_asks_for_nothing() -> None
     live = lived({**place, **FLUX, "kubernetesVersion": "1.33", "tags": {}, "nodePools": pools})
     layer = {"nodePools": [system, {**apps, "kubeletConfig": {}, "linuxOSConfig": {"sysctls": {}}}]}
     found = imported(ID, OWNER, live, {})
-    own = beside(found.spec, found.short, layer)
+    own = minimal_spec(found.spec, found.short, layer)
     laid = without_nulls(merge(node_of(layer), node_of(own))).plain()
     assert all_differences(as_desired(found.name, laid), OWNER, live) == []
 
@@ -85,10 +85,10 @@ def test_beside_any_layers_it_asks_for_what_azure_has(spec: dict[str, Any], othe
     live = lived(spec)
     found = imported(ID, OWNER, live, {})
     base = {key: value for key, value in other.items() if key not in ("azure", "subscriptionId")}
-    own = beside(found.spec, found.short, base)
+    own = minimal_spec(found.spec, found.short, base)
     laid = without_nulls(merge(node_of(base), node_of(own))).plain()
     assert all_differences(as_desired(found.name, laid), OWNER, live) == []
-    assert not list(removals.of_nothing(node_of(own), [node_of(base)], ("spec",), node_of({"spec": own})))
+    assert not list(unmatched_removals(node_of(own), [node_of(base)], ("spec",), node_of({"spec": own})))
 
 
 def node_of(value: Any) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.fleet.desired import Desired, DesiredFleet
+from shared.fleet.desired import Desired
 from shared.fleet.manifests import DeleteBudget
-from shared.fleet.resolve.placeholders import Filler
-from shared.fleet.resolve.yaml_tree import Mark, Node, merge, settled, texts, without_nulls
+from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.placeholders import Placeholders
+from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value, texts, without_nulls
 from tests import fleetfiles
 from tests.fleet.test_catalogue import GOOD
 from tests.fleet.test_desired import resolved
@@ -114,13 +116,13 @@ def test_a_layer_that_says_nothing_of_a_field_leaves_it_as_it_is(layers: list[di
 @given(LAYERS)
 def test_the_quick_way_to_plain_values_gives_the_same_as_the_long_one(layers: list[dict[str, Any]]) -> None:
     merged = reduce(merge, [marked(layer, 0) for layer in layers])
-    fill = Filler({"name": "one"})
+    fill = Placeholders({"name": "one"}).fill
     slow = without_nulls(merged).plain()
-    ready = {id(inner): settled(inner, fill, {}) for inner in merged.value.values() if inner.value}
-    assert settled(merged, fill, {}) == settled(merged, fill, ready) == filled(slow, fill)
+    finished = {id(inner): plain_value(inner, fill, {}) for inner in merged.value.values() if inner.value}
+    assert plain_value(merged, fill, {}) == plain_value(merged, fill, finished) == filled(slow, fill)
 
 
-def filled(value: Any, fill: Filler) -> Any:
+def filled(value: Any, fill: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {key: filled(inner, fill) for key, inner in value.items()}
     if isinstance(value, list):
@@ -130,7 +132,7 @@ def filled(value: Any, fill: Filler) -> Any:
 
 @given(st.text(st.sampled_from("{}name ocatin"), max_size=30))
 def test_nothing_else_in_braces_is_touched(text: str) -> None:
-    fill = Filler({"name": "N", "location": "L"})
+    fill = Placeholders({"name": "N", "location": "L"}).fill
     assert fill(text) == text.replace("{name}", "N").replace("{location}", "L")
 
 
@@ -155,9 +157,9 @@ def test_the_order_is_fleet_class_environment_cluster() -> None:
 
 
 def test_placeholders_are_filled_with_what_the_cluster_has() -> None:
-    text = "'{name} {environment} {class} {location} {NAME} {{name}}'"
+    text = "'{name} {environment} {class} {location} {OTHER} {{name}}'"
     one = edited(ONE, "team: shop", f"team: {text}").clusters["one"]
-    assert one.spec.tags["team"] == "one dev web westeurope {NAME} {one}"
+    assert one.spec.tags["team"] == "one dev web westeurope {OTHER} {one}"
     assert one.spec.resource_group == "rg-one"
 
 
@@ -198,6 +200,25 @@ def test_a_wrong_shared_file_holds_those_that_use_it_and_nobody_else() -> None:
     assert list(edited("environments/prod.yaml", "production", "produktion").invalid) == []
     wrong = edited("fleet.yaml", "kubernetesVersion", "kubernetesversion")
     assert (list(wrong.invalid), wrong.guards) == (["one", "two"], None)
+
+
+def test_a_mistake_in_a_shared_file_is_reported_once_and_its_clusters_refer_to_it() -> None:
+    wrong = edited(
+        "fleet.yaml", "    resourceGroup: rg-{name}\n", "    resourceGroup: rg-{naem}\n    dnsPrefix: 5\n"
+    )
+    assert [problem.file for problem in wrong.problems] == ["fleet.yaml", "fleet.yaml"]
+    for name in ("one", "two"):
+        assert [str(problem) for problem in wrong.invalid[name]] == [
+            f"clusters/{name}/cluster.yaml:1:1: depends on fleet.yaml, which is invalid; see fleet.yaml:13:5 "
+            "and 1 more problem of that file"
+        ]
+        assert wrong.cluster_problems[name] == wrong.problems
+
+
+def test_a_shared_value_that_is_invalid_in_every_cluster_is_reported_once() -> None:
+    wrong = edited("fleet.yaml", "resourceGroup: rg-{name}", "resourceGroup: rg/{name}")
+    assert [(problem.file, problem.line) for problem in wrong.problems] == [("fleet.yaml", 13)]
+    assert list(wrong.invalid) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +266,7 @@ def test_what_a_broken_layer_would_have_is_not_missed() -> None:
 def test_a_shared_file_that_cannot_be_read_is_told_and_holds_its_users() -> None:
     files = {path: text.encode() for path, text in GOOD.items() if path != "classes/web.yaml"}
     linked = resolved(files, frozenset({"classes/web.yaml"}))
-    assert [str(problem) for problem in linked.invalid["one"]] == [
+    assert [str(problem) for problem in linked.cluster_problems["one"]] == [
         "classes/web.yaml:1:1: classes/web.yaml is a symlink or submodule; "
         "Roadstead reads plain files: put the file itself there"
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.fleet.aks.versions import image_older
 from shared.fleet.desired import Desired
+from shared.fleet.kubernetes_versions import image_older
 from tests.fleet.test_desired import edited
 
 SUSPEND = "spec:\n  suspend: {{owner: shop, reason: audit, until: '{}'}}"

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.aks.change_effects import Effect
-from shared.fleet.desired import Desired, DesiredFleet, digest_of
+from shared.fleet.desired import Desired, digest_of
 from shared.fleet.manifests import ClusterSpec, Guards
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.plan import Action, Plan, make_plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem
 
 COMMIT = "a" * 40

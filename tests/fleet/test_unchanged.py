@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.fleet.desired import Desired, DesiredFleet, Stored, normalised
+from shared.fleet.desired import Desired, Stored, normalised
 from shared.fleet.planning.plan import make_plan
-from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known, fingerprint_of
-from shared.fleet.resolve.repository_layout import Files
-from shared.fleet.resolve.resolver import resolve
+from shared.fleet.resolve.repository_layout import Files, blob_id
+from shared.fleet.resolve.resolver import finish, first_files, resolve, resolve_clusters, resolve_shared
 from tests.fleet.test_plan import Row
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"
@@ -58,26 +58,28 @@ def fleet() -> dict[str, str]:
     }
 
 
-def resolved(files: Mapping[str, str], known: Mapping[str, Known], read: list[str]) -> DesiredFleet:
+def resolved(
+    files: Mapping[str, str], known: Mapping[str, Known], read: list[str], code: str = "1"
+) -> DesiredFleet:
+    """Resolve a commit in stages, as the pipeline does; ``read`` gets the paths that are read."""
     contents = {path: text.encode() for path, text in files.items()}
-    ids = Files({path: blob_id(content) for path, content in contents.items()})
-    announced: set[str] = set()
+    tree = Files({path: blob_id(content) for path, content in contents.items()})
 
-    def content(path: str) -> bytes:
-        assert path in announced, f"{path} was not announced"
-        read.append(path)
-        return contents[path]
+    def content(paths: Sequence[str]) -> Mapping[str, bytes]:
+        assert not {*paths} & {*read}, "no file is read twice"
+        read.extend(paths)
+        return {path: contents[path] for path in paths}
 
-    def ahead(paths: Sequence[str]) -> None:
-        announced.update(paths)
-
-    return resolve("example", ids, content, known=known, ahead=ahead)
+    first = content(first_files(tree, known))
+    shared = resolve_shared("example", tree, first, known=known, code_version=code)
+    clusters = resolve_clusters(shared, content(shared.needed))
+    return finish(clusters, content(clusters.needed))
 
 
 def recorded(found: DesiredFleet) -> dict[str, Known]:
     """Return what would be recorded once a fleet was planned."""
     return {
-        name: Known(one.document(), one.digest, fingerprint_of(found.inputs(one), one.digest))
+        name: Known(one.document(), one.digest, fingerprint_of(found.inputs.get(name, ""), one.digest))
         for name, one in found.clusters.items()
     }
 
@@ -127,20 +129,18 @@ def test_a_cluster_that_lost_its_class_or_its_place_is_not_as_it_was() -> None:
     assert sorted(resolved(deep, known, []).invalid) == ["a", "x"]
 
 
-def test_new_rules_make_every_cluster_be_read_once_more() -> None:
-    contents = {path: text.encode() for path, text in fleet().items()}
-    ids = Files({path: blob_id(content) for path, content in contents.items()})
-    known = recorded(resolve("example", ids, contents.__getitem__, rules="1"))
-    for rules, taken in (("1", 4), ("2", 0)):
-        again = resolve("example", ids, contents.__getitem__, known=known, rules=rules)
+def test_new_code_resolves_every_cluster_once_more() -> None:
+    known = recorded(resolved(fleet(), {}, [], code="1"))
+    for code, taken in (("1", 4), ("2", 0)):
+        again = resolved(fleet(), known, [], code=code)
         assert sum(isinstance(one, Stored) for one in again.clusters.values()) == taken
 
 
 def test_a_cluster_whose_row_is_not_what_was_noted_is_read() -> None:
     known = recorded(resolved(fleet(), {}, []))
     known["a"] = replace(known["a"], digest="0" * 16)
-    known["b"] = replace(known["b"], mark="")
-    known["c"] = replace(known["c"], mark=known["a"].mark)
+    known["b"] = replace(known["b"], fingerprint="")
+    known["c"] = replace(known["c"], fingerprint=known["a"].fingerprint)
     again = resolved(fleet(), known, [])
     assert [name for name, one in again.clusters.items() if isinstance(one, Stored)] == ["d"]
 
@@ -202,9 +202,9 @@ def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
     new = changed(dict(old), after)
     known = recorded(resolved(old, {}, []))
     contents = {path: text.encode() for path, text in new.items()}
-    ids = Files({path: blob_id(content) for path, content in contents.items()})
-    plain = resolve("example", ids, contents.__getitem__)
-    quick = resolve("example", ids, contents.__getitem__, known=known)
+    tree = Files({path: blob_id(content) for path, content in contents.items()})
+    plain = resolve("example", tree, contents, code_version="1")
+    quick = resolved(new, known, [])
     assert quick == plain
     assert list(quick.clusters) == list(plain.clusters)
     assert [one.digest for one in quick.clusters.values()] == [one.digest for one in plain.clusters.values()]

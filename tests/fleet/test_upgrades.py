@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.aks.upgrades import behind, next_version, no_newer_than, not_offered, old_nodes
-from shared.fleet.aks.versions import must_rise, numbers
+from shared.fleet.kubernetes_versions import must_rise, numbers
 
 OFFERED = ["1.31.9", "1.32.8", "1.32.9", "1.33.4", "1.34.1"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.errors import Unavailable
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports, TreeEntry

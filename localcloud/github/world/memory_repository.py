@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from localcloud.common.clock import system_clock
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.pull_requests import Pulls
-from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 

@@ -19,7 +19,7 @@ from github.Commit import Commit
 from shared.adapters.github.archive import read_archive
 from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.pulls import GitHubPullRequests
-from shared.fleet.resolve.blob_ids import blob_id
+from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.errors import Dependency, Unavailable
 from shared.ports import BranchHead, CommitStatus, TreeEntry
 

@@ -1,0 +1,1 @@
+"""A cluster in Azure Resource Manager: bodies, comparison, effects, upgrades, pool replacement, ownership."""

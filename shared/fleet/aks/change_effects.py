@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from shared.fleet.manifests.untyped import OWNED_BY_AZURE
+
 
 class Effect(StrEnum):
     """What a change does."""
@@ -105,15 +107,8 @@ ROWS: tuple[Row, ...] = (
         nodePools[].gatewayProfile
         """,
     ),
-    *_rows(
-        Effect.AZURE,
-        """
-        provisioningState powerState currentKubernetesVersion fqdn privateFQDN azurePortalFQDN maxAgentPools
-        resourceUID status eTag
-        nodePools[].provisioningState nodePools[].powerState nodePools[].currentOrchestratorVersion
-        nodePools[].nodeImageVersion nodePools[].eTag nodePools[].status
-        """,
-    ),
+    *(Row(name, Effect.AZURE) for name in OWNED_BY_AZURE["cluster"]),
+    *(Row(f"nodePools[].{name}", Effect.AZURE) for name in OWNED_BY_AZURE["pool"]),
 )
 
 _UNKNOWN_BEFORE = {Effect.RECREATION: Effect.CHECKED, Effect.ROTATION: Effect.MAY_ROTATE}
@@ -151,13 +146,6 @@ def row_of(path: str) -> Row | None:
     """Return the row of a field, None when it is changed in place."""
     keys = _normal(path).split(".")
     return next((row for row in ROWS if _covers(row.pattern.split("."), keys)), None)
-
-
-def owned_by_azure(prefix: str = "") -> tuple[str, ...]:
-    """Return the properties that only Azure writes, of a cluster or (``nodePools[].``) of a pool."""
-    rows = (row.pattern for row in ROWS if row.effect is Effect.AZURE)
-    mine = (pattern.removeprefix(prefix) for pattern in rows if pattern.startswith(prefix))
-    return tuple(pattern for pattern in mine if "." not in pattern)
 
 
 def _covers(pattern: list[str], keys: list[str]) -> bool:

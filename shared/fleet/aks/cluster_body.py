@@ -8,21 +8,20 @@ data in ``effects``. Kubernetes versions are never taken back.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from shared.fleet.aks.change_effects import owned_by_azure
-from shared.fleet.aks.comparison import laid_over, overlay
+from shared.fleet.aks.comparison import overlay
 from shared.fleet.aks.node_pool_body import new_pool, pool_difference, version_of
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import behind, next_version
-from shared.fleet.aks.versions import lags, must_rise, numbers, runs_newer
 from shared.fleet.aks.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json, merged
+from shared.fleet.kubernetes_versions import lags, must_rise, numbers, runs_newer
 from shared.fleet.manifests.cluster import ClusterProperties
-
-Json = Mapping[str, Any]
+from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 
 def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
@@ -39,13 +38,12 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     if existing is None:
         return Write(_new_cluster(desired, owner))
     existing = _as_it_runs(existing)
-    merged, found = overlay(existing, _cluster(desired, owner, existing))
+    body, found = overlay(existing, _cluster(desired, owner, existing))
     refuse_fixed(found, f"cluster {desired.name}", "")
     if not found and not unfinished(existing["properties"]):
         return None
-    body = {key: merged[key] for key in _WRITTEN if merged.get(key) is not None}
-    body["properties"] = _writable(merged["properties"])
-    return Write(body, tuple(found))
+    written = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
+    return Write({**written, "properties": _writable(body["properties"])}, tuple(found))
 
 
 def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
@@ -187,7 +185,7 @@ def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
 def _properties(desired: Desired) -> dict[str, Any]:
     spec = desired.spec
     typed = spec.model_dump(by_alias=True, mode="json", exclude_none=True, include=_CLUSTER_FIELDS)
-    return laid_over(typed, spec.azure.properties if spec.azure else {})
+    return merged(typed, spec.azure.properties if spec.azure else {})
 
 
 def _identity(desired: Desired) -> dict[str, Any]:
@@ -202,8 +200,6 @@ def _identity(desired: Desired) -> dict[str, Any]:
 
 _CLUSTER_FIELDS = set(ClusterProperties.model_fields)
 _WRITTEN = ("location", "sku", "tags", "identity", "properties")
-_AZURES_IN_CLUSTER = owned_by_azure()
-_AZURES_IN_POOL = ("name", *owned_by_azure("nodePools[]."))
 
 
 def _as_it_runs(existing: Json) -> Json:
@@ -215,9 +211,9 @@ def _as_it_runs(existing: Json) -> Json:
 
 def _writable(properties: Json) -> dict[str, Any]:
     """Leave out what only Azure writes."""
-    kept = {key: value for key, value in properties.items() if key not in _AZURES_IN_CLUSTER}
+    kept = {key: value for key, value in properties.items() if key not in OWNED_BY_AZURE["cluster"]}
     kept["agentPoolProfiles"] = [
-        {key: value for key, value in pool.items() if key == "name" or key not in _AZURES_IN_POOL}
+        {key: value for key, value in pool.items() if key not in OWNED_BY_AZURE["pool"]}
         for pool in properties.get("agentPoolProfiles") or ()
     ]
     return kept

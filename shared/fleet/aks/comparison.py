@@ -1,6 +1,6 @@
-"""What is asked for, laid on what exists: only the leaves that are asked for are compared and written.
+"""The desired properties merged over the existing ones: only desired leaves are compared and written.
 
-ARM gives many values back in another spelling than they were sent in; ``RULES`` says where that is no
+ARM returns many values in another spelling than it received them. The tables here state where that is no
 difference. A path is the tuple of keys below ``properties``; in a pattern ``*`` stands for one key.
 """
 
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Path = tuple[str, ...]
+from shared.fleet.json_tree import Children, Json, Path, differing
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One value that differs: where, what Azure has (None: nothing), and what is asked for."""
+    """One value that differs: its path, what Azure has (None: nothing), and what is desired."""
 
     path: Path
     old: Any
@@ -40,13 +40,13 @@ EXACT = (
 """Text whose letter case counts; elsewhere (enums, resource ids, regions) ARM does not tell case apart."""
 
 WHOLE = ("nodeLabels", "identity.userAssignedIdentities")
-"""Maps that are replaced, not merged: what is not asked for is taken away."""
+"""Objects that are replaced, not merged: what is not desired is removed."""
 
 ORDERED = ("networkProfile.ipFamilies", "networkProfile.podCidrs", "networkProfile.serviceCidrs")
 """Lists whose order counts: the first IP family is the primary one. All others are sets."""
 
 ADDED_TO = ("httpProxyConfig.noProxy",)
-"""Lists that Azure adds to: it is enough that what is asked for is among them."""
+"""Lists that Azure adds to: it is enough that they contain what is desired."""
 
 ABSENT: Mapping[str, Any] = {
     "autoUpgradeProfile.upgradeChannel": "none",
@@ -61,26 +61,52 @@ ABSENT: Mapping[str, Any] = {
     "podIPAllocationMode": "DynamicIndividual",
     "gpuProfile.driver": "Install",
 }
-"""What it means that ARM shows nothing; elsewhere nothing is the same as false, "" and an empty list."""
+"""What an absent value means in ARM; elsewhere it is the same as false, "" and an empty list."""
 
 
-def overlay(existing: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], list[Leaf]]:
-    """Return ``existing`` with what is asked for laid over it, and the leaves that this changed."""
-    found: list[Leaf] = []
-    merged = _laid(dict(existing), wanted, (), found)
-    return merged, found
+def overlay(existing: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
+    """Return ``existing`` with what is wanted merged over it, and the leaves that this changes."""
+    body, found = dict(existing), []
+    for path, old, new in _differing(existing, wanted, ()):
+        _put(body, path, new)
+        found.append(Leaf(_below_properties(path), old, new))
+    return body, found
 
 
-def laid_over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` with ``over`` merged in, deep; lists and scalars of ``over`` replace."""
-    merged = dict(base)
-    for key, value in over.items():
-        below = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            merged[key] = laid_over(below, value)
-        else:
-            merged[key] = value
-    return merged
+def _differing(existing: Any, wanted: Json, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    return differing(existing, wanted, below=_wanted_entries, equal=_means_the_same, path=path)
+
+
+def _wanted_entries(path: Path, existing: Any, wanted: Any) -> Children | None:
+    """Pair the wanted entries of an object, None for a value that is compared as a whole."""
+    if not isinstance(wanted, Mapping) or not wanted or matches(_below_properties(path), WHOLE):
+        return None
+    known = existing if isinstance(existing, Mapping) else {}
+    return [(key, known.get(_spelling(known, key)), value) for key, value in wanted.items()]
+
+
+def _spelling(known: Json, key: str) -> str:
+    """Return the key as ARM shows it: property names, tag names and add-on names do not differ by case."""
+    return key if key in known else next((other for other in known if other.lower() == key.lower()), key)
+
+
+def _below_properties(path: Path) -> Path:
+    return path[1:] if path[:1] == ("properties",) else path
+
+
+def _means_the_same(path: Path, existing: Any, wanted: Any) -> bool:
+    return same(wanted, existing, _below_properties(path))
+
+
+def _put(body: dict[str, Any], path: Path, value: Any) -> None:
+    """Set the value at a path; the objects on the way are copied."""
+    name = _spelling(body, path[0])
+    if len(path) > 1:
+        below = body.get(name)
+        copy = dict(below) if isinstance(below, Mapping) else {}
+        _put(copy, path[1:], value)
+        value = copy
+    body[name] = value
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:
@@ -92,27 +118,8 @@ def _match(path: Path, pattern: list[str]) -> bool:
     return len(path) == len(pattern) and all(p in ("*", key) for key, p in zip(path, pattern, strict=True))
 
 
-def _laid(existing: Any, wanted: Mapping[str, Any], path: Path, found: list[Leaf]) -> dict[str, Any]:
-    merged: dict[str, Any] = dict(existing) if isinstance(existing, Mapping) else {}
-    spelled = {key.lower(): key for key in merged}
-    for key, value in wanted.items():
-        # JSON property names, tag names and add-on names do not differ by case in ARM.
-        name = key if key in merged else spelled.get(key.lower(), key)
-        below = path if not path and key == "properties" else (*path, key)
-        old = merged.get(name)
-        if isinstance(value, Mapping) and value and not matches(below, WHOLE):
-            before = len(found)
-            laid = _laid(old, value, below, found)
-            if old is not None or len(found) > before:
-                merged[name] = laid
-        elif not same(value, old, below):
-            found.append(Leaf(below, old, value))
-            merged[name] = value
-    return merged
-
-
 def alike(one: Any, other: Any, path: Path = ()) -> bool:
-    """Tell whether two JSON values are equal but for the order of lists whose order means nothing.
+    """Tell whether two JSON values are equal except for the order of lists whose order means nothing.
 
     ``path`` may begin with more keys than ARM's, such as a manifest's ``spec``.
     """
@@ -148,14 +155,12 @@ def _absent(wanted: Any, path: Path) -> bool:
     return wanted is None or wanted is False or wanted in ("", [], (), {})
 
 
-def _same_map(wanted: Mapping[str, Any], old: Mapping[str, Any], path: Path) -> bool:
+def _same_map(wanted: Json, old: Json, path: Path) -> bool:
     if path == ("nodeLabels",):
         return dict(wanted) == dict(old)
     if matches(path, WHOLE):
         return {key.lower() for key in wanted} == {key.lower() for key in old}
-    found: list[Leaf] = []
-    _laid(old, wanted, path, found)
-    return not found
+    return not wanted or next(_differing(old, wanted, path), None) is None
 
 
 def _same_list(wanted: list[Any], old: list[Any], path: Path) -> bool:

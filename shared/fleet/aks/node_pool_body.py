@@ -5,21 +5,20 @@ A pool whose fixed properties changed is not written: it is replaced, see ``rota
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from shared.fleet.aks.change_effects import Effect, effect_of, owned_by_azure
-from shared.fleet.aks.comparison import Leaf, laid_over, overlay
+from shared.fleet.aks.change_effects import Effect, effect_of
+from shared.fleet.aks.comparison import Leaf, overlay
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import next_version, no_newer_than
 from shared.fleet.aks.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json, merged
 from shared.fleet.manifests.node_pool import NodePool, PoolProperties
-
-Json = Mapping[str, Any]
+from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 _FIELDS = set(PoolProperties.model_fields)
-_AZURES = ("name", *owned_by_azure("nodePools[]."))
+_NOT_WRITTEN = ("name", *OWNED_BY_AZURE["pool"])
 
 
 def pool_write(
@@ -31,11 +30,11 @@ def pool_write(
     ``control_plane`` is the version that runs, which no pool may be newer than.
     """
     existing = as_it_runs(existing, "orchestratorVersion")
-    merged, found = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
+    body, found = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
     refuse_fixed(found, f"node pool {pool.name}", "nodePools[].")
     if not found and not unfinished(existing):
         return None
-    return Write({"properties": _counted(pool, _writable(merged))}, tuple(found))
+    return Write({"properties": _counted(pool, _writable(body))}, tuple(found))
 
 
 def new_pool_write(
@@ -57,8 +56,8 @@ def marks_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
     """Return the PUT that takes a pool over by our tags alone."""
     tags = owner.pool_tags(pool.name, str(existing["name"]))
     existing = as_it_runs(existing, "orchestratorVersion")
-    merged, found = overlay(existing, {"tags": tags})
-    return Write({"properties": _writable(merged)}, tuple(found))
+    body, found = overlay(existing, {"tags": tags})
+    return Write({"properties": _writable(body)}, tuple(found))
 
 
 def resting_write(existing: Json) -> Write | None:
@@ -134,7 +133,7 @@ def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]
     said = {key: value for key, value in typed.items() if value not in ({}, [])}
     tags = {**pool.tags, **owner.pool_tags(pool.name, azure_name)}
     marked = {**said, "enableAutoScaling": pool.autoscaling, "tags": tags}
-    return laid_over(marked, pool.azure.properties if pool.azure else {})
+    return merged(marked, pool.azure.properties if pool.azure else {})
 
 
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
@@ -146,4 +145,4 @@ def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _writable(profile: Json) -> dict[str, Any]:
-    return {key: value for key, value in profile.items() if key not in _AZURES and value is not None}
+    return {key: value for key, value in profile.items() if key not in _NOT_WRITTEN and value is not None}

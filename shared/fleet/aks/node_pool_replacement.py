@@ -8,19 +8,17 @@ A pool without our tags serves only where none of ours does, and has to be taken
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any
 
 from shared.fleet.aks.comparison import Leaf
 from shared.fleet.aks.node_pool_body import fixed_leaves
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.writes import unfinished
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
 from shared.fleet.manifests.node_pool import NodePool
-
-Json = Mapping[str, Any]
 
 LINUX_NAME, WINDOWS_NAME = 12, 6
 """The longest name of a node pool: learn.microsoft.com/azure/aks/create-node-pools."""

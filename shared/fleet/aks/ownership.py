@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
 
 POOL_TAG = "roadstead-pool"
 """On a node pool that has another name in Azure than in the manifest: the manifest's name."""

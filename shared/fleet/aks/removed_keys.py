@@ -6,9 +6,8 @@ Those of a policy, a person or AKS look the same in Azure; only the earlier mani
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
 
 
 def removed_keys(

@@ -7,11 +7,9 @@ Source: learn.microsoft.com/azure/aks/upgrade-aks-cluster (no minor can be skipp
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from shared.fleet.aks.versions import must_rise, numbers
-
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import must_rise, numbers
 
 POOL_LABEL = "kubernetes.azure.com/agentpool"
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from shared.fleet.aks.change_effects import Effect, effect_of
 from shared.fleet.aks.comparison import Leaf
-from shared.fleet.aks.versions import must_rise
 from shared.fleet.desired import digest_of
-
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import must_rise
 
 
 class ImmutableChange(ValueError):

@@ -1,0 +1,1 @@
+"""From a cluster in Azure to the manifest that describes it."""

@@ -12,11 +12,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.fleet.aks.comparison import Path, matches
+from shared.fleet.aks.comparison import matches
+from shared.fleet.json_tree import Json, Path
 from shared.fleet.manifests.arm_types import SECRET
 from shared.fleet.resolve.placeholders import PLACEHOLDER
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shared.fleet.aks.comparison import Path, same
+from shared.fleet.aks.comparison import same
 from shared.fleet.importing.arm_to_spec import empty, places
+from shared.fleet.json_tree import Path
 from shared.fleet.manifests import NodePool
 from shared.fleet.manifests.cluster import ClusterProperties
 

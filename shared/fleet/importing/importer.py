@@ -12,24 +12,25 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.fleet.aks.change_effects import owned_by_azure
 from shared.fleet.aks.cluster_body import all_differences
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import minor
-from shared.fleet.aks.versions import must_rise, numbers, runs_newer
 from shared.fleet.aks.writes import is_stopped, running_version
 from shared.fleet.desired import Desired
-from shared.fleet.importing.arm_to_spec import Json, Parts, empty, words_of
+from shared.fleet.importing.arm_to_spec import Parts, empty, words_of
 from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, short, without_defaults
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import must_rise, numbers, runs_newer
 from shared.fleet.manifests import Cluster, ClusterSpec, NodePool
 from shared.fleet.manifests.cluster import ClusterProperties
 from shared.fleet.manifests.kinds import ADOPT, API_VERSION
 from shared.fleet.manifests.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.node_pool import PoolProperties
+from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 from shared.fleet.resource_ids import ClusterId
 
 READ_ONLY = (
-    *owned_by_azure(),
+    *OWNED_BY_AZURE["cluster"],
     "agentPoolProfiles",
     "networkProfile.loadBalancerProfile.effectiveOutboundIPs",
     "networkProfile.natGatewayProfile.effectiveOutboundIPs",
@@ -38,7 +39,7 @@ READ_ONLY = (
     "ingressProfile.webAppRouting.identity",
     "privateLinkResources",
 )
-POOL_READ_ONLY = ("name", *owned_by_azure("nodePools[]."), "enableAutoScaling")
+POOL_READ_ONLY = ("name", *OWNED_BY_AZURE["pool"], "enableAutoScaling")
 
 _FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
 """Stands for what Azure does not know, so that the rest can be checked."""

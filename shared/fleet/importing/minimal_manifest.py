@@ -1,77 +1,74 @@
-"""A cluster's spec beside the layers below it: only what they do not say, or say and it does not have."""
+"""A cluster's own part of its spec: only what the layers below it lack, and removals of what it lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from shared.fleet.aks.comparison import Path, same
-from shared.fleet.aks.versions import numbers
-from shared.fleet.planning.differences import named
+from shared.fleet.aks.comparison import same
+from shared.fleet.json_tree import Json, Path, children, is_named_list
+from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.resolve.yaml_tree import REMOVED
 
 OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion")
-"""Fields of which Azure knows nothing: they stay as the layers say."""
+"""Fields that Azure does not know: they stay as the layers have them."""
 
 
-def beside(spec: Mapping[str, Any], short: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a cluster's own file has to say on ``base``, so that the whole asks for ``spec``.
+def minimal_spec(spec: Json, short: Json, base: Json) -> dict[str, Any]:
+    """Return the spec of a cluster's own file that gives ``spec`` when it is merged over ``base``.
 
-    ``short`` is the spec without what means the same unsaid; ``base`` are the merged layers with their
-    texts filled in. What the layers say and the cluster does not have is taken away.
+    ``short`` is the spec without defaults; ``base`` are the merged layers with their placeholders filled in.
+    What the layers have and the cluster does not is removed.
     """
-    kept = {key: value for key, value in base.items() if key not in OURS}
-    version, runs = (numbers(str(said.get("kubernetesVersion") or "")) for said in (kept, spec))
+    inherited = {key: value for key, value in base.items() if key not in OURS}
+    version, runs = (numbers(str(one.get("kubernetesVersion") or "")) for one in (inherited, spec))
     if version and runs[: len(version)] == version:
-        kept["kubernetesVersion"] = spec["kubernetesVersion"]  # "1.33" is met by each of its patches
-    return _map(spec, short, kept, ())
+        inherited["kubernetesVersion"] = spec["kubernetesVersion"]  # "1.33" is met by each of its patches
+    return _entries(spec, short, inherited, ())
 
 
-def _map(
-    full: Mapping[str, Any], short: Mapping[str, Any], base: Mapping[str, Any], path: Path
-) -> dict[str, Any]:
+def _entries(full: Json, short: Json, base: Json, path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for key in dict.fromkeys([*full, *base]):
-        below = (*path, key)
-        if key not in base:
+    for key, value, inherited in children(full, base) or ():
+        at = (*path, key)
+        if inherited is None:
             if key in short:
                 found[key] = short[key]
-        elif key not in full:
-            if not _nothing(base[key], below):
+        elif value is None:
+            if not _requests_nothing(inherited, at):
                 found[key] = None
-        else:
-            _value(full[key], short.get(key), base[key], below, found)
+        elif own := _own(value, short.get(key), inherited, at):
+            found[key] = own[0]
     return found
 
 
-def _value(full: Any, short: Any, base: Any, path: Path, found: dict[str, Any]) -> None:
+def _own(full: Any, short: Any, base: Any, path: Path) -> tuple[Any] | tuple[()]:
+    """Return what the cluster's file has to have in place of an inherited value, () for nothing."""
     if isinstance(full, Mapping) and isinstance(base, Mapping):
-        said = _map(full, short if isinstance(short, Mapping) else {}, base, path)
-        if said:
-            found[path[-1]] = said
-    elif named(full) and named(base):
-        items = _items(full, short if named(short) else [], base)
-        if items:
-            found[path[-1]] = items
-    elif not (same(full, base, path) and same(base, full, path)):
-        found[path[-1]] = full
+        entries = _entries(full, short if isinstance(short, Mapping) else {}, base, path)
+        return (entries,) if entries else ()
+    if is_named_list(full) and is_named_list(base):
+        items = _items(full, short if is_named_list(short) else [], base)
+        return (items,) if items else ()
+    return () if same(full, base, path) and same(base, full, path) else (full,)
 
 
 def _items(full: list[Any], short: list[Any], base: list[Any]) -> list[dict[str, Any]]:
     brief = {item["name"]: item for item in short}
-    below = {item["name"]: item for item in base}
-    found = []
-    for item in full:
-        name = item["name"]
-        said = _map(item, brief.get(name, {}), below[name], ()) if name in below else brief.get(name, item)
-        if said:
-            found.append({"name": name, **said})
-    names = {item["name"] for item in full}
-    return [*found, *({"name": name, REMOVED[0]: REMOVED[1]} for name in below if name not in names)]
+    found: list[dict[str, Any]] = []
+    for _, item, inherited in children(full, base) or ():
+        name = (item or inherited)["name"]
+        if item is None:
+            found.append({"name": name, REMOVED[0]: REMOVED[1]})
+        elif inherited is None:
+            found.append({"name": name, **(brief.get(name) or item)})
+        elif entries := _entries(item, brief.get(name, {}), inherited, ()):
+            found.append({"name": name, **entries})
+    return found
 
 
-def _nothing(value: Any, path: Path) -> bool:
-    """Tell whether a layer asks for nothing, so that there is nothing to take away."""
+def _requests_nothing(value: Any, path: Path) -> bool:
+    """Tell whether a layer requests nothing with a value, so that there is nothing to remove."""
     if isinstance(value, Mapping):
-        return all(_nothing(inner, (*path, key)) for key, inner in value.items())
+        return all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
     return same(value, None, path)

@@ -7,7 +7,6 @@ at every minute, the Kustomization every ten, and what leaves git is pruned.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from shared.fleet.desired import Desired, digest_of
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"
@@ -26,8 +26,6 @@ MAX_COMPONENT_DEPTH = 100
 
 SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE)
 KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE)
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

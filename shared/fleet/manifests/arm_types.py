@@ -1,6 +1,6 @@
-"""What the sections share that go to Azure Resource Manager as they are: its spelling, and kinds of text.
+"""What the objects that go to Azure Resource Manager unchanged share: its spelling, and kinds of strings.
 
-A field that the manifest does not say is not in the body, so Azure keeps its own default.
+A field that the manifest omits is not in the body, so Azure keeps its own default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
-from shared.fleet.manifests.base import Manifest, rule, shown, told
+from shared.fleet.manifests.base import Manifest, rule, shown, stated_rule
 
 _CAPITALS = {
     word.lower(): word
@@ -44,7 +44,7 @@ def arm_name(name: str) -> str:
 
 
 class Section(Manifest):
-    """A part of a cluster or a pool that is sent to ARM under the names it has here."""
+    """A part of a cluster or a pool that is sent to ARM under these names."""
 
     model_config = ConfigDict(alias_generator=arm_name)
 
@@ -104,15 +104,15 @@ def _utc(value: str) -> str:
 Flag = StrictBool | None
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
 IpRange = Annotated[
-    StrictStr, AfterValidator(_ranges), told("an address or network such as 192.0.2.7 or 192.0.2.0/24")
+    StrictStr, AfterValidator(_ranges), stated_rule("an address or network such as 192.0.2.7 or 192.0.2.0/24")
 ]
 Moment = Annotated[
-    StrictStr, AfterValidator(_moment), told("a time with its zone, such as 2026-05-01T13:00:00Z")
+    StrictStr, AfterValidator(_moment), stated_rule("a time with its zone, such as 2026-05-01T13:00:00Z")
 ]
 UtcMoment = Annotated[
-    StrictStr, AfterValidator(_utc), told("a time with its offset, such as 2026-05-01T13:00:00Z")
+    StrictStr, AfterValidator(_utc), stated_rule("a time with its offset, such as 2026-05-01T13:00:00Z")
 ]
-"""A time of RFC 3339; kept in UTC, to the second, so that equal times are equal texts."""
+"""A time of RFC 3339; stored in UTC, to the second, so that equal times are equal strings."""
 Guid = Annotated[
     StrictStr,
     rule(
@@ -138,4 +138,4 @@ DiskEncryptionId = Annotated[
     StrictStr, resource("Microsoft.Compute", "diskEncryptionSets", "a disk encryption set")
 ]
 SECRET = re.compile(r"(?i).*(password|secret|connectionstring|accesskey|sastoken)")
-"""Names of fields that hold secrets, which have no place in git."""
+"""Names of fields that hold secrets, which do not belong in git."""

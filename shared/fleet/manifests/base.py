@@ -1,4 +1,4 @@
-"""What every manifest model shares: strictness, and text with rules that are told in words.
+"""What every manifest model shares: strictness, and strings whose rules are stated in messages.
 
 Limits come from Azure's naming rules
 (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules) and the AKS REST reference.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 from pydantic.alias_generators import to_camel
@@ -18,9 +19,12 @@ from pydantic.alias_generators import to_camel
 class Manifest(BaseModel):
     """A strict, frozen model whose fields are written in camelCase; unknown fields are mistakes.
 
-    The text below a field is its meaning in the reference and in the JSON Schemas; a field whose value is a
-    model of its own takes the model's first sentence.
+    The docstring of a field is its description in the reference and in the JSON Schemas; a field whose value
+    is a model takes the model's first sentence. ``instead`` has, by a field that does not exist, what to
+    write in its place.
     """
+
+    instead: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(
         extra="forbid",
@@ -32,7 +36,7 @@ class Manifest(BaseModel):
 
 
 def rule(pattern: str, rule: str) -> AfterValidator:
-    """Return a check that tells the rule, not the pattern."""
+    """Return a check whose message states the rule, not the pattern."""
     compiled = re.compile(pattern)
 
     @lru_cache(maxsize=256)  # most values of a fleet come back in every cluster
@@ -44,9 +48,17 @@ def rule(pattern: str, rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def told(words: str) -> Any:
-    """Return what tells the rule of a check of another kind, for the reference and the schemas."""
-    return Field(json_schema_extra={"rule": words})
+def stated_rule(text: str) -> Any:
+    """Return the rule of a check of another kind, for the reference and the schemas."""
+    return Field(json_schema_extra={"rule": text})
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that an annotation names."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from models_in(inner)
 
 
 _WORD = re.compile(r"\S+")
@@ -54,14 +66,14 @@ _AFTER_PATH = re.compile(r"[?#]")
 
 
 def shown(text: str, limit: int = 60) -> str:
-    """Return text as a message may show it: short, on one line, without what may be a credential."""
+    """Return a string as a message may show it: short, on one line, without possible credentials."""
     text = _WORD.sub(lambda word: _without_credentials(word[0]), text)
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _without_credentials(word: str) -> str:
-    """Take the user, the password and the query out of an address, also out of one without a scheme."""
+    """Remove user, password and query from an address, also from one without a scheme."""
     before, at, rest = word.rpartition("@")
     scheme, address, _ = before.partition("://")
     if address:
@@ -79,9 +91,8 @@ def _git_url(value: str) -> str:
         return value
     if "@" in value or value.startswith(("ssh:", "git:", "http:")):
         raise ValueError(
-            f"must be an https:// address without a user or token in it, got {shown(value)}; Flux reads it "
-            "with the token that Roadstead gives it over HTTPS, which http:// would show to everybody on the "
-            "way and ssh:// does not take"
+            f"must be an https:// address without a user or token in it, got {shown(value)}; Roadstead "
+            "gives Flux a token for HTTPS, which http:// would expose and ssh:// does not accept"
         )
     raise ValueError(f"must be an address such as https://github.com/OWNER/NAME, got {shown(value)}")
 
@@ -97,7 +108,7 @@ def _network(value: str) -> str:
     except ValueError as error:
         raise ValueError(rule) from error
     if "/" not in value:
-        raise ValueError(f"{rule}; add how long its prefix is")
+        raise ValueError(f"{rule}; add the prefix length")
     if str(network.network_address) != str(ipaddress.ip_address(value.partition("/")[0])):
         raise ValueError(f"{rule}; did you mean {network}?")
     return value
@@ -119,7 +130,7 @@ ClusterName = Annotated[
     ),
 ]
 ObjectName = ClusterName
-"""Environments, classes, systems, routes and namespaces are called as clusters are: a DNS label."""
+"""Environments, classes, systems, routes and namespaces have names like clusters: a DNS label."""
 Uuid = Annotated[
     StrictStr,
     rule(
@@ -167,7 +178,7 @@ LabelValue = Annotated[
     ),
 ]
 OWN_PREFIX = "roadstead.dev/"
-"""Labels and annotations that begin so mean something to Roadstead."""
+"""The prefix of the labels and annotations that Roadstead reads."""
 Labels = dict[LabelKey, LabelValue]
 """kubernetes.io/docs/concepts/overview/working-with-objects/labels."""
 Taint = Annotated[
@@ -179,7 +190,7 @@ Taint = Annotated[
     ),
 ]
 MAX_TAGS = 47
-"""Azure takes 50 on a resource; three say which cluster of which fleet it belongs to."""
+"""Azure allows 50 tags on a resource; three of them name the cluster and fleet that own it."""
 
 
 @lru_cache(maxsize=1024)
@@ -188,18 +199,18 @@ def _tag_key(key: str) -> str:
         raise ValueError(f"must be a tag name: 1 to 512 characters without <>%&\\?/, got {shown(key)}")
     if key.lower().startswith(("microsoft", "azure", "windows")):
         raise ValueError(
-            "cannot begin with microsoft, azure or windows, which Azure keeps for itself; choose another name"
+            "cannot begin with microsoft, azure or windows, which Azure reserves; choose another name"
         )
     if key.lower().startswith("roadstead-"):
-        raise ValueError("is reserved: Roadstead marks what it owns with roadstead-*; choose another name")
+        raise ValueError("is reserved: Roadstead tags what it owns with roadstead-*; choose another name")
     return key
 
 
 def _tags(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > MAX_TAGS:
         raise ValueError(
-            f"has {len(tags)} tags; Azure takes {MAX_TAGS} besides the three of Roadstead: "
-            f"take {len(tags) - MAX_TAGS} away"
+            f"has {len(tags)} tags; Azure allows {MAX_TAGS} besides the three of Roadstead: "
+            f"remove {len(tags) - MAX_TAGS}"
         )
     names: dict[str, str] = {}
     for key in tags:
@@ -215,7 +226,7 @@ Tags = Annotated[
         Annotated[StrictStr, rule(r"(?s).{0,256}", "at most 256 characters")],
     ],
     AfterValidator(_tags),
-    told(f"at most {MAX_TAGS} names with up to 512 characters, and values with up to 256"),
+    stated_rule(f"at most {MAX_TAGS} names with up to 512 characters, and values with up to 256"),
 ]
 """learn.microsoft.com/azure/azure-resource-manager/management/tag-resources."""
 SubnetId = Annotated[
@@ -235,11 +246,13 @@ IdentityId = Annotated[
     ),
 ]
 GitUrl = Annotated[
-    StrictStr, AfterValidator(_git_url), told("an https:// address such as https://github.com/OWNER/NAME")
+    StrictStr,
+    AfterValidator(_git_url),
+    stated_rule("an https:// address such as https://github.com/OWNER/NAME"),
 ]
 RepositoryPath = Annotated[
     StrictStr,
     rule(r"(?!.*(^|/)\.\.(/|$))(\./)?[^/\s][^\s]*|\./?", "a path inside the repository, such as ./platform"),
 ]
-Cidr = Annotated[StrictStr, AfterValidator(_network), told("a network such as 10.0.0.0/16")]
-Address = Annotated[StrictStr, AfterValidator(_address), told("an address such as 10.0.0.10")]
+Cidr = Annotated[StrictStr, AfterValidator(_network), stated_rule("a network such as 10.0.0.0/16")]
+Address = Annotated[StrictStr, AfterValidator(_address), stated_rule("an address such as 10.0.0.10")]

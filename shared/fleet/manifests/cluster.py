@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, StrictBool, StrictStr, model_validator
 
-from shared.fleet.aks.change_effects import owned_by_azure
-from shared.fleet.aks.versions import POOL_LAG, lags, numbers
+from shared.fleet.kubernetes_versions import POOL_LAG, lags, numbers
 from shared.fleet.manifests.access import AadProfile, ApiServerAccessProfile, OidcIssuerProfile
 from shared.fleet.manifests.addons import (
     AddonProfiles,
@@ -89,7 +89,9 @@ class Suspension(Manifest):
 
 
 class ClusterProperties(Section):
-    """What goes to ARM as ``properties``, as it is."""
+    """What goes to ARM as ``properties``, unchanged."""
+
+    instead: ClassVar[Mapping[str, str]] = {"agentPoolProfiles": "write the pools below nodePools"}
 
     kubernetes_version: Version
     """The version; "1.33" pins the minor, "1.33.2" pins the patch. It goes up one minor at a time, and
@@ -142,7 +144,7 @@ class ClusterAzure(Manifest):
 
     properties: Annotated[
         dict[StrictStr, JsonValue],
-        only_untyped((ClusterProperties,), owned_by_azure(), {"agentPoolProfiles": "nodePools"}),
+        only_untyped((ClusterProperties,), "cluster", {"agentPoolProfiles": "nodePools"}),
     ]
     """Any JSON object; it is merged into ARM's properties last."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import Moment, Section, between
-from shared.fleet.manifests.base import rule, told
+from shared.fleet.manifests.base import rule, stated_rule
 
 Day = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
@@ -24,7 +24,7 @@ def _date(value: str) -> str:
     return value
 
 
-Date = Annotated[StrictStr, AfterValidator(_date), told("a date such as 2026-05-01")]
+Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2026-05-01")]
 
 
 class TimeInWeek(Section):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
 
-from shared.fleet.aks.change_effects import owned_by_azure
 from shared.fleet.manifests.arm_types import Flag, PrefixId, Section, between, resource
 from shared.fleet.manifests.base import (
     Labels,
@@ -66,7 +66,11 @@ def _not_azures(labels: dict[str, str]) -> dict[str, str]:
 
 
 class PoolProperties(Section):
-    """What ARM knows of a node pool; a fixed ``count``, or a range for the cluster autoscaler."""
+    """ARM's properties of a node pool, with a fixed ``count``, or a range for the cluster autoscaler."""
+
+    instead: ClassVar[Mapping[str, str]] = {
+        "enableAutoScaling": "set minCount and maxCount: a pool that has both is autoscaled"
+    }
 
     mode: Literal["System", "User", "Gateway"] = "User"
     """System runs what the cluster itself needs, User everything else, Gateway static egress."""
@@ -172,7 +176,7 @@ class PoolAzure(Manifest):
         dict[StrictStr, JsonValue],
         only_untyped(
             (PoolProperties,),
-            owned_by_azure("nodePools[]."),
+            "pool",
             {"enableAutoScaling": "minCount and maxCount", "name": "name"},
         ),
     ]

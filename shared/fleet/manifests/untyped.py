@@ -1,36 +1,46 @@
-"""``azure.properties``: what ARM knows and the manifest has no place for yet.
+"""``azure.properties``: properties of ARM for which the manifest has no field yet.
 
-It is merged last into the body. A field that has a typed place is refused here, so that there is one way
-to say a thing; so is what only Azure writes, and what sounds like a secret.
+They are merged into the body last. A property that has a field is refused here, so that there is one way to
+write it; so is a property that only Azure writes, and one that sounds like a secret.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pydantic import AfterValidator, BaseModel
 
 from shared.fleet.manifests.arm_types import SECRET
+from shared.fleet.manifests.base import models_in
+
+OWNED_BY_AZURE = {
+    "cluster": (
+        *("provisioningState", "powerState", "currentKubernetesVersion", "fqdn", "privateFQDN"),
+        *("azurePortalFQDN", "maxAgentPools", "resourceUID", "status", "eTag"),
+    ),
+    "pool": (
+        *("provisioningState", "powerState", "currentOrchestratorVersion", "nodeImageVersion"),
+        *("eTag", "status"),
+    ),
+}
+"""The properties that only Azure writes."""
 
 
-def only_untyped(
-    models: Iterable[type[BaseModel]], azures: Iterable[str], instead: Mapping[str, str]
-) -> AfterValidator:
-    """Return the rule for the properties beside some models.
+def only_untyped(models: Iterable[type[BaseModel]], kind: str, instead: Mapping[str, str]) -> AfterValidator:
+    """Return the rule for the properties of a "cluster" or "pool" for which these models have no field.
 
-    ``azures`` are the properties that only Azure writes; ``instead`` says where a property that the
-    manifest calls otherwise has its place.
+    ``instead`` has the field of a property that has another name in the manifest.
     """
-    typed, owned = tuple(models), {name.lower() for name in azures}
+    typed, owned = tuple(models), {name.lower() for name in OWNED_BY_AZURE[kind]}
     other = {name.lower(): place for name, place in instead.items()}
 
     def check(value: dict[str, Any]) -> dict[str, Any]:
         for key in value:
             if key.lower() in owned:
-                raise ValueError(f"{key} is written by Azure alone; remove it")
+                raise ValueError(f"only Azure writes {key}; remove it")
             if key.lower() in other:
-                raise ValueError(f"{key} has its own place in the manifest: {other[key.lower()]}")
+                raise ValueError(f"{key} has a field of its own in the manifest: {other[key.lower()]}")
         _refuse_typed(value, typed, "")
         _refuse_secrets(value, "")
         return value
@@ -50,23 +60,15 @@ def _refuse_typed(value: Mapping[str, Any], models: Iterable[type[BaseModel]], p
         alias, info = fields[key.lower()]
         below = tuple(models_in(info.annotation))
         if not (below and isinstance(inner, Mapping)):
-            raise ValueError(f"{path}{key} has its own place in the manifest: write {path}{alias} there")
+            raise ValueError(f"{path}{key} has a field of its own in the manifest: write {path}{alias} there")
         _refuse_typed(inner, below, f"{path}{alias}.")
-
-
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that a field's annotation holds."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from models_in(inner)
 
 
 def _refuse_secrets(value: Any, path: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if SECRET.fullmatch(key):
-                raise ValueError(f"{path}{key} sounds like a secret; a secret has no place in git")
+                raise ValueError(f"{path}{key} sounds like a secret; secrets do not belong in git")
             _refuse_secrets(inner, f"{path}{key}.")
     elif isinstance(value, list):
         for inner in value:

@@ -1,1 +1,1 @@
-"""What a commit asks for against what is recorded: the plan, its holds, and the fields that differ. Pure."""
+"""From resolved and recorded clusters to a plan: actions, guards, differences, cost in calls."""

@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
 from shared.fleet.aks.change_effects import Effect, planned_effect
 from shared.fleet.aks.comparison import alike
+from shared.fleet.json_tree import Children, Path, children, differing, path_text
 
 _POOL = re.compile(r"nodePools\[[^\]]*\]")
 
@@ -41,36 +43,26 @@ def effect_of_change(change: Change) -> Effect:
     return Effect.IN_PLACE if path == change.path else planned_effect(path, change.old, change.new)
 
 
-def differences(old: Any, new: Any, path: str = "") -> Iterator[Change]:
+def differences(old: Any, new: Any) -> Iterator[Change]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
     A different order counts only where order has a meaning: in a list of taints it has none.
     """
-    if _compared_by_field(old, new, path):
-        before, after = old or {}, new or {}
-        for key in sorted({*before, *after}):
-            yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else key)
-    elif named(old) and named(new):
-        before, after = ({item["name"]: item for item in side} for side in (old, new))
-        for name in dict.fromkeys([*before, *after]):
-            yield from differences(before.get(name), after.get(name), f"{path}[{name}]")
-    elif not alike(old, new, tuple(path.split("."))):
-        yield Change(path, _short(old), _short(new))
+    pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
+    return (Change(path_text(path), _short(before), _short(after)) for path, before, after in pairs)
 
 
-def _compared_by_field(old: Any, new: Any, path: str) -> bool:
-    """Return whether two values are compared field by field: two objects, or one that is added or removed.
+def _fields(path: Path, old: Any, new: Any) -> Children | None:
+    """Pair the fields of two values; also those of an object that is added or removed as a whole.
 
-    An item of a named list that is added or removed, such as a node pool, is one change.
+    An item of a named list that is added or removed, such as a node pool, is one difference.
     """
-    both = isinstance(old, Mapping) and isinstance(new, Mapping)
-    one = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
-    return both or (one and not path.endswith("]"))
-
-
-def named(value: Any) -> bool:
-    """Return whether a value is a list of objects with names."""
-    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
+    is_item = bool(path) and path[-1].endswith("]")
+    objects = bool(old or new) and all(value is None or isinstance(value, Mapping) for value in (old, new))
+    if objects and not is_item:
+        old, new = old or {}, new or {}
+    pairs = children(old, new)
+    return sorted(pairs, key=itemgetter(0)) if pairs and isinstance(old, Mapping) else pairs
 
 
 def _short(value: Any) -> str:

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 from shared.fleet.aks.change_effects import Effect
 from shared.fleet.aks.comparison import alike
-from shared.fleet.desired import DesiredFleet, normalised
+from shared.fleet.desired import normalised
 from shared.fleet.planning.differences import Change, differences, effect_of_change
 from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 
 
 class Action(StrEnum):

@@ -1,8 +1,8 @@
-"""Resolves one cluster: its file laid on its layers, texts filled in, then checked once as a whole."""
+"""Resolves one cluster: merges its file over its layers, fills placeholders in, validates the whole once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import Cluster
-from shared.fleet.resolve import removals
 from shared.fleet.resolve.cross_field_rules import Finding, findings
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
+    Contents,
     Problems,
-    Read,
     layer_problems,
     part,
     reference,
@@ -23,8 +22,9 @@ from shared.fleet.resolve.manifest_file import (
     without,
     wrong_name,
 )
-from shared.fleet.resolve.placeholders import Filler
+from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.problems import Problem, problem_at, problem_in, problems_of
+from shared.fleet.resolve.removals import unmatched_removals
 from shared.fleet.resolve.repository_layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
 from shared.fleet.resolve.yaml_tree import (
     Mark,
@@ -33,22 +33,22 @@ from shared.fleet.resolve.yaml_tree import (
     YamlError,
     merge,
     parse,
+    plain_value,
     without_nulls,
     without_removed,
 )
-from shared.fleet.resolve.yaml_tree import settled as settle
 
 SPEC = ("spec",)
 BATCH = 256
-"""Clusters that are parsed, and then checked, together: parser and checks crowd each other out of the
-processor's cache when they take turns at every cluster, which takes a sixth longer (measured)."""
+"""How many clusters are parsed, and then validated, together. Parser and validation evict each other from the
+processor's cache when they alternate for every cluster, which takes a sixth longer (measured)."""
 
 
 @dataclass(frozen=True)
 class _Merged:
-    """A cluster's manifest on its layers; the class and environment are taken out of its spec.
+    """A cluster's manifest merged over its layers, without ``class`` and ``environment`` in its spec.
 
-    ``problems`` are those that the whole does not show any more.
+    ``problems`` are mistakes of the cluster's file that the merged manifest no longer shows.
     """
 
     node: Node
@@ -59,50 +59,50 @@ class _Merged:
 
 
 @dataclass(frozen=True)
-class _Settled:
-    """A merged manifest and its plain value with the texts filled in, not checked yet."""
+class _Filled:
+    """A merged manifest and its plain value with placeholders filled in, not validated yet."""
 
     merged: _Merged
     plain: Any
 
 
-class Reader:
+class ClusterResolver:
     """Resolves the clusters of a commit."""
 
-    def __init__(self, layers: Layers, files: Files, read: Read) -> None:
-        self._layers, self._files, self._read = layers, files, read
+    def __init__(self, layers: Layers, files: Files, contents: Contents) -> None:
+        self._layers, self._files, self._contents = layers, files, contents
         self._last: tuple[str, Node | None] = ("", None)
 
     def clusters(self, names: Sequence[str]) -> Iterator[tuple[str, Desired | Problems]]:
-        """Yield, by its folder's name, each cluster that is asked for, or what is wrong with it."""
+        """Yield each of these clusters, or its problems, with the name of its folder."""
         for start in range(0, len(names), BATCH):
             batch = names[start : start + BATCH]
-            for name, settled in [(name, self._settled(name)) for name in batch]:
-                yield name, self._cluster(name, settled) if isinstance(settled, _Settled) else settled
+            for name, filled in [(name, self._filled(name)) for name in batch]:
+                yield name, self._validated(name, filled) if isinstance(filled, _Filled) else filled
 
-    def _settled(self, name: str) -> _Settled | Problems:
+    def _filled(self, name: str) -> _Filled | Problems:
         merged = self._merged(name)
         if not isinstance(merged, _Merged):
             return merged
-        filler = self._filler(name, merged)
-        plain = settle(merged.node, filler, merged.base.ready)
-        if filler.lacks:
-            return (*filler.problems(without_nulls(merged.node)), *merged.problems)
-        return _Settled(merged, plain)
+        placeholders = self._placeholders(name, merged)
+        plain = plain_value(merged.node, placeholders.fill, merged.base.finished)
+        if placeholders.failed:
+            return (*placeholders.problems(without_nulls(merged.node)), *merged.problems)
+        return _Filled(merged, plain)
 
-    def _cluster(self, name: str, settled: _Settled) -> Desired | Problems:
+    def _validated(self, name: str, filled: _Filled) -> Desired | Problems:
         try:
-            manifest = Cluster.model_validate(settled.plain)
+            manifest = Cluster.model_validate(filled.plain)
         except ValidationError as error:
-            wrong = _wrong(error, settled.merged.node)
-            fields = {problem.field for problem in wrong}
-            return (*wrong, *(problem for problem in settled.merged.problems if problem.field not in fields))
-        return self._checked(name, manifest, settled.merged)
+            problems = _validation_problems(error, filled.merged.node)
+            fields = {problem.field for problem in problems}
+            return (*problems, *(other for other in filled.merged.problems if other.field not in fields))
+        return self._checked(name, manifest, filled.merged)
 
     def _checked(self, name: str, manifest: Cluster, merged: _Merged) -> Desired | Problems:
-        wrong = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
-        if wrong:
-            return (wrong, *merged.problems)
+        misnamed = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
+        if misnamed:
+            return (misnamed, *merged.problems)
         found = list(findings(manifest.spec))
         components = manifest.spec.flux.components.removeprefix("./")
         if components not in self._files.blobs:
@@ -129,19 +129,19 @@ class Reader:
         if not isinstance(root, Root):
             return root
         written = root.child("spec")
-        whole = written is not None and isinstance(written.value, dict)
-        spec = written if written is not None and whole else Node({}, root.mark)
+        is_object = written is not None and isinstance(written.value, dict)
+        spec = written if written is not None and is_object else Node({}, root.mark)
         cluster_class, environment, problems = self._chosen(spec)
         base = self._layers.base(cluster_class, environment)
         if problems or base.problems:
             own = [*_header(root), *layer_problems(root, SPEC, chooses=("class", "environment")), *problems]
             return (*sorted(own), *base.problems)
-        if not whole:
+        if not is_object:
             return _Merged(root, base, cluster_class, environment)
-        said = without(spec, "class", "environment")
-        laid = Node({**root.value, "spec": _protected(merge(base.node, said), base)}, root.mark)
-        nothing = tuple(removals.of_nothing(said, [base.node], SPEC, root)) if root.takes_away else ()
-        return _Merged(laid, base, cluster_class, environment, nothing)
+        own_spec = without(spec, "class", "environment")
+        merged = Node({**root.value, "spec": _protected(merge(base.node, own_spec), base)}, root.mark)
+        unmatched = unmatched_removals(own_spec, [base.node], SPEC, root) if root.has_removals else ()
+        return _Merged(merged, base, cluster_class, environment, tuple(unmatched))
 
     def _parsed(self, name: str) -> Root | Problems:
         path = cluster_path(name)
@@ -150,48 +150,50 @@ class Reader:
         if path not in self._files.blobs:
             return (problem_at(Mark(path, 1, 1), "", self._no_file(name)),)
         try:
-            return parse(self._read(path), path)
+            return parse(self._contents[path], path)
         except YamlError as error:
             return (problem_at(error.mark, "", error.message),)
 
     def _no_file(self, name: str) -> str:
         near = cluster_path(name).removesuffix("yaml") + "yml"
         if near in self._files.blobs:
-            return f"the folder has no {CLUSTER_FILE}; cluster.yml must be called so"
+            return f"the folder has no {CLUSTER_FILE}; rename cluster.yml to {CLUSTER_FILE}"
         return f"the folder has no {CLUSTER_FILE}; add it, or remove the whole folder to delete the cluster"
 
     def _chosen(self, spec: Node) -> tuple[str, str, list[Problem]]:
         """Return the class and environment that a spec names, "" for those that do not exist."""
         chosen, problems = [], []
         for kind in ("class", "environment"):
-            name, wrong = reference(spec, kind)
+            name, problem = reference(spec, kind)
             message = self._layers.unknown(kind, name)
-            if wrong is None and message:
-                wrong = problem_at(spec.find((kind,)).mark, f"spec.{kind}", message)
-            problems += [wrong] if wrong else []
-            chosen.append("" if wrong else name)
+            if problem is None and message:
+                problem = problem_at(spec.find((kind,)).mark, f"spec.{kind}", message)
+            problems += [problem] if problem else []
+            chosen.append("" if problem else name)
         return chosen[0], chosen[1], problems
 
-    def _filler(self, name: str, merged: _Merged) -> Filler:
+    def _placeholders(self, name: str, merged: _Merged) -> Placeholders:
         values = {"name": name, "environment": merged.environment, "class": merged.cluster_class}
         location = merged.node.find(("spec", "location")).value
         if isinstance(location, str):
-            values["location"] = Filler(values)(location) if "{" in location else location
-        return Filler(values)
+            values["location"] = Placeholders(values).fill(location) if "{" in location else location
+        return Placeholders(values)
 
-    def origin(self, name: str) -> Node | None:
-        """Return a cluster's merged manifest with the place of every value; the last one is kept."""
+    def tree(self, name: str) -> Node | None:
+        """Return a cluster's merged manifest with the place of every value, None for one without a manifest.
+
+        The last tree is remembered, because callers ask for the places of many values of one cluster.
+        """
         if self._last[0] != name:
-            merged = self._merged(name)
-            self._last = (
-                name,
-                _filled(merged.node, self._filler(name, merged)) if isinstance(merged, _Merged) else None,
-            )
+            merged, node = self._merged(name) if cluster_path(name) in self._contents else (), None
+            if isinstance(merged, _Merged):
+                node = _fill(merged.node, self._placeholders(name, merged))
+            self._last = (name, node)
         return self._last[1]
 
     def place(self, name: str, found: Iterable[Finding]) -> Problems:
-        """Return findings about a cluster with their places."""
-        node = self.origin(name)
+        """Return the problems of findings about a cluster."""
+        node = self.tree(name)
         return _placed(node, found) if node else ()
 
 
@@ -202,16 +204,16 @@ def _placed(node: Node, found: Iterable[Finding]) -> Problems:
     return tuple(sorted(problem_in(node, (*SPEC, *path), message) for path, message in found))
 
 
-def _wrong(error: ValidationError, node: Node) -> list[Problem]:
-    """Return what is wrong with a merged manifest; of two things with one name, that alone."""
-    twice = same_names(part(node, *SPEC), SPEC, node)
-    fields = tuple(f"{problem.field}[" for problem in twice)
+def _validation_problems(error: ValidationError, node: Node) -> list[Problem]:
+    """Return the problems of a merged manifest; of a list with duplicate names, only the duplicates."""
+    duplicates = same_names(part(node, *SPEC), SPEC, node)
+    fields = tuple(f"{problem.field}[" for problem in duplicates)
     found = problems_of(error, without_removed(node), Cluster)
-    return sorted([*twice, *(problem for problem in found if not problem.field.startswith(fields))])
+    return sorted([*duplicates, *(problem for problem in found if not problem.field.startswith(fields))])
 
 
 def _header(root: Node) -> list[Problem]:
-    """Check what stands around the spec."""
+    """Check everything but the spec."""
     try:
         Cluster.model_validate(root.plain())
     except ValidationError as error:
@@ -220,19 +222,19 @@ def _header(root: Node) -> list[Problem]:
 
 
 def _protected(spec: Node, base: Base) -> Node:
-    """Protect a cluster of a production environment that says nothing about it."""
-    said = spec.child("deletionProtection")
-    if base.production is None or (said is not None and said.value is not None):
+    """Protect a cluster of a production environment from deletion unless its manifest decides otherwise."""
+    own = spec.child("deletionProtection")
+    if base.production is None or (own is not None and own.value is not None):
         return spec
     return Node({**spec.value, "deletionProtection": Node(True, base.production.mark)}, spec.mark)
 
 
-def _filled(node: Node, fill: Callable[[str], str]) -> Node:
+def _fill(node: Node, placeholders: Placeholders) -> Node:
     value: Any = node.value
     if isinstance(value, str):
-        return Node(fill(value), node.mark)
-    if isinstance(value, dict):
-        return Node({key: _filled(inner, fill) for key, inner in value.items()}, node.mark)
-    if isinstance(value, tuple):
-        return Node(tuple(_filled(inner, fill) for inner in value), node.mark)
-    return node
+        value = placeholders.fill(value)
+    elif isinstance(value, dict):
+        value = {key: _fill(inner, placeholders) for key, inner in value.items()}
+    elif isinstance(value, tuple):
+        value = tuple(_fill(inner, placeholders) for inner in value)
+    return Node(value, node.mark)

@@ -1,46 +1,46 @@
-"""Which clusters of a commit are as they are recorded, told without reading their manifests.
+"""Which clusters of a commit are as they are recorded, decided without reading their manifests.
 
-A cluster's document is made from its file, the merged layers below it, the id of its Flux components and the
-code that resolves: equal inputs make an equal document. So a mark says "what is made from these inputs is
-the document with this digest". While both still hold, the recorded document is taken as it is.
+A cluster's document is resolved from its file, the merged layers below it, the id of its Flux components and
+this code: equal inputs give an equal document. A fingerprint states "these inputs give the document with this
+digest". While both match, the recorded document is used as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from shared.fleet.desired import Desired, Stored, digest_of
+from shared.fleet.json_tree import Json
 from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.repository_layout import Files, cluster_path
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is recorded of a cluster; ``mark`` is "" for one of which nobody noted what it was made from."""
+    """What is recorded of a cluster; ``fingerprint`` is "" where no inputs were recorded."""
 
-    document: Mapping[str, Any]
+    document: Json
     digest: str
-    mark: str = ""
+    fingerprint: str = ""
 
 
 def fingerprint_of(inputs: str, digest: str) -> str:
-    """Return the mark of a document that was made from these inputs; "" when they are not known."""
+    """Return the fingerprint of a document that was resolved from these inputs; "" when they are unknown."""
     return digest_of([inputs, digest]) if inputs else ""
 
 
 class Inputs:
-    """Hashes of what the clusters of a commit are made from; ``rules`` names the code that makes them."""
+    """Hashes of what the clusters of a commit are resolved from; ``code_version`` names this code."""
 
-    def __init__(self, layers: Layers, files: Files, rules: str) -> None:
-        self._layers, self._files, self._rules = layers, files, rules
+    def __init__(self, layers: Layers, files: Files, code_version: str) -> None:
+        self._layers, self._files, self._code_version = layers, files, code_version
         self._bases: dict[tuple[str, str], str] = {}
 
     def of(self, cluster: Desired) -> str:
-        """Return the hash for a cluster; "" when it cannot be made.
+        """Return the hash for a cluster; "" when one of its inputs is missing.
 
-        Class and environment are named by the cluster's own file, which is among the inputs.
+        The cluster's own file names its class and environment, and is among the inputs.
         """
         own = self._files.blobs.get(cluster_path(cluster.name), "")
         pinned = self._files.blobs.get(cluster.components_path, "")
@@ -57,20 +57,21 @@ class Inputs:
 
     def _hashed(self, cluster_class: str, environment: str) -> str:
         layers, base = self._layers, self._layers.base(cluster_class, environment)
-        strange = layers.unknown("class", cluster_class) or layers.unknown("environment", environment)
-        if strange or base.problems:
+        missing = layers.unknown("class", cluster_class) or layers.unknown("environment", environment)
+        if missing or base.problems:
             return ""
-        return digest_of([base.node.plain(), base.production is not None, self._rules])
+        return digest_of([base.node.plain(), base.production is not None, self._code_version])
 
 
-def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, Stored]:
-    """Return the clusters of a commit that are as they are recorded, by name."""
-    found: dict[str, Stored] = {}
+def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, tuple[Stored, str]]:
+    """Return the clusters of a commit that are as they are recorded, by name, each with its inputs' hash."""
+    found: dict[str, tuple[Stored, str]] = {}
     for name in files.folders:
         recorded = known.get(name)
-        if recorded is None or not recorded.mark:
+        if recorded is None or not recorded.fingerprint:
             continue
         cluster = Stored(recorded.document, recorded.digest)
-        if fingerprint_of(inputs.of(cluster), recorded.digest) == recorded.mark:
-            found[name] = cluster
+        hashed = inputs.of(cluster)
+        if fingerprint_of(hashed, recorded.digest) == recorded.fingerprint:
+            found[name] = (cluster, hashed)
     return found

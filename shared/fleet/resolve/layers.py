@@ -1,7 +1,7 @@
 """What clusters share: the fleet's defaults, classes and environments, merged once per combination.
 
-A cluster's spec is laid on fleet <- class <- environment. A mistake in one of these is told once, at its
-place, and holds the clusters that use it and nobody else.
+A cluster's spec is merged over its environment, over its class, over the fleet. A mistake in one of these is
+reported once, at its place, and makes the clusters that use the file invalid, and no others.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from shared.fleet.manifests import ClusterSpec, Environment, Fleet
+from shared.fleet.manifests.base import models_in
 from shared.fleet.resolve.manifest_file import Problems
 from shared.fleet.resolve.placeholders import has_placeholder
-from shared.fleet.resolve.problems import models_in, nearest
+from shared.fleet.resolve.problems import nearest
 from shared.fleet.resolve.repository_layout import FLEET_FILE
-from shared.fleet.resolve.yaml_tree import Mark, Node, merge, settled
+from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value
 
-NOTHING = Node({}, Mark(FLEET_FILE, 1, 1))
+EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 
 
 @dataclass(frozen=True)
 class Layer:
     """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from.
 
-    ``production`` is where an environment says that it is one.
+    ``production`` is the node with which an environment declares itself one.
     """
 
-    spec: Node = NOTHING
+    spec: Node = EMPTY
     parent: str = ""
     production: Node | None = None
     problems: Problems = ()
@@ -39,19 +40,19 @@ class Layer:
 class Base:
     """All layers below the clusters of one class and environment, merged.
 
-    ``ready`` has the checked models of its parts by the id of their node: a cluster that leaves a part as
-    it is takes the model, which is faster and needs memory once.
+    ``finished`` has the validated models of its parts by the id of their node: a cluster that does not change
+    a part uses the model, which is faster and needs the memory once.
     """
 
     node: Node
-    ready: Mapping[int, Any]
+    finished: Mapping[int, Any]
     production: Node | None
     problems: Problems
 
 
 @dataclass(frozen=True)
 class Layers:
-    """The shared files of a commit; ``problems`` are all of theirs, those of no user too."""
+    """The shared files of a commit; ``problems`` are all of theirs, also of files that no cluster uses."""
 
     fleet: Layer
     manifest: Fleet | None
@@ -80,11 +81,11 @@ class Layers:
         for layer in layers[1:]:
             node = merge(node, layer.spec)
         problems = dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems)
-        return Base(node, _ready(node), over.production, tuple(problems))
+        return Base(node, _finished(node), over.production, tuple(problems))
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the words for a class or environment that is named and is not there."""
+    """Return the message for a class or environment that is named and does not exist."""
     names = sorted(known)
     near = nearest(name, names)
     if near:
@@ -95,7 +96,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
-    """Return a class and those it inherits from, the farthest first."""
+    """Return a class and the classes it inherits from, the base class first."""
     found: dict[str, Layer] = {}
     while name in classes and name not in found:
         found[name] = classes[name]
@@ -103,10 +104,10 @@ def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
     return list(reversed(found.values()))
 
 
-def _ready(spec: Node) -> dict[int, Any]:
-    """Return what is finished in the merged layers, by the id of its node.
+def _finished(spec: Node) -> dict[int, Any]:
+    """Return the values of the merged layers that are the same for every cluster, by the id of their node.
 
-    Models of the parts that are right by themselves, and plain values in which nothing is filled in.
+    These are the models of parts that are valid by themselves, and plain values without placeholders.
     """
     found: dict[int, Any] = dict(_plain_parts(spec))
     for name, info in ClusterSpec.model_fields.items():
@@ -119,7 +120,7 @@ def _ready(spec: Node) -> dict[int, Any]:
                 found[id(piece)] = checked
         if isinstance(node.value, tuple) and not has_placeholder(node):
             del found[id(node)]
-            found[id(node)] = settled(node, str, found)
+            found[id(node)] = plain_value(node, str, found)
     return found
 
 
@@ -128,13 +129,13 @@ def _plain_parts(node: Node) -> Iterator[tuple[int, Any]]:
         if isinstance(inner.value, dict | tuple):
             yield from _plain_parts(inner)
             if not has_placeholder(inner):
-                yield id(inner), settled(inner, str, {})
+                yield id(inner), plain_value(inner, str, {})
 
 
 def _checked(node: Node, model: type[BaseModel]) -> BaseModel | None:
     if not isinstance(node.value, dict) or has_placeholder(node):
         return None
     try:
-        return model.model_validate(settled(node, str, {}))
+        return model.model_validate(plain_value(node, str, {}))
     except ValidationError:
-        return None  # not whole without the cluster's own part, or a mistake that is told there
+        return None  # incomplete without the cluster's own part, or a mistake that is reported there

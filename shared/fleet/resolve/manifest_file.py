@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
 from shared.fleet.manifests import ClusterClass, ClusterSpec, Environment, Fleet, System
+from shared.fleet.resolve.placeholders import misspelt
 from shared.fleet.resolve.problems import Path, Problem, field_of, problem_at, problems_of
 from shared.fleet.resolve.yaml_tree import (
     Mark,
@@ -20,45 +21,45 @@ from shared.fleet.resolve.yaml_tree import (
     without_removed,
 )
 
-Read = Callable[[str], bytes]
-"""Gives the content of a plain file by its path."""
+Contents = Mapping[str, bytes]
+"""The content of files by their path."""
 Problems = tuple[Problem, ...]
 Shared = TypeVar("Shared", Fleet, Environment, ClusterClass, System)
 
 
 @dataclass(frozen=True)
 class Loaded(Generic[Shared]):
-    """A file that was read; without a manifest when its problems left none."""
+    """A parsed file; without a manifest when it is invalid."""
 
     node: Node
     manifest: Shared | None = None
     problems: Problems = ()
 
 
-def load(path: str, model: type[Shared], read: Read, *, name: str = "") -> Loaded[Shared]:
-    """Return the manifest of a shared file, which must be called ``name`` where that is given."""
+def load(path: str, model: type[Shared], contents: Contents, *, name: str = "") -> Loaded[Shared]:
+    """Return the manifest of a shared file, whose metadata.name must be ``name`` where that is given."""
     try:
-        node = parse(read(path), path)
+        node = parse(contents[path], path)
     except YamlError as error:
         return Loaded(Node({}, error.mark), problems=(problem_at(error.mark, "", error.message),))
     try:
         manifest = model.model_validate(node.plain())
     except ValidationError as error:
         return Loaded(node, problems=tuple(problems_of(error, node, model)))
-    wrong = wrong_name(node, manifest.metadata.name, name, "file is called") if name else None
-    return Loaded(node, problems=(wrong,)) if wrong else Loaded(node, manifest)
+    misnamed = wrong_name(node, manifest.metadata.name, name, "file is called") if name else None
+    return Loaded(node, problems=(misnamed,)) if misnamed else Loaded(node, manifest)
 
 
-def wrong_name(node: Node, given: str, right: str, why: str, *, more: str = "") -> Problem | None:
-    """Return the problem of a metadata.name that is not the right one."""
-    if given == right:
+def wrong_name(node: Node, given: str, expected: str, source: str, *, more: str = "") -> Problem | None:
+    """Return the problem of a metadata.name that is not the expected one."""
+    if given == expected:
         return None
     mark = node.find(("metadata", "name")).mark
-    return problem_at(mark, "metadata.name", f"must be {right}, as the {why}, got {given}{more}")
+    return problem_at(mark, "metadata.name", f"must be {expected}, as the {source}, got {given}{more}")
 
 
 def part(root: Node, *path: str) -> Node:
-    """Return the map at a path, an empty one where there is none."""
+    """Return the object at a path, an empty one where there is none."""
     node: Node | None = root
     for step in path:
         node = node.child(step) if node else None
@@ -66,33 +67,33 @@ def part(root: Node, *path: str) -> Node:
 
 
 def without(node: Node, *keys: str) -> Node:
-    """Return a map without some of its keys."""
+    """Return an object without some of its keys."""
     return Node({key: inner for key, inner in node.value.items() if key not in keys}, node.mark)
 
 
 def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> list[Problem]:
-    """Check one layer of a cluster's spec by itself; ``chooses`` are the references that it may have."""
+    """Return the problems of one layer by itself; ``chooses`` are the references that it may have."""
     layer = part(root, *(str(step) for step in at))
     problems = []
     for key in ("class", "environment"):
         node = layer.child(key)
         if node is not None and key not in chooses:
-            message = f"each cluster chooses its {key} in its own spec; take this line away"
+            message = f"each cluster chooses its {key} in its own spec; remove this line"
             problems.append(problem_at(node.mark, field_of((*at, key), root), message))
     suspend = layer.child("suspend")
     if suspend is not None and root.find(("kind",)).value != "Cluster":
-        message = "only a cluster itself can be suspended; write it in the spec of each one that shall be"
+        message = "only a single cluster can be suspended; write suspend in the spec of that cluster"
         problems.append(problem_at(suspend.mark, field_of((*at, "suspend"), root), message))
     rest = without_nulls(without(layer, "class", "environment"))
     try:
         ClusterSpec.model_validate(rest.plain())
     except ValidationError as error:
         problems += problems_of(error, without_removed(root), ClusterSpec, at=at, partial=True)
-    return sorted({*problems, *same_names(layer, at, root)})
+    return sorted({*problems, *same_names(layer, at, root), *misspelt(layer, at, root)})
 
 
 def same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
-    """Tell of lists in which two things have one name: they could not be laid on another layer."""
+    """Return a problem for each duplicate name in a list: such a list cannot be merged by name."""
     found = []
     for key, node in layer.value.items():
         if not isinstance(node.value, tuple) or by_name(node):
@@ -115,4 +116,4 @@ def reference(spec: Node, kind: str) -> tuple[str, Problem | None]:
         return "", None
     if isinstance(node.value, str):
         return node.value, None
-    return "", problem_at(node.mark, f"spec.{kind}", f"must be the name of one {kind}, as text")
+    return "", problem_at(node.mark, f"spec.{kind}", f"must be the name of one {kind}, as a string")

@@ -1,46 +1,70 @@
-"""``{name}``, ``{environment}``, ``{class}`` and ``{location}`` in a cluster's texts.
+"""``{name}``, ``{environment}``, ``{class}`` and ``{location}`` in the strings of a cluster's manifest.
 
-Nothing else in braces is touched, and what was filled in is not looked at again. Keys are never filled.
+A name in braces that is nearly one of these is a mistake. All other braces stay as they are. A value that was
+filled in is not searched again, and keys are never filled in.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
-from shared.fleet.resolve.problems import Problem, problem_in
+from shared.fleet.resolve.problems import Path, Problem, field_of, problem_at, problem_in
 from shared.fleet.resolve.yaml_tree import Node, texts
 
-PLACEHOLDER = re.compile(r"\{(name|environment|class|location)\}")
+NAMES = ("name", "environment", "class", "location")
+PLACEHOLDER = re.compile(rf"\{{({'|'.join(NAMES)})\}}")
+_BRACES = re.compile(r"\{([A-Za-z_-]+)\}")
 
 
-class Filler:
-    """Fills texts in; ``lacks`` tells whether one named what the cluster does not have."""
+class Placeholders:
+    """The values for a cluster's placeholders; ``failed`` once a string needed something else."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
-        self.lacks = False
+        self.failed = False
 
-    def __call__(self, text: str) -> str:
-        """Return the text with its placeholders filled in."""
-        return PLACEHOLDER.sub(self._value, text)
+    def fill(self, text: str) -> str:
+        """Return the string with its placeholders filled in."""
+        return _BRACES.sub(self._value, text)
 
     def _value(self, found: re.Match[str]) -> str:
-        value = self._values.get(found[1])
-        if not value:
-            self.lacks = True
-            return found[0]
-        return value
+        value = self._values.get(found[1], "")
+        if not value and _meant(found[1]):
+            self.failed = True
+        return value or found[0]
 
     def problems(self, node: Node) -> Iterator[Problem]:
-        """Yield a problem for every text that names what the cluster does not have."""
+        """Yield a problem for every placeholder that is misspelt or that the cluster has no value for."""
         for path, text in texts(node):
-            for name in dict.fromkeys(PLACEHOLDER.findall(text)):
-                if not self._values.get(name):
-                    message = f"uses {{{name}}}, but the cluster has no {name}; add spec.{name} to it"
-                    yield problem_in(node, path, message)
+            for name in dict.fromkeys(_BRACES.findall(text)):
+                if not self._values.get(name) and _meant(name):
+                    yield problem_in(node, path, _message(name))
+
+
+def misspelt(layer: Node, at: Path, root: Node) -> Iterator[Problem]:
+    """Yield a problem for every misspelt placeholder of a layer; ``at`` is where the layer is in its file."""
+    for path, text in texts(layer):
+        for name in dict.fromkeys(_BRACES.findall(text)):
+            if name not in NAMES and _meant(name):
+                place = (*at, *path)
+                yield problem_at(root.find(place).mark, field_of(place, root), _message(name))
 
 
 def has_placeholder(node: Node) -> bool:
-    """Tell whether any text below a node has a placeholder."""
+    """Tell whether any string below a node has a placeholder."""
     return any(PLACEHOLDER.search(text) for _, text in texts(node))
+
+
+@lru_cache(maxsize=256)
+def _meant(name: str) -> str:
+    """Return the placeholder that a name in braces is or nearly is, "" for other text."""
+    return next(iter(difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.75)), "")
+
+
+def _message(name: str) -> str:
+    if name in NAMES:
+        return f"uses {{{name}}}, but the cluster has no {name}; add spec.{name} to it"
+    return f"there is no placeholder {{{name}}}; did you mean {{{_meant(name)}}}?"

@@ -1,21 +1,22 @@
-"""What is wrong in a manifest, told with its place and what would be right."""
+"""The mistakes of a manifest, each with its place and a way to correct it."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shared.fleet.manifests.base import shown
-from shared.fleet.resolve.yaml_tree import Mark, Node, by_name
+from shared.fleet.json_tree import path_text
+from shared.fleet.manifests.base import Manifest, models_in, shown
+from shared.fleet.resolve.yaml_tree import Mark, Node, WrittenFloat, WrittenInt, by_name
 
 Path = tuple[str | int, ...]
 MANY_FIELDS = 12
-"""More than that are not listed in a message."""
+"""A message lists at most this many fields."""
 
 
 @dataclass(frozen=True, order=True)
@@ -43,28 +44,36 @@ def problems_of(
 ) -> list[Problem]:
     """Translate what pydantic found into problems with places in the manifest.
 
-    ``at`` is where in the manifest the model's value lies. ``partial``: the value is one layer of several,
-    so what it lacks, and what only follows from several fields together, is no mistake yet.
+    ``at`` is where the model's value is in the manifest. ``partial``: the value is one layer of several, so a
+    missing field, and a rule about several fields together, is no mistake yet.
     """
     details = [(detail, _path(detail)) for detail in error.errors()]
     consequences = _consequences(details, model)
     found: dict[tuple[Mark, str], Problem] = {}
     for detail, path in details:
         place = root.find((*at, *path))
-        if (detail["type"], _field(path)) in consequences or (partial and _may_come(detail, place)):
+        if (detail["type"], path_text(path)) in consequences or (
+            partial and _may_be_completed(detail, place)
+        ):
             continue
         field = field_of((*at, *path), root)
         message = _message(detail, path, model, nulled=place.value is None)
+        if place.mark.file != root.mark.file and isinstance(place.value, str) and "{" in place.value:
+            # A shared file's string is invalid as it is filled in: one mistake, of that file.
+            cluster = root.find(("metadata", "name")).value
+            problem = problem_at(place.mark, field, f"{message} (for the cluster {cluster})")
+        else:
+            problem = problem_in(root, (*at, *path), message)
         # Of several complaints about one value (a union, say) the first is the clearest.
-        found.setdefault((place.mark, field), problem_in(root, (*at, *path), message))
+        found.setdefault((place.mark, field), problem)
     return sorted(found.values())
 
 
 def problem_in(root: Node, path: Path, message: str) -> Problem:
     """Return a problem with a value of a merged manifest.
 
-    A value from a shared file that is wrong only together with what the manifest itself says is told where
-    the manifest says it; the shared file is right by itself.
+    Where a value from a shared file is wrong only together with the manifest's own fields, the problem has
+    the place of these: the shared file is valid by itself.
     """
     place = above = root
     for step in path:
@@ -79,15 +88,15 @@ def problem_in(root: Node, path: Path, message: str) -> Problem:
     return problem_at(place.mark, field, message)
 
 
-def _may_come(detail: Any, place: Node) -> bool:
-    """Tell whether a complaint about one layer may be answered by another, or by filling a text in."""
+def _may_be_completed(detail: Any, place: Node) -> bool:
+    """Tell whether another layer, or a placeholder, may resolve a complaint about one layer."""
     if detail["type"] in ("missing", "too_short") or (isinstance(place.value, str) and "{" in place.value):
         return True
     return detail["type"] == "value_error" and isinstance(place.value, dict | tuple)
 
 
 def field_of(path: Path, root: Node) -> str:
-    """Return a path as a message shows it: items of a list by their name where all have one of their own."""
+    """Return a path as a message shows it: items of a list by name where all have one of their own."""
     steps: list[str | int] = []
     node: Node | None = root
     for step in path:
@@ -95,11 +104,11 @@ def field_of(path: Path, root: Node) -> str:
         named = node is not None and item is not None and bool(by_name(node))
         steps.append(f"[{item.name}]" if named and item else step)
         node = item
-    return _field(tuple(steps))
+    return path_text(tuple(steps))
 
 
 def _path(detail: Any) -> Path:
-    """Return the place without pydantic's own steps: of a validator, and of a key that is wrong."""
+    """Return the place without pydantic's own steps, those of validators and invalid keys."""
     steps = (step for step in detail["loc"] if step != "[key]")
     return tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
 
@@ -107,39 +116,36 @@ def _path(detail: Any) -> Path:
 def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -> set[tuple[str, str]]:
     """Return the complaints (type, field) that only follow from another one.
 
-    A list counts as too short when its items are wrong; a misspelt field makes the right one missing.
+    Pydantic counts a list as too short when its items are invalid; a misspelt field is also a missing one.
     """
     found: set[tuple[str, str]] = set()
     for detail, path in details:
-        found |= {("too_short", _field(path[:depth])) for depth in range(len(path))}
+        found |= {("too_short", path_text(path[:depth])) for depth in range(len(path))}
         if detail["type"] == "extra_forbidden":
             near = nearest(str(path[-1]), _fields_at(path[:-1], model))
-            found.add(("missing", _field((*path[:-1], near))))
+            found.add(("missing", path_text((*path[:-1], near))))
     return found
 
 
-def _field(path: Path) -> str:
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            text += step if not text or step.startswith("[") else f".{step}"
-    return text
+def _quoted(value: Any) -> str:
+    """Return the hint to write a number or boolean as a string."""
+    return f'; write it in quotes, as "{_shown(value)}"' if isinstance(value, int | float) else ""
 
 
-def _in_quotes(value: Any) -> str:
-    """Tell how a number or a truth value is written as text."""
-    if isinstance(value, float):
-        return "; put quotes around it"
-    return f'; write it in quotes, as "{_shown(value)}"' if isinstance(value, int) else ""
+def _unquoted(value: Any, right: re.Pattern[str]) -> str:
+    """Return the hint to write a string as the number or boolean that it looks like."""
+    return "; remove the quotes" if isinstance(value, str) and right.fullmatch(value) else ""
+
+
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_BOOLEAN = re.compile(r"true|false")
 
 
 def _one_of(value: Any, expected: str) -> str:
-    """Tell which of some texts was probably meant."""
+    """Return a hint to the string that was probably meant."""
     texts = _TEXT.findall(expected)
     if not isinstance(value, str):
-        return _in_quotes(value) if _shown(value) in texts else ""
+        return _quoted(value) if _shown(value) in texts else ""
     near = nearest(value, texts) if len(texts) > 1 else ""
     return f"; did you mean {near}?" if near else ""
 
@@ -148,30 +154,30 @@ _TEXT = re.compile(r"'([^']*)'")
 
 
 def _as_list(value: Any) -> str:
-    """Tell how a list is written."""
+    """Return a hint how to write a list."""
     if isinstance(value, dict):
         return "; begin each item with a hyphen"
     return f"; write [{_shown(value)}]" if isinstance(value, str | int | float) else ""
 
 
-def _as_map(path: Path, model: type[BaseModel]) -> str:
-    """Tell which keys a map has."""
+def _as_object(path: Path, model: type[BaseModel]) -> str:
+    """Return a hint to the fields of an object."""
     fields = _fields_at(path, model)
     if len(fields) > MANY_FIELDS:
-        return "; docs/reference.md lists its fields"
+        return ""
     return f"; its field{' is' if len(fields) == 1 else 's are'} {', '.join(sorted(fields))}"
 
 
 def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -> str:
-    kind, context = detail["type"], detail.get("ctx", {})
-    given = _shown(detail.get("input"))
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
+    given = _shown(value)
     simple = {
         "missing": "is required; add it",
-        "string_type": f"must be text, got {given}{_in_quotes(detail.get('input'))}",
-        "int_type": f"must be a whole number, got {given}",
-        "bool_type": f"must be true or false, got {given}",
-        "dict_type": f"must be a map of keys and values, got {given}",
-        "tuple_type": f"must be a list, got {given}{_as_list(detail.get('input'))}",
+        "string_type": f"must be a string, got {given}{_quoted(value)}",
+        "int_type": f"must be an integer, got {_literal(value)}{_unquoted(value, _INTEGER)}",
+        "bool_type": f"must be true or false, got {_literal(value)}{_unquoted(value, _BOOLEAN)}",
+        "dict_type": f"must be an object, got {given}",
+        "tuple_type": f"must be a list, got {given}{_as_list(value)}",
         "enum": f"must be {context.get('expected')}, got {given}",
         "greater_than_equal": f"must be {context.get('ge')} or more, got {given}",
         "less_than_equal": f"must be {context.get('le')} or less, got {given}",
@@ -183,13 +189,12 @@ def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -
     if kind == "missing" and detail["loc"] and nulled:
         if len(path) == 1:
             return "is required; write its fields below it"
-        right = "write a value, or take this line away if a layer below has one"
-        return f"is required, and null takes it away; {right}"
+        return "is required, and null removes it; write a value, or remove this line if a layer below has one"
     if kind in ("model_type", "model_attributes_type"):
-        return f"must be a map of keys and values, got {given}{_as_map(path, model)}"
+        return f"must be an object, got {given}{_as_object(path, model)}"
     if kind == "literal_error":
         expected = str(context.get("expected"))
-        return f"must be {expected}, got {given}{_one_of(detail.get('input'), expected)}"
+        return f"must be {expected}, got {given}{_one_of(value, expected)}"
     if kind == "extra_forbidden":
         return _unknown_field(str(path[-1]), path, model)
     if kind == "value_error":
@@ -198,12 +203,16 @@ def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -
 
 
 def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
+    parent = _model_at(path[:-1], model)
+    instead = parent.instead.get(name) if issubclass(parent, Manifest) else None
+    if instead:
+        return f"there is no such field; {instead}"
     fields = _fields_at(path[:-1], model)
     near = nearest(name, fields)
     if near:
         return f"there is no such field; did you mean {near}?"
     if len(fields) > MANY_FIELDS:
-        return "there is no such field; docs/reference.md lists those that there are"
+        return "there is no such field; the reference of manifests lists all fields"
     return f"there is no such field; the fields here are {', '.join(sorted(fields))}"
 
 
@@ -215,23 +224,18 @@ def nearest(name: str, fields: Iterable[str]) -> str:
 
 
 def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
-    current: type[BaseModel] = model
+    return [info.alias or name for name, info in _model_at(path, model).model_fields.items()]
+
+
+def _model_at(path: Path, model: type[BaseModel]) -> type[BaseModel]:
+    """Return the model of the object at a path."""
     for step in path:
         if isinstance(step, int):
             continue
-        for name, info in current.model_fields.items():
-            if (info.alias or name) == step:
-                current = next(models_in(info.annotation), current)
-                break
-    return [info.alias or name for name, info in current.model_fields.items()]
-
-
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation names."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from models_in(inner)
+        fields = model.model_fields.items()
+        annotation = next((info.annotation for name, info in fields if (info.alias or name) == step), None)
+        model = next(models_in(annotation), model)
+    return model
 
 
 def _shown(value: Any) -> str:
@@ -240,8 +244,15 @@ def _shown(value: Any) -> str:
         return str(value).lower()
     if value is None:
         return "nothing"
+    if isinstance(value, WrittenInt | WrittenFloat):
+        return shown(value.text)
     if isinstance(value, dict):
-        return "a map"
+        return "an object"
     if isinstance(value, list | tuple):
         return "a list"
     return shown(str(value))
+
+
+def _literal(value: Any) -> str:
+    """Return a short form of a value in which a string has quotes."""
+    return f'"{_shown(value)}"' if isinstance(value, str) else _shown(value)

@@ -1,6 +1,6 @@
-"""What a layer takes away must be there: a ``null`` or ``$patch: delete`` of nothing is a mistake, or a typo.
+"""What a layer removes must exist: a ``null`` or ``$patch: delete`` that matches nothing is a mistake.
 
-It is enough that one layer below says the name, even if another one has taken it away since.
+It is enough that one layer below has the name, even if another one has removed it since.
 """
 
 from __future__ import annotations
@@ -11,21 +11,24 @@ from shared.fleet.resolve.problems import Path, Problem, field_of, nearest, prob
 from shared.fleet.resolve.yaml_tree import Node, by_name, removed
 
 
-def of_nothing(layer: Node, below: Sequence[Node], at: Path, root: Node) -> list[Problem]:
-    """Return what a layer takes away that no layer below it has; ``at`` is where it lies in its file."""
+def unmatched_removals(layer: Node, below: Sequence[Node], at: Path, root: Node) -> list[Problem]:
+    """Return a problem for each removal of a name that no layer below has.
+
+    ``at`` is where the layer is in its file, whose root is ``root``.
+    """
     found = []
-    for path, mark in _removals(layer, ()):
-        if not any(_has(node, path) for node in below):
+    for path, node in _removals(layer, ()):
+        if not any(_has(other, path) for other in below):
             name, near = str(path[-1]), nearest(str(path[-1]), _names(below, path[:-1]))
-            right = f"did you mean {near}?" if near else "take this line away"
-            why = f"no layer below has {name}" if below else "fleet.yaml is the lowest layer"
-            message = f"there is nothing to take away, for {why}; {right}"
-            found.append(problem_at(mark.mark, field_of((*at, *path), root), message))
+            hint = f"did you mean {near}?" if near else "remove this line"
+            reason = f"no layer below has {name}" if below else "fleet.yaml is the lowest layer"
+            message = f"there is nothing to remove: {reason}; {hint}"
+            found.append(problem_at(node.mark, field_of((*at, *path), root), message))
     return found
 
 
 def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
-    """Yield what is null or removed, items of lists by their name."""
+    """Yield the path and node of every removal; items of lists by their name."""
     value = node.value
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -49,7 +52,7 @@ def _has(node: Node, path: Path) -> bool:
 
 
 def _names(nodes: Sequence[Node], path: Path) -> Iterator[str]:
-    """Yield the names beside that which is taken away."""
+    """Yield the names that the same object or list has."""
     for node in nodes:
         if _has(node, path):
             around = node.find(path)

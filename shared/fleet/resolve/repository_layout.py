@@ -1,11 +1,12 @@
-"""Where things are in a fleet repository, and what lies where nothing can be read.
+"""Where things are in a fleet repository, and which entries cannot be read there.
 
-What once was a cluster's folder never vanishes by being replaced with a link, a submodule or a file of
-that name: every such entry is ``unreadable``, so that it is told and its cluster is held.
+A cluster's folder never disappears because a link, a submodule or a file of that name replaces it: every such
+entry is a problem, which keeps the cluster at its last valid spec.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -99,6 +100,11 @@ class Files:
             message = f"is a file; it must be the folder with {CLUSTERS}/<name>/{CLUSTER_FILE}"
             problems.append(problem_at(Mark(CLUSTERS, 1, 1), "", message))
         return tuple(problems)
+
+
+def blob_id(content: bytes) -> str:
+    """Return the id that git gives to a file's content: 40 hexadecimal digits."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
 
 
 def _inside(path: str) -> bool:

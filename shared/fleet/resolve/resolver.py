@@ -1,55 +1,73 @@
-"""Resolves a fleet repository: files of a commit in, clusters or problems with their places out.
+"""Resolves a fleet repository in three stages, each of which names the files that the next one needs.
 
-A mistake in one manifest never hides another, and never blocks a neighbour: every cluster folder gives
-either a ``Desired`` or problems.
+The caller reads the files; nothing here does I/O:
+
+1. ``first_files``: the shared files, and the manifests of clusters that are not recorded yet.
+2. ``resolve_shared``: the manifests of recorded clusters that may have changed.
+3. ``resolve_clusters``: the manifests of unchanged clusters that clash with a changed one.
+
+``finish`` then returns the fleet. With all contents at hand, ``resolve`` runs the stages at once.
+
+A mistake in one manifest never hides another, and never blocks a neighbour: every cluster folder gives either
+a ``Desired`` or problems.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from shared.fleet.desired import Desired, DesiredFleet
-from shared.fleet.resolve.cluster_resolver import Reader
-from shared.fleet.resolve.cross_field_rules import duplicates
+from shared.fleet.desired import Desired, Stored
+from shared.fleet.resolve.cluster_resolver import ClusterResolver
+from shared.fleet.resolve.cross_field_rules import Finding, duplicates
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Inputs, Known, unchanged
-from shared.fleet.resolve.manifest_file import Problems, Read
-from shared.fleet.resolve.repository_layout import Files, cluster_paths, shared_paths
+from shared.fleet.resolve.layers import Layers
+from shared.fleet.resolve.manifest_file import Contents, Problems
+from shared.fleet.resolve.problems import Problem, problem_at
+from shared.fleet.resolve.repository_layout import (
+    CLUSTERS,
+    Files,
+    cluster_path,
+    cluster_paths,
+    shared_paths,
+)
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.systems import read_systems
-
-Ahead = Callable[[Sequence[str]], object]
-"""Is told the paths that will be read next, before the first of them is."""
+from shared.fleet.resolve.yaml_tree import Mark
 
 
-def _nothing(_paths: Sequence[str]) -> None:
-    """Prepare nothing."""
+@dataclass(frozen=True)
+class SharedStage:
+    """The shared files are resolved; ``needed`` are the manifests to resolve the clusters from."""
+
+    files: Files
+    layers: Layers
+    contents: Contents
+    inputs: Inputs | None
+    unchanged: Mapping[str, tuple[Stored, str]]
+    needed: Sequence[str]
 
 
-def resolve(
-    fleet: str,
-    files: Files,
-    read: Read,
-    *,
-    known: Mapping[str, Known] | None = None,
-    ahead: Ahead = _nothing,
-    rules: str = "",
-) -> DesiredFleet:
-    """Return what the files ask for; ``read`` gives a file's content by its path, ``fleet`` our name.
+@dataclass(frozen=True)
+class ClusterStage:
+    """Every cluster is resolved; ``needed`` are manifests that only show the place of a ``clash``."""
 
-    ``known`` is what is recorded of the clusters: one that is certain to come out the same is not read. The
-    result is the same without it. ``rules`` names the version of this code.
-    """
-    with _no_garbage_collection():
-        return _resolve(fleet, files, read, known or {}, ahead, rules)
+    shared: SharedStage
+    contents: Contents
+    clusters: Mapping[str, Desired]
+    invalid: Mapping[str, Problems]
+    clashes: Mapping[str, Sequence[Finding]]
+    needed: Sequence[str]
 
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Keep the collector from looking through thousands of new objects again and again: a fifth of the time.
+    """Keep the collector from scanning thousands of new objects again and again: a fifth of the time.
 
-    No cycles are made here, so nothing that it would free is missed.
+    No cycles are created here, so the collector would free nothing.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -60,43 +78,123 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _resolve(
-    fleet: str, files: Files, read: Read, known: Mapping[str, Known], ahead: Ahead, rules: str
+def resolve(
+    fleet: str,
+    files: Files,
+    contents: Contents,
+    *,
+    known: Mapping[str, Known] | None = None,
+    code_version: str = "",
 ) -> DesiredFleet:
-    strangers = [name for name in files.folders if name not in known]
-    ahead([*shared_paths(files), *cluster_paths(files, strangers)])
-    layers = read_layers(fleet, files, read)
-    inputs = Inputs(layers, files, rules)
-    same = unchanged(known, inputs, files)
-    rest = [name for name in files.folders if name not in same]
-    ahead(cluster_paths(files, [name for name in rest if name in known]))
-    reader = Reader(layers, files, read)
-    found: dict[str, Desired | Problems] = {**same, **dict(reader.clusters(rest))}
+    """Return what the files ask for; ``contents`` has every manifest of the repository by its path."""
+    shared = resolve_shared(fleet, files, contents, known=known or {}, code_version=code_version)
+    return finish(resolve_clusters(shared, {}), {})
+
+
+def first_files(files: Files, known: Mapping[str, Known]) -> list[str]:
+    """Return the paths that ``resolve_shared`` needs."""
+    return [
+        *shared_paths(files),
+        *cluster_paths(files, (name for name in files.folders if name not in known)),
+    ]
+
+
+@_no_garbage_collection()
+def resolve_shared(
+    fleet: str, files: Files, contents: Contents, *, known: Mapping[str, Known], code_version: str = ""
+) -> SharedStage:
+    """Resolve the shared files of the fleet that is called ``fleet``.
+
+    ``known`` is what is recorded of the clusters: a cluster that is certain to be unchanged is not resolved
+    again. The result is the same without it. ``code_version`` names the version of this code; without it
+    nothing is known of what the clusters are resolved from.
+    """
+    layers = read_layers(fleet, files, contents)
+    inputs = Inputs(layers, files, code_version) if code_version else None
+    same = unchanged(known, inputs, files) if inputs else {}
+    changed = [name for name in files.folders if name in known and name not in same]
+    return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed))
+
+
+@_no_garbage_collection()
+def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
+    """Resolve the clusters; ``contents`` has the files that the stage before needed."""
+    contents = {**shared.contents, **contents}
+    resolver = ClusterResolver(shared.layers, shared.files, contents)
+    changed = [name for name in shared.files.folders if name not in shared.unchanged]
+    found: dict[str, Desired | Problems] = {name: one for name, (one, _) in shared.unchanged.items()}
+    found |= dict(resolver.clusters(changed))
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
-    for name in files.folders:
+    for name in shared.files.folders:
         result = found[name]
         if isinstance(result, Desired):
             clusters[name] = result
         else:
             invalid[name] = result
-    for name, wrong in _duplicates(clusters, reader).items():
-        invalid[name] = wrong
-        del clusters[name]
-    systems, problems = read_systems(files, read, clusters, known=files.folders)
-    told = {*layers.problems, *problems, *(problem for wrong in invalid.values() for problem in wrong)}
+    clashes = duplicates({name: cluster.taken for name, cluster in clusters.items()})
+    unread = (name for name in clashes if name in shared.unchanged)
+    return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
+
+
+@_no_garbage_collection()
+def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
+    """Return the fleet; ``contents`` has the files that the stage before needed."""
+    shared = stage.shared
+    files, layers = shared.files, shared.layers
+    resolver = ClusterResolver(layers, files, {**stage.contents, **contents})
+    clashing = {name: resolver.place(name, findings) for name, findings in stage.clashes.items()}
+    clusters = {name: cluster for name, cluster in stage.clusters.items() if name not in clashing}
+    invalid = {**stage.invalid, **clashing}
+    systems, problems = read_systems(files, stage.contents, clusters, known=files.folders)
+    each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(
         clusters,
-        dict(sorted(invalid.items())),
-        tuple(sorted(told)),
+        {name: _with_references(name, invalid[name]) for name in sorted(invalid)},
+        tuple(sorted(each_once)),
         layers.manifest.spec.guards if layers.manifest else None,
+        dict(sorted(invalid.items())),
         layers.manifests,
         systems,
-        reader.origin,
-        inputs.of,
+        dict(_inputs(shared, clusters)),
+        resolver,
     )
 
 
-def _duplicates(clusters: Mapping[str, Desired], reader: Reader) -> dict[str, Problems]:
-    taken = {name: cluster.taken for name, cluster in clusters.items()}
-    return {name: reader.place(name, found) for name, found in duplicates(taken).items()}
+def _inputs(shared: SharedStage, clusters: Mapping[str, Desired]) -> Iterator[tuple[str, str]]:
+    if shared.inputs is not None:
+        for name, cluster in clusters.items():
+            known = shared.unchanged.get(name)
+            yield name, known[1] if known else shared.inputs.of(cluster)
+
+
+def _each_once(invalid: Iterable[Problems]) -> Iterator[Problem]:
+    """Yield every problem of a cluster's own file, and one for each place and field of a shared file."""
+    shared: dict[tuple[str, int, int, str], Problem] = {}
+    for problem in (problem for problems in invalid for problem in problems):
+        if _is_shared(problem):
+            shared.setdefault((problem.file, problem.line, problem.column, problem.field), problem)
+        else:
+            yield problem
+    yield from shared.values()
+
+
+def _with_references(name: str, problems: Problems) -> Problems:
+    """Return a cluster's problems with one short reference for each shared file that is invalid."""
+    shared: dict[str, list[Problem]] = {}
+    for problem in problems:
+        if _is_shared(problem):
+            shared.setdefault(problem.file, []).append(problem)
+    own = [problem for problem in problems if not _is_shared(problem)]
+    start = Mark(cluster_path(name), 1, 1)
+    return (*own, *(problem_at(start, "", _reference(found)) for found in shared.values()))
+
+
+def _reference(problems: Sequence[Problem]) -> str:
+    first, more = problems[0], len(problems) - 1
+    rest = f" and {more} more problem{'s' if more > 1 else ''} of that file" if more else ""
+    return f"depends on {first.file}, which is invalid; see {first.file}:{first.line}:{first.column}{rest}"
+
+
+def _is_shared(problem: Problem) -> bool:
+    return not problem.file.startswith(f"{CLUSTERS}/")

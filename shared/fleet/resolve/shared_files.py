@@ -1,4 +1,4 @@
-"""Reads fleet.yaml, the environments and the classes of a commit, and holds them against each other."""
+"""Resolves fleet.yaml, the environments and the classes of a commit, and checks them against each other."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shared.fleet.manifests import ClusterClass, Environment, Fleet
-from shared.fleet.resolve import removals
 from shared.fleet.resolve.layers import Layer, Layers, lineage, unknown
 from shared.fleet.resolve.manifest_file import (
+    Contents,
     Loaded,
     Problems,
-    Read,
     layer_problems,
     load,
     part,
@@ -20,54 +19,55 @@ from shared.fleet.resolve.manifest_file import (
     without,
 )
 from shared.fleet.resolve.problems import Problem, problem_at
+from shared.fleet.resolve.removals import unmatched_removals
 from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files
 from shared.fleet.resolve.yaml_tree import Mark, Node
 
 DEFAULTS = ("spec", "defaults")
 
 
-def read_layers(fleet: str, files: Files, read: Read) -> Layers:
+def read_layers(fleet: str, files: Files, contents: Contents) -> Layers:
     """Return the shared files of the fleet that is called ``fleet``."""
-    loaded = _fleet_file(fleet, files, read)
-    stray: list[Problem] = []
+    loaded = _fleet_file(fleet, files, contents)
+    unassigned: list[Problem] = []
     listed: dict[str, list[Problem]] = {}
-    environments, manifests = _environments(files, read, stray)
-    classes = _classes(files, read, stray)
+    environments, manifests = _environments(files, contents, unassigned)
+    classes = _classes(files, contents, unassigned)
     problems: Problems = loaded.problems
     manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
     if manifest is not None:
         order = manifest.spec.environments
-        nothing = removals.of_nothing(fleet_spec, (), DEFAULTS, loaded.node)
-        twice = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
-        problems = (*twice, *layer_problems(loaded.node, DEFAULTS), *nothing)
+        unmatched = unmatched_removals(fleet_spec, (), DEFAULTS, loaded.node)
+        duplicates = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
+        problems = (*duplicates, *layer_problems(loaded.node, DEFAULTS), *unmatched)
         listed = _listed(loaded.node, order, environments)
-        stray += [problem for found in listed.values() for problem in found]
+        unassigned += [problem for problems_of_one in listed.values() for problem in problems_of_one]
         environments = {
             name: _in_list(name, layer, order, listed.get(name, ())) for name, layer in environments.items()
         }
     base = Layer(fleet_spec, problems=tuple(problems))
-    told = [*base.problems, *stray]
+    found = [*base.problems, *unassigned]
     if manifest is not None:
-        environments, classes = _without_nothing(base, environments, classes)
-    told += [problem for layer in (*environments.values(), *classes.values()) for problem in layer.problems]
+        environments, classes = _with_unmatched_removals(base, environments, classes)
+    found += [problem for layer in (*environments.values(), *classes.values()) for problem in layer.problems]
     return Layers(
         base,
         None if problems or listed else manifest,
         environments,
         {name: manifests[name] for name in order if name in manifests},
         classes,
-        tuple(dict.fromkeys(told)),
+        tuple(dict.fromkeys(found)),
     )
 
 
-def _fleet_file(name: str, files: Files, read: Read) -> Loaded[Fleet]:
+def _fleet_file(name: str, files: Files, contents: Contents) -> Loaded[Fleet]:
     start = Mark(FLEET_FILE, 1, 1)
     if files.unreadable:
         return Loaded(Node({}, start), problems=files.unreadable)
     if FLEET_FILE not in files.blobs:
         message = "the repository has no fleet.yaml; add one with kind: Fleet"
         return Loaded(Node({}, start), problems=(problem_at(start, "", message),))
-    loaded = load(FLEET_FILE, Fleet, read)
+    loaded = load(FLEET_FILE, Fleet, contents)
     given = loaded.manifest.metadata.name if loaded.manifest else name
     if given == name:
         return loaded
@@ -77,12 +77,12 @@ def _fleet_file(name: str, files: Files, read: Read) -> Loaded[Fleet]:
 
 
 def _environments(
-    files: Files, read: Read, stray: list[Problem]
+    files: Files, contents: Contents, unassigned: list[Problem]
 ) -> tuple[dict[str, Layer], dict[str, Environment]]:
     paths, wrong = files.of(ENVIRONMENTS)
-    layers, manifests = _unreadable(wrong, stray), {}
+    layers, manifests = _unreadable(wrong, unassigned), {}
     for name, path in paths.items():
-        loaded = load(path, Environment, read, name=name)
+        loaded = load(path, Environment, contents, name=name)
         layers[name] = Layer(problems=loaded.problems)
         if loaded.manifest is not None:
             manifests[name] = loaded.manifest
@@ -92,16 +92,16 @@ def _environments(
     return layers, manifests
 
 
-def _unreadable(wrong: Mapping[str, Problem], stray: list[Problem]) -> dict[str, Layer]:
-    """Return layers for what cannot be read; what is wrong with a whole folder is nobody's."""
-    stray += [problem for name, problem in wrong.items() if not name]
+def _unreadable(wrong: Mapping[str, Problem], unassigned: list[Problem]) -> dict[str, Layer]:
+    """Return layers for entries that cannot be read; the problem of a whole folder belongs to no layer."""
+    unassigned += [problem for name, problem in wrong.items() if not name]
     return {name: Layer(problems=(problem,)) for name, problem in wrong.items() if name}
 
 
 def _listed(
     fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]
 ) -> dict[str, list[Problem]]:
-    """Return what is wrong in fleet.yaml with the list of environments, by environment."""
+    """Return the problems of the list of environments in fleet.yaml, by environment."""
     found: dict[str, list[Problem]] = {}
     for number, name in enumerate(order):
         mark, field = fleet.find(("spec", "environments", number)).mark, f"spec.environments[{number}]"
@@ -116,50 +116,53 @@ def _listed(
 
 
 def _in_list(name: str, layer: Layer, order: tuple[str, ...], wrong: Iterable[Problem]) -> Layer:
-    """Return an environment with what the list has wrong about it."""
+    """Return an environment with the problems of its entry in the list."""
     if wrong or layer.problems:
         return replace(layer, problems=(*layer.problems, *wrong))
     if name in order:
         return layer
-    message = f"{name} is not in spec.environments of {FLEET_FILE}; add it there, where its turn is"
+    message = f"{name} is not in spec.environments of {FLEET_FILE}; add it there, in the order of the rollout"
     problem = problem_at(Mark(f"{ENVIRONMENTS}/{name}.yaml", 1, 1), "", message)
     return replace(layer, problems=(problem,))
 
 
-def _without_nothing(
+def _with_unmatched_removals(
     fleet: Layer, environments: Mapping[str, Layer], classes: Mapping[str, Layer]
 ) -> tuple[dict[str, Layer], dict[str, Layer]]:
-    """Tell environments and classes that take away what no layer below them has.
+    """Return environments and classes with a problem for each removal of what no layer below them has.
 
-    An environment lies on many classes: it is enough that one of them has it. Where a layer below is wrong,
-    nobody knows what it would have.
+    An environment is merged over many classes: it is enough that one of them has the name. Where a layer
+    below is invalid, nothing is reported, because nobody knows what that layer should have.
     """
-    whole = all(not layer.problems for layer in (fleet, *classes.values()))
+    valid = all(not layer.problems for layer in (fleet, *classes.values()))
     under = [fleet.spec, *(layer.spec for layer in classes.values())]
     above = {
-        name: _nothing(layer, under, DEFAULTS) if whole else layer for name, layer in environments.items()
+        name: _checked_removals(layer, under, DEFAULTS) if valid else layer
+        for name, layer in environments.items()
     }
     found = {}
     for name, layer in classes.items():
         parents = [fleet, *lineage(layer.parent, classes)]
-        right = all(not parent.problems for parent in (layer, *parents))
-        found[name] = _nothing(layer, [parent.spec for parent in parents], ("spec",)) if right else layer
+        if any(parent.problems for parent in (layer, *parents)):
+            found[name] = layer
+        else:
+            found[name] = _checked_removals(layer, [parent.spec for parent in parents], ("spec",))
     return above, found
 
 
-def _nothing(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
+def _checked_removals(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
     root = layer.spec
     for step in reversed(at):
         root = Node({step: root}, root.mark)
-    found = removals.of_nothing(layer.spec, below, at, root)
+    found = unmatched_removals(layer.spec, below, at, root)
     return replace(layer, problems=(*layer.problems, *found)) if found else layer
 
 
-def _classes(files: Files, read: Read, stray: list[Problem]) -> dict[str, Layer]:
+def _classes(files: Files, contents: Contents, unassigned: list[Problem]) -> dict[str, Layer]:
     paths, wrong = files.of(CLASSES)
-    layers, nodes = _unreadable(wrong, stray), {}
+    layers, nodes = _unreadable(wrong, unassigned), {}
     for name, path in paths.items():
-        loaded = load(path, ClusterClass, read, name=name)
+        loaded = load(path, ClusterClass, contents, name=name)
         layers[name] = Layer(problems=loaded.problems)
         if loaded.manifest is not None:
             nodes[name] = part(loaded.node, "spec")
@@ -177,15 +180,15 @@ def _class(root: Node, spec: Node) -> Layer:
 
 
 def _inheritance(name: str, spec: Node, classes: Mapping[str, Layer]) -> Iterator[Problem]:
-    """Yield what is wrong with the class that a class inherits from."""
+    """Yield the problems of the class that a class inherits from."""
     parent, mark = classes[name].parent, spec.find(("class",)).mark
     if parent and parent not in classes:
         yield problem_at(mark, "spec.class", unknown("class", parent, classes.keys() - {name}))
-    way = [name]
-    while parent in classes and parent not in way:
-        way.append(parent)
+    ancestors = [name]
+    while parent in classes and parent not in ancestors:
+        ancestors.append(parent)
         parent = classes[parent].parent
     if parent == name:
-        circle = " -> ".join((*way, name))
-        message = f"the classes inherit in a circle: {circle}; take one spec.class of these away"
+        cycle = " -> ".join((*ancestors, name))
+        message = f"the classes inherit from each other in a cycle: {cycle}; remove one of these spec.class"
         yield problem_at(mark, "spec.class", message)

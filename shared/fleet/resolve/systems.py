@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
-from shared.fleet.desired import Desired, Tenant
-from shared.fleet.manifests import System
+from shared.fleet.desired import Desired
+from shared.fleet.manifests import System, SystemSpec
 from shared.fleet.manifests.system import CLASS_LABEL, ENVIRONMENT_LABEL
 from shared.fleet.resolve.layers import unknown
-from shared.fleet.resolve.manifest_file import Read, load
+from shared.fleet.resolve.manifest_file import Contents, load
 from shared.fleet.resolve.problems import Problem, nearest, problem_at
 from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files
 from shared.fleet.resolve.yaml_tree import Node
 
 
+@dataclass(frozen=True)
+class Tenant:
+    """A System: a team's tenant, and the names of the clusters that its selector matches."""
+
+    name: str
+    spec: SystemSpec
+    clusters: tuple[str, ...]
+
+
 def read_systems(
-    files: Files, read: Read, clusters: Mapping[str, Desired], *, known: Collection[str]
+    files: Files, contents: Contents, clusters: Mapping[str, Desired], *, known: Collection[str]
 ) -> tuple[dict[str, Tenant], list[Problem]]:
     """Return the tenants by name and all problems; ``known`` are the clusters that have a folder."""
     paths, wrong = files.of(SYSTEMS)
     problems, tenants = list(wrong.values()), {}
     taken: dict[tuple[str, str], str] = {}
     for name, path in paths.items():
-        loaded = load(path, System, read, name=name)
+        loaded = load(path, System, contents, name=name)
         problems += loaded.problems
         if loaded.manifest is None:
             continue

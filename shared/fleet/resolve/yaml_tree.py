@@ -1,8 +1,8 @@
 """A YAML file as a tree of nodes that remember their place, and how such trees are merged.
 
-Every problem in a manifest is told with file, line and column, also after merging: a node keeps the
-``Mark`` of the file it was written in. Scalars follow the YAML 1.2 core schema, so ``no`` and ``on`` are
-text and dates stay text.
+Every problem in a manifest is reported with file, line and column, also after merging: a node keeps the
+``Mark`` of the file it was written in. Scalars follow the YAML 1.2 core schema, so ``no``, ``on`` and dates
+are strings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value with its place: a dict of nodes, a tuple of nodes, or a scalar; ``key`` is its key's place."""
+    """A dict of nodes, a tuple of nodes, or a scalar, and its place, which for an entry is its key's."""
 
     value: Any
     mark: Mark
@@ -59,7 +59,7 @@ class Node:
         return node
 
     def child(self, step: str | int) -> Node | None:
-        """Return the entry of a map, or the item of a list by number or name; None when there is none."""
+        """Return the entry of an object, or the item of a list by number or name; None when there is none."""
         if isinstance(self.value, dict):
             child = self.value.get(step)
             return child if isinstance(child, Node) else None
@@ -71,20 +71,20 @@ class Node:
 
     @property
     def name(self) -> str | None:
-        """What a map says as its ``name``, when that is text."""
+        """The ``name`` of an object, when that is a string."""
         named = self.value.get("name") if isinstance(self.value, dict) else None
         return named.value if named is not None and isinstance(named.value, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Root(Node):
-    """A whole file; ``takes_away`` tells whether anything in it may be null or ``$patch: delete``."""
+    """A whole file; ``has_removals`` tells whether any value in it is null or ``$patch: delete``."""
 
-    takes_away: bool
+    has_removals: bool
 
 
 class YamlError(Exception):
-    """The text is not a manifest; says why and where."""
+    """The content is not one YAML document; says why and where."""
 
     def __init__(self, message: str, mark: Mark) -> None:
         super().__init__(message)
@@ -101,21 +101,33 @@ def parse(content: bytes, file: str) -> Root:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise YamlError("the file is not UTF-8 text; save it as UTF-8", Mark(file, line, 1)) from error
+    if "<<<<<<<" in text or ">>>>>>>" in text:
+        _refuse_conflict_markers(text, file)
     try:
         return _Builder(text, file).document()
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(file, place.line + 1, place.column + 1) if place else start
-        raise YamlError(_yaml_words(str(error.problem or error.context)), mark) from error
+        raise YamlError(_syntax_message(str(error.problem or error.context)), mark) from error
     except yaml.YAMLError as error:
         raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}", start) from error
 
 
-def _yaml_words(found: str) -> str:
-    """Return the parser's own words, with where to look."""
-    if "\\t" in found or "tab character" in found:
-        return "not valid YAML: a tab stands here; indent with spaces"
-    return f"not valid YAML: {found}; look at the brackets, quotes and indents here and just above"
+_CONFLICT_MARKER = re.compile(r"^(<<<<<<<|>>>>>>>)( .*)?\r?$", re.MULTILINE)
+
+
+def _refuse_conflict_markers(text: str, file: str) -> None:
+    found = _CONFLICT_MARKER.search(text)
+    if found:
+        mark = Mark(file, text.count("\n", 0, found.start()) + 1, 1)
+        raise YamlError("this file has merge-conflict markers; resolve the conflict", mark)
+
+
+def _syntax_message(problem: str) -> str:
+    """Return the parser's own message, with a hint where to look."""
+    if "\\t" in problem or "tab character" in problem:
+        return "not valid YAML: found a tab; indent with spaces"
+    return f"not valid YAML: {problem}; check the brackets, quotes and indentation here and just above"
 
 
 class _Builder:
@@ -125,7 +137,7 @@ class _Builder:
         self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
         self._file = file
         self._count = 0
-        self._takes_away = False
+        self._has_removals = False
 
     def document(self) -> Root:
         """Return the only document."""
@@ -141,9 +153,9 @@ class _Builder:
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
             raise YamlError(
-                "a second document begins here; a file holds one, so take the --- away", self._mark(event)
+                "a second document begins here; a file holds one, so remove the ---", self._mark(event)
             )
-        return Root(root.value, root.mark, self._takes_away)
+        return Root(root.value, root.mark, self._has_removals)
 
     def _node(self, event: Any, depth: int) -> Node:
         mark = self._mark(event)
@@ -160,7 +172,7 @@ class _Builder:
             return Node(self._sequence(depth), mark)
         value = _scalar(event, mark)
         if value is None or value == REMOVED[1]:
-            self._takes_away = True
+            self._has_removals = True
         return Node(value, mark)
 
     def _mapping(self, depth: int) -> dict[str, Node]:
@@ -168,7 +180,7 @@ class _Builder:
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             mark = self._mark(event)
             if not isinstance(event, yaml.ScalarEvent):
-                raise YamlError("a key must be plain text", mark)
+                raise YamlError("a key must be a plain string", mark)
             if event.value in result:
                 first = result[event.value].mark.line
                 raise YamlError(f"{event.value} is written twice, first in line {first}; keep one", mark)
@@ -193,6 +205,27 @@ _INT = re.compile(r"[-+]?[0-9]{1,100}\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 
 
+class WrittenInt(int):
+    """An integer with the text in the file, where that is not how Python writes it, such as 007."""
+
+    text: str
+
+
+class WrittenFloat(float):
+    """A float with the text in the file, where that is not how Python writes it, such as 1.30."""
+
+    text: str
+
+
+def _number(text: str) -> int | float:
+    number: int | float = int(text) if _INT.match(text) else float(text)
+    if str(number) == text:
+        return number
+    written = WrittenInt(number) if isinstance(number, int) else WrittenFloat(number)
+    written.text = text
+    return written
+
+
 def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
     """Return a scalar by the YAML 1.2 core schema; explicit tags other than !!str are refused."""
     text: str = event.value
@@ -200,35 +233,32 @@ def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
         if event.tag == "tag:yaml.org,2002:str":
             return text
         raise YamlError(f"the YAML tag {event.tag} is not allowed; write the value itself", mark)
-    if event.style in _QUOTED:  # quoted or a block: always text
+    if event.style in _QUOTED:  # quoted or a block: always a string
         return text
     if _NULL.match(text):
         return None
     if _BOOL.match(text):
         return text.lower() == "true"
-    if _INT.match(text):
-        return int(text)
-    if _FLOAT.match(text):
-        return float(text)
-    return text
+    return _number(text) if _INT.match(text) or _FLOAT.match(text) else text
 
 
 _NESTED = (dict, tuple)
 REMOVED = ("$patch", "delete")
-"""An item of a list of named things with this entry takes the item of that name away, as in Kubernetes."""
+"""An item with this entry removes the item of its name from the list, as in Kubernetes."""
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Lay ``over`` on ``base``: maps merge, lists of named things merge by name, all else replaces.
+    """Merge ``over`` over ``base``: objects merge, lists of named items merge by name, all else replaces.
 
-    A ``null`` and a ``$patch: delete`` remove what the base says; they stay in the result, so that a
-    further layer begins anew there, until ``without_nulls``. Layers are laid from the lowest upwards.
+    A ``null`` and a ``$patch: delete`` remove what the base has. Both stay in the result until
+    ``without_nulls``, so that a further layer starts from nothing there. Layers are merged from the lowest
+    upwards.
     """
     if isinstance(base.value, dict) and isinstance(over.value, dict):
         merged = dict(base.value)
         for key, node in over.value.items():
-            laid = isinstance(node.value, _NESTED) and key in merged
-            merged[key] = merge(merged[key], node) if laid else node
+            nested = isinstance(node.value, _NESTED) and key in merged
+            merged[key] = merge(merged[key], node) if nested else node
         return Node(merged, over.mark)
     if not isinstance(over.value, tuple):
         return over
@@ -242,7 +272,7 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def by_name(node: Node) -> dict[str, Node]:
-    """Return the items of a list of maps that all have a name of their own; {} for any other value."""
+    """Return the items of a list of objects that all have a name of their own; {} for any other value."""
     if not isinstance(node.value, tuple):
         return {}
     items: dict[str, Node] = {}
@@ -255,13 +285,13 @@ def by_name(node: Node) -> dict[str, Node]:
 
 
 def removed(node: Node) -> bool:
-    """Tell whether an item of a list is there to take the one of its name away."""
+    """Tell whether an item of a list removes the item of its name."""
     mark = node.value.get(REMOVED[0]) if isinstance(node.value, dict) else None
     return mark is not None and mark.value == REMOVED[1]
 
 
 def without_nulls(node: Node) -> Node:
-    """Drop map entries that are null and list items that are removed."""
+    """Drop entries that are null and list items that are removed."""
     if isinstance(node.value, dict):
         return Node({k: without_nulls(n) for k, n in node.value.items() if n.value is not None}, node.mark)
     if isinstance(node.value, tuple):
@@ -270,7 +300,7 @@ def without_nulls(node: Node) -> Node:
 
 
 def without_removed(node: Node) -> Node:
-    """Drop list items that are removed, and keep nulls: what is numbered is numbered as it is checked."""
+    """Drop list items that are removed, and keep nulls: items have the numbers that validation reports."""
     if isinstance(node.value, dict):
         return Node({key: without_removed(inner) for key, inner in node.value.items()}, node.mark)
     if isinstance(node.value, tuple):
@@ -278,36 +308,36 @@ def without_removed(node: Node) -> Node:
     return node
 
 
-def settled(node: Node, fill: Callable[[str], str], ready: Mapping[int, Any]) -> Any:
-    """Return the plain value with its texts filled in, without what is null or removed.
+def plain_value(node: Node, fill: Callable[[str], str], finished: Mapping[int, Any]) -> Any:
+    """Return the value without places, with its strings filled in, without what is null or removed.
 
-    ``ready`` has the finished value of nodes by their id, to be taken as it is.
+    ``finished`` has the values of nodes, by the id of the node, that are used as they are.
     """
     value = node.value
     if isinstance(value, str):
         return fill(value) if "{" in value else value
     if not isinstance(value, _NESTED):
         return value
-    found = ready.get(id(node))
-    if found is not None:
-        return found
+    known = finished.get(id(node))
+    if known is not None:
+        return known
     if isinstance(value, tuple):
-        return [settled(item, fill, ready) for item in value if not removed(item)]
+        return [plain_value(item, fill, finished) for item in value if not removed(item)]
     plain: dict[str, Any] = {}
     for key, inner in value.items():
-        kept = inner.value
-        if isinstance(kept, str):  # all as above, without a call where that can be
-            plain[key] = fill(kept) if "{" in kept else kept
-        elif isinstance(kept, _NESTED):
-            finished = ready.get(id(inner))
-            plain[key] = settled(inner, fill, ready) if finished is None else finished
-        elif kept is not None:
-            plain[key] = kept
+        below = inner.value
+        if isinstance(below, str):  # as above, without a call where possible: this loop is the hot path
+            plain[key] = fill(below) if "{" in below else below
+        elif isinstance(below, _NESTED):
+            known = finished.get(id(inner))
+            plain[key] = plain_value(inner, fill, finished) if known is None else known
+        elif below is not None:
+            plain[key] = below
     return plain
 
 
 def texts(node: Node, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield every text below a node, with its path."""
+    """Yield every string below a node, with its path."""
     if isinstance(node.value, str):
         yield path, node.value
     elif isinstance(node.value, dict | tuple):

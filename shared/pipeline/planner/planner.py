@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from shared.fleet.desired import Desired, DesiredFleet
+from shared.fleet.desired import Desired
 from shared.fleet.planning.plan import Action, Item, make_plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.events import accepted_event

@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from shared.fleet.aks.comparison import alike
+from shared.fleet.json_tree import is_named_list
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
-from shared.fleet.planning.differences import named
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
@@ -253,7 +253,7 @@ def _as_written(old: Any, new: Any, path: tuple[str, ...]) -> Any:
         return new
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {key: _as_written(value, new.get(key), (*path, str(key))) for key, value in old.items()}
-    if named(old) and named(new):
+    if is_named_list(old) and is_named_list(new):
         places = {item["name"]: place for place, item in enumerate(new)}
         beside = {item["name"]: item for item in new}
         in_place = sorted(old, key=lambda item: places.get(item["name"], len(places)))

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from shared.fleet.desired import DesiredFleet
 from shared.fleet.planning.plan import Plan, make_plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import manifest_paths
 from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest

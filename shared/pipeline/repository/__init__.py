@@ -1,0 +1,1 @@
+"""Reading a commit of the fleet repository and its blobs."""

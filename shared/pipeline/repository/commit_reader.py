@@ -1,7 +1,7 @@
-"""From a commit of the fleet repository to what it asks for, in as few calls as that takes.
+"""From a commit of the fleet repository to what it asks for, in as few calls as possible.
 
-Read are the tree, the shared files, and the manifests of clusters that may have changed since their row was
-written. The rest of the fleet is taken from its rows.
+The reader reads the tree, the shared files, and the manifests of clusters that may have changed since they
+were recorded. The recorded documents give the rest of the fleet.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import pydantic
 import yaml
 
 from shared import fleet
-from shared.fleet.desired import DesiredFleet
 from shared.fleet.planning.plan import Action, Plan
+from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.repository_layout import Files
-from shared.fleet.resolve.resolver import resolve
+from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports
 
 
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:
-    """Return what the rows say of clusters that are not being deleted; one read."""
+    """Return what is recorded of clusters that are not being deleted; one read."""
     fingerprints = ports.state.fingerprints()
     return {
         name: Known(record.document, record.digest, fingerprints.get(name, ""))
@@ -48,44 +48,31 @@ def read_files(commit: str, ports: Ports) -> Files:
 
 
 def desired_of(commit: str, files: Files, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
-    """Resolve the files of a commit."""
-    contents = _Contents(commit, files, ports)
-    return resolve(
-        ports.config.fleet, files, contents.read, known=known, ahead=contents.ahead, rules=code_of_fleet()
-    )
+    """Resolve the files of a commit; each stage names the files that the next one needs."""
+
+    def read(paths: Sequence[str]) -> Mapping[str, bytes]:
+        wanted = {path: files.blobs[path] for path in paths}
+        blobs = read_blobs(commit, wanted, ports)
+        return {path: blobs[sha] for path, sha in wanted.items()}
+
+    first = read(first_files(files, known))
+    shared = resolve_shared(ports.config.fleet, files, first, known=known, code_version=code_version())
+    clusters = resolve_clusters(shared, read(shared.needed))
+    return finish(clusters, read(clusters.needed))
 
 
 @cache
-def code_of_fleet() -> str:
+def code_version() -> str:
     """Return a hash of the code that resolves a fleet.
 
-    Not a number that somebody has to remember to raise: a new rule or default makes every cluster be looked
-    at once more, also where that was not needed.
+    A hash needs nobody to remember to raise it: after a new rule or default every cluster is resolved once
+    more, even where that was not necessary.
     """
     folder = Path(str(fleet.__file__)).parent
     found = hashlib.sha256(f"{pydantic.VERSION} {yaml.__version__}".encode())
     for path in sorted(folder.rglob("*.py")):
         found.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return found.hexdigest()
-
-
-class _Contents:
-    """The files of a commit that were read so far."""
-
-    def __init__(self, commit: str, files: Files, ports: Ports) -> None:
-        self._commit, self._files, self._ports = commit, files, ports
-        self._blobs: dict[str, bytes] = {}
-
-    def ahead(self, paths: Sequence[str]) -> None:
-        """Read the files at these paths, unless they were read before."""
-        wanted = {path: self._files.blobs[path] for path in paths}
-        missing = {path: sha for path, sha in wanted.items() if sha not in self._blobs}
-        self._blobs |= read_blobs(self._commit, missing, self._ports)
-
-    def read(self, path: str) -> bytes:
-        """Return the content of a file."""
-        self.ahead([path])
-        return self._blobs[self._files.blobs[path]]
 
 
 def save_fingerprints(
@@ -95,17 +82,17 @@ def save_fingerprints(
     known: Mapping[str, Known],
     ports: Ports,
 ) -> None:
-    """Note what the rows are made from, once their plan was handed over: the next one need not read them.
+    """Record what the documents were resolved from, after their plan was handed over.
 
-    Marks are kept in one place for the whole fleet, and not in the rows, so that a change of a shared file
-    that changes no cluster costs one write, and the push after it again only what it changes.
+    The fingerprints of a fleet are one record, so that a change of a shared file that changes no cluster
+    costs one write, and the next push again costs only what it changes.
     """
-    marks = dict(_marks(plan, desired, records))
-    if marks != {name: recorded.mark for name, recorded in known.items() if recorded.mark}:
-        ports.state.save_fingerprints(marks)
+    fingerprints = dict(_fingerprints(plan, desired, records))
+    if fingerprints != {name: one.fingerprint for name, one in known.items() if one.fingerprint}:
+        ports.state.save_fingerprints(fingerprints)
 
 
-def _marks(
+def _fingerprints(
     plan: Plan, desired: DesiredFleet, records: Mapping[str, ClusterRecord]
 ) -> Sequence[tuple[str, str]]:
     found = []
@@ -117,7 +104,7 @@ def _marks(
         if same and (record is None or record.deleting):
             continue
         digest = record.digest if same and record else cluster.digest
-        mark = fingerprint_of(desired.inputs(cluster), digest)
-        if mark:
-            found.append((item.cluster, mark))
+        fingerprint = fingerprint_of(desired.inputs.get(item.cluster, ""), digest)
+        if fingerprint:
+            found.append((item.cluster, fingerprint))
     return found

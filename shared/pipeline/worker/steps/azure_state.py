@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from shared.fleet.aks.writes import Write, is_stopped, settled
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import GroupDeleteIntent, Json
+from shared.ports import GroupDeleteIntent
 
 BAD = ("Failed", "Canceled")
 LAG_SECONDS = 20.0

@@ -18,9 +18,10 @@ from shared.fleet.aks.cluster_body import (
     upgrade_ahead,
 )
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
-from shared.fleet.aks.versions import POOL_LAG
 from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.errors import Immutable, InvalidManifest
 from shared.jobs.job import AcceptedWrite, WriteKind
@@ -41,7 +42,6 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
-from shared.ports import Json
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 OBSERVE_SECONDS = 300.0

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.aks.writes import running_version
 from shared.fleet.desired import digest_of
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import profiles_of
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import Json, KubernetesApi
+from shared.ports import KubernetesApi
 
 EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: it has to end within its lease."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import InvalidManifest
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Wait
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import Json, KubernetesApi
+from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 
 CRD = "apiextensions.k8s.io/v1"

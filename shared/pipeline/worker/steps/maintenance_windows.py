@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from shared.fleet.aks.comparison import overlay
+from shared.fleet.json_tree import Json
 from shared.jobs.outcomes import Done, Outcome
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import Json
 from shared.ports.azure import ListMaintenance, PutMaintenance
 
 

@@ -26,8 +26,9 @@ from shared.fleet.aks.node_pool_replacement import (
     stage_of,
 )
 from shared.fleet.aks.upgrades import minor, next_version
-from shared.fleet.aks.versions import image_older
 from shared.fleet.aks.writes import ImmutableChange, Write
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes_versions import image_older
 from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.job import AcceptedWrite, WriteKind
@@ -52,7 +53,6 @@ from shared.pipeline.worker.steps.repeated_write import (
     wait_for,
     was_accepted,
 )
-from shared.ports import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, UpgradeNodeImage
 
 _AUTOSCALER = WriteKind.DISABLE_AUTOSCALER

@@ -1,0 +1,90 @@
+"""What a commit asks for as a whole: its clusters and systems, its guards, and the problems of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shared.fleet.desired import Desired
+from shared.fleet.manifests import Environment, Guards
+from shared.fleet.resolve.cluster_resolver import ClusterResolver
+from shared.fleet.resolve.problems import Problem
+from shared.fleet.resolve.systems import Tenant
+from shared.fleet.resolve.yaml_tree import Node
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A cluster with the place of every value: ``node`` has spec and metadata, nulls included."""
+
+    desired: Desired
+    node: Node
+
+
+@dataclass(frozen=True)
+class DesiredFleet:
+    """Everything a commit asks for.
+
+    ``problems`` has each mistake once, at its place. ``invalid`` has the problems of each cluster that cannot
+    be resolved, with a short reference to each invalid shared file; ``cluster_problems`` has the mistakes of
+    these files in full. ``guards`` is None while fleet.yaml is
+    invalid: nothing is deleted then. ``environments`` are in the order of fleet.yaml. ``inputs`` has, by
+    cluster, a hash of everything that the cluster is resolved from, where it is known. ``resolver`` resolves
+    one cluster again to find the places of its values, because the trees of all clusters would fill the
+    memory.
+    """
+
+    clusters: Mapping[str, Desired] = field(default_factory=dict)
+    invalid: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    guards: Guards | None = field(default_factory=Guards)
+    cluster_problems: Mapping[str, tuple[Problem, ...]] = field(default_factory=dict)
+    environments: Mapping[str, Environment] = field(default_factory=dict)
+    systems: Mapping[str, Tenant] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
+
+    def explained(self, name: str) -> Resolved | None:
+        """Return a cluster with the places of its values, None for one that is not resolved."""
+        node = self._tree(name) if name in self.clusters else None
+        return Resolved(self.clusters[name], node) if node else None
+
+    def source(self, cluster: str, path: str) -> str:
+        """Return the "file:line" that a field of a cluster comes from, "" when it is unknown.
+
+        ``path`` is a field as in a plan. For a field that no file names, the line of the object around it.
+        """
+        node = self._tree(cluster)
+        return source_of(node, path) if node else ""
+
+    def _tree(self, cluster: str) -> Node | None:
+        return self.resolver.tree(cluster) if self.resolver else None
+
+
+def source_of(root: Node, path: str) -> str:
+    """Return "file:line" of the value at a path, or of the nearest one above it.
+
+    A key may contain dots (``spec.tags.cost.center``): the longest key that fits is taken.
+    """
+    node, rest = root, path
+    while rest:
+        step = _item(node, rest) if rest.startswith("[") else _entry(node, rest)
+        if step is None:
+            break
+        node, rest = step
+    return f"{node.mark.file}:{node.mark.line}"
+
+
+def _item(node: Node, rest: str) -> tuple[Node, str] | None:
+    name, _, after = rest[1:].partition("]")
+    found = node.child(name) or (node.child(int(name)) if name.isdecimal() else None)
+    return (found, after.removeprefix(".")) if found is not None else None
+
+
+def _entry(node: Node, rest: str) -> tuple[Node, str] | None:
+    keys = node.value if isinstance(node.value, dict) else ()
+    fitting = [key for key in keys if rest == key or rest.startswith((f"{key}.", f"{key}["))]
+    if not fitting:
+        return None
+    key = max(fitting, key=len)
+    return node.value[key], rest[len(key) :].removeprefix(".")
