@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import errorpage
+from cli.pages import error_page
 from shared.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +45,7 @@ def test_the_defaults_of_settings_are_those_of_the_code() -> None:
 
 
 def test_the_page_on_errors_is_what_the_table_of_advice_says() -> None:
-    assert text("docs/errors.md") == errorpage.page(), "run python -m cli.errorpage > docs/errors.md"
+    assert text("docs/errors.md") == error_page.page(), "run python -m cli.pages.error_page > docs/errors.md"
 
 
 def test_the_readme_names_only_targets_that_make_knows() -> None:

@@ -6,30 +6,30 @@ from shared.jobs.diagnosis import diagnose
 from shared.jobs.errors import Stale
 from shared.jobs.events import replayed_event
 from shared.jobs.record import accept_retry
-from shared.pipeline import outbox
-from shared.pipeline.api.approval import MAX_ACTOR, Answer
-from shared.pipeline.outbox import send_continuation
+from shared.pipeline.api import schema
+from shared.pipeline.api.approval import operator
+from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
+from shared.pipeline.outbox import request_report, send_continuation
 from shared.ports import Ports
 
 
-def replay(name: str, actor: str, ports: Ports) -> Answer:
-    """Start the failed job of a cluster again; a job that did not fail stays as it is, with an error."""
-    by = actor[:MAX_ACTOR] or "operator"
+def replay(name: str, actor: str, ports: Ports) -> HttpResult:
+    """Start the failed job of a cluster again; a job that has not failed is left alone."""
     while True:
         record = ports.state.cluster(name)
         if record is None:
-            return Answer(
-                404, {"error": f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"}
-            )
+            return rejected(404, unknown_cluster(name, ports.config.fleet))
         if not record.failed:
             activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
-            return Answer(409, {"error": f"{name} has not failed: it {activity}"})
+            return rejected(409, f"{name} has not failed: it {activity}")
         try:
             saved = ports.state.save(accept_retry(record, now=ports.clock()))
         except Stale:
-            continue  # a plan or another replay won the race; its record decides
+            continue  # a plan or another replay saved the record first
         break
+    by = operator(actor)
     ports.state.append([replayed_event(saved, by)])
     send_continuation(saved, ports)
-    outbox.request_report(ports)
-    return Answer(202, {"cluster": name, "replayed": saved.job.recipe.value, "by": by})
+    request_report(ports)
+    receipt: schema.ReplayReceipt = {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
+    return HttpResult(202, receipt)

@@ -9,7 +9,6 @@ only when the state does not answer: then the message stays in its queue.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -28,7 +27,6 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 1024
 MAX_CHARACTERS = 500
-DEAD_LETTERS_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -135,16 +133,6 @@ def _note_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Por
         except Stale:
             continue
         return
-
-
-def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> int:
-    """Delete those of the newest dead letters whose queue and id are named; return how many."""
-    newest = ports.state.dead_letters(DEAD_LETTERS_SHOWN)
-    found = [letter for letter in newest if (letter.queue, letter.id) in named]
-    for letter in found:
-        log.warning("%s dismisses the dead letter %s of %s", actor, letter.id, letter.queue)
-        ports.state.delete_dead_letter(letter)
-    return len(found)
 
 
 def _dead_letter(received: ReceivedDeadLetter) -> DeadLetter:
