@@ -53,7 +53,8 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
     original = plan.make_plan
 
     def make_plan(commit: str, desired: Any, recorded: Mapping[str, ClusterRecord], **rest: Any) -> Any:
-        return original(commit, desired, {n: Alive(r) if r.deleting else r for n, r in recorded.items()}, **rest)
+        alive = {name: Alive(r) if r.deleting else r for name, r in recorded.items()}
+        return original(commit, desired, alive, **rest)
 
     patch.setattr(planner, "make_plan", make_plan)
 
