@@ -70,7 +70,7 @@ def import_app(folder: Path) -> func.FunctionApp:
     module = importlib.import_module("function_app")
     apps = [value for value in vars(module).values() if isinstance(value, func.FunctionApp)]
     if len(apps) != 1:
-        raise ConfigError(f"function_app.py must make one FunctionApp; it has {len(apps)}")
+        raise ConfigError(f"function_app.py must create one FunctionApp; it has {len(apps)}")
     return apps[0]
 
 

@@ -51,7 +51,7 @@ def test_a_group_is_created_seen_and_deleted_with_what_is_in_it(azure: Azure) ->
     assert azure.plane.nodes == {}
 
 
-def test_a_write_over_a_group_says_that_it_was_there_already(azure: Azure) -> None:
+def test_a_write_over_a_group_reports_that_it_existed(azure: Azure) -> None:
     name, location = CLUSTER.resource_group, {"location": "westeurope"}
     first = azure.call(PutGroup(GroupId(SUBSCRIPTION, name), location))
     again = azure.call(PutGroup(GroupId(SUBSCRIPTION, name.upper()), location))
@@ -114,7 +114,7 @@ def test_a_second_write_while_one_runs_is_a_conflict(azure: Azure) -> None:
     assert azure.seen()["tags"] == {"a": "b"}
 
 
-def test_a_write_over_a_version_that_is_gone_is_a_conflict(azure: Azure) -> None:
+def test_a_write_over_an_old_version_is_a_conflict(azure: Azure) -> None:
     azure.with_cluster()
     before = azure.seen()["eTag"]
     azure.call(PutCluster(CLUSTER, body(), etag=before))
@@ -264,7 +264,7 @@ def test_tags_tier_and_identity_can_be_changed(azure: Azure) -> None:
     assert seen["properties"]["dnsPrefix"] == "shop-prod"
 
 
-def test_a_delete_goes_through_at_any_time_and_twice(azure: Azure) -> None:
+def test_a_delete_is_accepted_at_any_time_and_twice(azure: Azure) -> None:
     azure.with_cluster()
     azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
     azure.call(DeleteCluster(CLUSTER, etag=None))
@@ -281,7 +281,7 @@ def test_a_delete_goes_through_at_any_time_and_twice(azure: Azure) -> None:
     assert deletes == [{"accepted": "delete", "resource": CLUSTER.resource}]
 
 
-def test_a_caller_that_asks_too_often_is_told_when_to_come_back(azure: Azure) -> None:
+def test_a_throttled_caller_learns_when_to_retry(azure: Azure) -> None:
     azure.with_cluster()
     azure.clock.advance(60)
     for _ in range(60):

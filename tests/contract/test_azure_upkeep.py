@@ -51,7 +51,7 @@ def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:
     assert azure.call(DeleteCluster(CLUSTER, etag=None)) == Written()
 
 
-def test_a_delete_over_a_version_that_is_gone_is_a_conflict(azure: Azure) -> None:
+def test_a_delete_over_an_old_version_is_a_conflict(azure: Azure) -> None:
     azure.with_cluster()
     azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
     cluster, web = azure.seen()["eTag"], azure.pool("web")["eTag"]
@@ -154,7 +154,7 @@ def test_a_pool_gets_the_newest_node_image_and_nothing_happens_when_it_has_it(az
         azure.call(UpgradeNodeImage(CLUSTER, "nothing"))
 
 
-def test_a_pool_that_goes_to_another_version_gets_the_newest_node_image(azure: Azure) -> None:
+def test_a_pool_that_changes_its_version_gets_the_newest_node_image(azure: Azure) -> None:
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
     azure.call(PutCluster(CLUSTER, body(kubernetesVersion="1.33.4"), etag=None))
     azure.clock.advance(4)
@@ -249,7 +249,7 @@ def test_an_operation_that_sticks_ends_only_when_it_is_aborted_or_all_is_deleted
     assert azure.call(GetCluster(CLUSTER)) is None
 
 
-def test_what_vanishes_was_accepted_and_is_gone_as_if_it_had_never_been(azure: Azure) -> None:
+def test_an_operation_that_vanishes_was_accepted_and_leaves_nothing(azure: Azure) -> None:
     azure.call(PutGroup(CLUSTER.group, {"location": "westeurope"}))
     azure.world.interventions.vanish_next(CLUSTER.name)
     azure.call(PutCluster(CLUSTER, body(), etag=None))

@@ -63,7 +63,7 @@ def test_an_apply_that_changes_nothing_keeps_the_version(setting: Setting) -> No
     assert setting.api.apply(config_map({"colour": "blue"})) == first
 
 
-def test_a_field_that_is_no_longer_applied_goes_and_fields_of_others_stay(setting: Setting) -> None:
+def test_a_field_that_is_no_longer_applied_is_removed_and_fields_of_others_stay(setting: Setting) -> None:
     setting.api.apply(config_map({"mine": "1", "also-mine": "2"}))
     at = At(CONFIG_MAP, "settings", "default")
     setting.world.apply(at, {"data": {"theirs": "3"}}, Write(manager="someone"))

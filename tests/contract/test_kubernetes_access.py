@@ -65,7 +65,7 @@ def for_entra(config: str) -> str:
     return yaml.safe_dump(content)
 
 
-def test_a_connection_is_kept_for_five_minutes(
+def test_a_connection_is_reused_for_five_minutes(
     access: Access, connections: KubernetesConnections, clock: ManualClock
 ) -> None:
     first = connections.connect(CLUSTER)
@@ -92,7 +92,7 @@ def test_a_cluster_without_local_accounts_is_entered_with_an_entra_token(
         (ServiceRequestError("connection refused"), Unavailable),
     ],
 )
-def test_an_entra_token_that_cannot_be_had_is_told_as_such(
+def test_a_missing_entra_token_is_reported(
     access: Access, clock: ManualClock, failure: Exception, kind: type[Exception]
 ) -> None:
     def refuse(_scope: str) -> str:
@@ -104,7 +104,7 @@ def test_an_entra_token_that_cannot_be_had_is_told_as_such(
         connections.connect(CLUSTER)
 
 
-def test_a_refused_credential_is_told_without_itself_and_fetched_anew(
+def test_a_refused_credential_is_not_shown_and_is_fetched_again(
     access: Access, connections: KubernetesConnections
 ) -> None:
     access.config, access.token = for_entra(access.config), "a-secret-token"
@@ -153,7 +153,7 @@ def test_a_server_of_another_authority_is_not_believed(
         (Fault("", status=410, body={"reason": "Expired"}, times=None), Conflict),
     ],
 )
-def test_what_the_server_answers_becomes_the_error_that_says_what_to_do(
+def test_an_answer_of_the_server_becomes_the_error_of_its_class(
     plane: KubernetesPlane, connections: KubernetesConnections, fault: Fault, error: type[Exception]
 ) -> None:
     plane.door(CLUSTER).faults = [fault]
@@ -172,7 +172,7 @@ def test_what_the_server_answers_becomes_the_error_that_says_what_to_do(
         assert getattr(raised.value, "retry_after", None) == (7 if error is Throttled else None)
 
 
-def test_a_stopped_cluster_answers_nobody_and_keeps_what_is_in_it(setting: Setting) -> None:
+def test_a_stopped_cluster_does_not_answer_and_retains_its_objects(setting: Setting) -> None:
     setting.api.apply(config_map({"a": "b"}))
     setting.power(False)
     with pytest.raises(Unavailable):

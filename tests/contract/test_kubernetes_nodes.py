@@ -66,7 +66,7 @@ def test_pods_go_with_their_node(setting: Setting) -> None:
     assert pods(setting) == ["b"]
 
 
-def test_a_node_is_cordoned_and_taken_back_and_a_gone_one_is_fine(setting: Setting) -> None:
+def test_a_node_is_cordoned_and_uncordoned_and_a_missing_one_is_success(setting: Setting) -> None:
     def unschedulable() -> bool:
         (node,) = setting.api.list("v1", "Node", labels="agentpool=web")
         return bool((node.get("spec") or {}).get("unschedulable"))
@@ -80,7 +80,7 @@ def test_a_node_is_cordoned_and_taken_back_and_a_gone_one_is_fine(setting: Setti
     setting.api.cordon("gone")
 
 
-def test_a_pod_without_a_budget_is_evicted_and_a_gone_one_is_fine(setting: Setting) -> None:
+def test_a_pod_without_a_budget_is_evicted_and_a_missing_one_is_success(setting: Setting) -> None:
     a_pod(setting, "a", a_node(setting, "one"))
     setting.api.evict("default", "a")
     assert pods(setting) == []

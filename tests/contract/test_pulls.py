@@ -75,7 +75,7 @@ def test_a_pull_request_shows_its_head_and_the_commit_that_a_merge_would_make(ca
     assert case.port.pull(99) is None
 
 
-def test_a_merge_that_conflicts_is_told_from_one_that_was_not_tried_yet(case: Case) -> None:
+def test_a_conflict_differs_from_a_merge_that_was_not_tried_yet(case: Case) -> None:
     case.branch("next", {"a.yaml": b"2\n"})
     case.git.commit({"a.yaml": b"3\n"})
     number = case.git.pulls.open("Two", "next", "main", fork=True).number

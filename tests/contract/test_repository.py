@@ -75,7 +75,7 @@ def test_a_branch_that_is_not_there_is_named_in_the_error(case: Case) -> None:
             case.port.look(branch)
 
 
-def test_the_tree_of_a_commit_lists_every_file_and_marks_what_is_not_plain(case: Case) -> None:
+def test_the_tree_of_a_commit_lists_every_file_and_flags_what_is_not_plain(case: Case) -> None:
     old = case.git.commit({"clusters/a/cluster.yaml": b"kind: Cluster\n", "run.sh": b"#!", "ä ö.txt": b""})
     new = case.git.commit(
         {"link": b"run.sh", "module": UNKNOWN.encode()}, modes={"link": "120000", "module": "160000"}

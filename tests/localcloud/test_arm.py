@@ -165,7 +165,7 @@ def test_maintenance_is_written_at_once_and_its_names_do_not_lead_elsewhere(serv
     assert statuses == [200, 204]
 
 
-def test_the_local_azure_is_told_what_goes_wrong(served: Served) -> None:
+def test_the_local_azure_takes_faults(served: Served) -> None:
     def told(control: str, **values: Any) -> int:
         reply = served.http.post(
             f"/_local/clusters/AKS/{control}", json=values, headers={"Authorization": ""}
@@ -261,7 +261,7 @@ def test_without_a_credential_nothing_is_asked(served: Served) -> None:
     assert served.server.door.requests == []
 
 
-def test_a_server_that_is_gone_is_unavailable(
+def test_a_server_that_has_stopped_is_unavailable(
     authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))

@@ -197,7 +197,7 @@ def test_a_message_abandoned_too_often_is_dead_lettered() -> None:
     )
 
 
-def test_a_dead_lettered_message_says_why_and_is_read_from_the_dead_letter_queue() -> None:
+def test_a_dead_letter_has_its_reason_and_is_read_from_the_dead_letter_queue() -> None:
     broker, _ = make()
     broker.send("jobs", Draft(b"{}", id="a", session="s", properties={"own": 1}))
     token = receive(broker, accept(broker)).lock_token
@@ -228,7 +228,7 @@ def test_without_sessions_each_message_has_a_lock_of_its_own() -> None:
     assert receive(broker, queue="loose").message.delivery_count == 1
 
 
-def test_session_state_is_kept_until_it_is_cleared() -> None:
+def test_session_state_is_stored_until_it_is_cleared() -> None:
     broker, _ = make()
     assert broker.session_state("jobs", "s") is None
     broker.set_session_state("jobs", "s", b"here")

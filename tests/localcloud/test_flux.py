@@ -139,7 +139,7 @@ def test_an_idle_round_writes_nothing(cluster: Cluster) -> None:
     assert cluster.world.version == before
 
 
-def test_what_leaves_git_is_pruned_unless_it_says_otherwise(cluster: Cluster) -> None:
+def test_what_leaves_git_is_pruned_unless_pruning_is_disabled(cluster: Cluster) -> None:
     kept = (MAP_FILE % b"kept").replace(b"{name: ", b"{annotations: {%s: disabled}, name: ")
     kept = kept % b"kustomize.toolkit.fluxcd.io/prune"
     cluster.commit(
@@ -154,7 +154,7 @@ def test_what_leaves_git_is_pruned_unless_it_says_otherwise(cluster: Cluster) ->
     assert cluster.ready()[2] == f"Applied revision: main@sha1:{'3' * 40}"
 
 
-def test_what_people_change_or_delete_is_put_right_after_the_interval(cluster: Cluster) -> None:
+def test_what_operators_change_or_delete_is_corrected_after_the_interval(cluster: Cluster) -> None:
     cluster.sync()
     cluster.settle()
     one = At(KINDS["ConfigMap"], "one", "team")
@@ -186,7 +186,7 @@ def test_a_deleted_kustomization_takes_its_objects_with_it(cluster: Cluster) -> 
         ({}, "GitOperationFailed", "authentication required"),
     ],
 )
-def test_a_source_that_cannot_be_fetched_says_why(
+def test_a_source_that_cannot_be_fetched_reports_the_reason(
     cluster: Cluster, spec: dict[str, Any], reason: str, message: str
 ) -> None:
     cluster.password = "right"
@@ -247,7 +247,7 @@ def test_a_source_recovers_once_its_secret_is_right(cluster: Cluster) -> None:
         ),
     ],
 )
-def test_a_build_or_apply_that_fails_says_where(
+def test_a_failed_build_or_apply_reports_the_place(
     cluster: Cluster, file: str, content: bytes, reason: str, message: str
 ) -> None:
     cluster.commit({**cluster.files, f"clusters/alpha/{file}": content})

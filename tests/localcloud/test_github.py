@@ -99,7 +99,7 @@ def local(tmp_path: Path) -> Iterator[Local]:
         yield case
 
 
-def test_a_push_fires_one_signed_webhook_that_tells_what_changed(local: Local) -> None:
+def test_a_push_sends_one_signed_webhook_with_its_changes(local: Local) -> None:
     first = local.commit("clusters/a/cluster.yaml", b"kind: Cluster\n")
     local.git("push", "--quiet", "origin", "main")
     local.commit("clusters/b/cluster.yaml", b"kind: Cluster\n")
@@ -241,7 +241,7 @@ def branch(local: Local, name: str, path: str) -> str:
     return commit
 
 
-def test_a_pull_request_tells_of_its_commits_and_ends_when_they_are_merged(local: Local) -> None:
+def test_a_pull_request_lists_its_commits_and_closes_when_they_are_merged(local: Local) -> None:
     base = local.commit("a.yaml", b"1")
     local.git("push", "--quiet", "origin", "main")
     head = branch(local, "next", "b.yaml")

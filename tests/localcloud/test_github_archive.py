@@ -53,7 +53,7 @@ def serving(git: GitRepository, change: Callable[[bytes], bytes]) -> None:
     git.tarball = lambda commit, folder: change(pack(commit, folder))  # type: ignore[method-assign]
 
 
-def test_an_archive_is_two_calls_and_the_token_goes_only_to_the_first(
+def test_an_archive_is_two_calls_and_only_the_first_has_the_token(
     server: GitHubServer, adapter: GitHubRepository
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)
@@ -147,7 +147,7 @@ def test_names_and_links_inside_an_archive_lead_nowhere(
         (Fault("legacy.tar.gz", 429, headers={"Retry-After": "7"}), Throttled),
     ],
 )
-def test_what_goes_wrong_with_an_archive_is_one_of_our_errors(
+def test_a_failed_archive_raises_an_error_of_the_port(
     server: GitHubServer, adapter: GitHubRepository, fault: Fault, kind: type[ReconcileError]
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)
@@ -157,7 +157,7 @@ def test_what_goes_wrong_with_an_archive_is_one_of_our_errors(
     assert adapter.archive(commit, FILES) == FILES
 
 
-def test_files_that_are_not_exported_are_left_out_and_told_by_their_absence(
+def test_an_archive_omits_files_that_are_not_exported(
     server: GitHubServer, adapter: GitHubRepository
 ) -> None:
     attributes = b"clusters/c1/** export-ignore\n*.md export-subst\n"

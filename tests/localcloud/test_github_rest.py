@@ -72,7 +72,7 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     assert (combined["state"], combined["statuses"][0]["context"]) == ("success", "roadstead")
 
 
-def test_the_adapter_translates_what_goes_wrong_and_never_shows_the_token(server: GitHubServer) -> None:
+def test_the_adapter_translates_errors_and_never_shows_the_token(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     git.commit({"a.yaml": b"1"})
     secret = "ghp_verysecret"
@@ -203,7 +203,7 @@ def test_threads_that_read_side_by_side_each_get_their_own_answer(server: GitHub
     assert dict(found) == contents
 
 
-def test_a_blob_whose_content_is_not_what_its_id_says_is_not_taken(server: GitHubServer) -> None:
+def test_a_blob_whose_content_does_not_match_its_id_is_rejected(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     (entry,) = git.entries(git.commit({"a.yaml": b"1"}))
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
@@ -248,7 +248,7 @@ TOO_MANY = {"message": "Validation Failed", "errors": [{"message": "maximum numb
         (Fault("POST", 429, {}, {"Retry-After": "9"}), Throttled, "gave no reason"),
     ],
 )
-def test_a_status_that_cannot_be_written_is_told_in_githubs_words(
+def test_a_refused_status_has_the_message_of_github(
     server: GitHubServer, fault: Fault, kind: type[ReconcileError], words: str
 ) -> None:
     commit = server.repository("acme/fleet").commit({"a.yaml": b"1"})

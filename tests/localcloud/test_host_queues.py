@@ -105,7 +105,7 @@ def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Bro
     assert len(runs) == 1
 
 
-def test_the_apps_own_function_keeps_what_nobody_understands_without_secrets(broker: Broker) -> None:
+def test_the_app_stores_an_unreadable_message_without_secrets(broker: Broker) -> None:
     cloud = MemoryCloud()
     app = func.FunctionApp()
     app.register_functions(dead_letters.blueprint(cloud.ports, secrets=["hidden-token"]))

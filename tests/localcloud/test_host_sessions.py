@@ -72,7 +72,7 @@ def test_a_message_arrives_with_everything_the_worker_gives(broker: Broker) -> N
     assert abs(message.enqueued_time_utc - system_clock()) < timedelta(seconds=30)
 
 
-def test_one_session_runs_in_order_while_others_run_beside_it(broker: Broker) -> None:
+def test_a_session_runs_in_order_while_others_run_in_parallel(broker: Broker) -> None:
     seen: list[str] = []
     both = threading.Barrier(2, timeout=10)
 

@@ -14,7 +14,7 @@ from shared.adapters.servicebus import service_bus_client
 from shared.adapters.tables import table_service
 
 
-def test_all_messages_and_rows_are_shown_whatever_their_state(tmp_path: Path) -> None:
+def test_messages_and_entities_are_listed_in_any_state(tmp_path: Path) -> None:
     with LocalCloud(tmp_path / "state", Options(functions=False)) as cloud:
         assert table_entities(cloud) == []
         with service_bus_client(connection_string=cloud.settings["ServiceBus"]) as client:

@@ -155,7 +155,7 @@ def test_applying_again_changes_nothing(driver: Driver) -> None:
     assert version() == second
 
 
-def test_a_conflict_of_managers_is_told(driver: Driver) -> None:
+def test_a_conflict_of_managers_is_reported(driver: Driver) -> None:
     driver.server_side(yaml.safe_dump(CONFIG_MAP), manager="one")
     with pytest.raises(Refused, match=r'conflict with \\*"one\\*"'):
         driver.server_side(yaml.safe_dump({**CONFIG_MAP, "data": {"colour": "red"}}), manager="two")

@@ -94,7 +94,7 @@ def test_the_same_value_from_two_managers_is_shared_until_both_drop_it(world: Ku
     assert "data" not in world.apply(MAP, {}, BOB)
 
 
-def test_a_container_that_is_no_longer_applied_goes_with_all_its_fields(world: KubernetesWorld) -> None:
+def test_a_container_that_is_no_longer_applied_is_removed_with_all_its_fields(world: KubernetesWorld) -> None:
     world.apply(WEB, deployment(("web", "web:1"), ("log", "log:1")), ALICE)
     world.apply(WEB, deployment(("web", "web:1")), ALICE)
     assert images(world) == {"web": "web:1"}
@@ -184,7 +184,7 @@ def test_a_deployment_is_available_after_its_delay() -> None:
     assert world.get(WEB)["status"]["observedGeneration"] == 1
 
 
-def test_what_has_finalizers_stays_until_they_are_gone(world: KubernetesWorld) -> None:
+def test_an_object_with_finalizers_stays_until_they_are_removed(world: KubernetesWorld) -> None:
     world.apply(MAP, {"metadata": {"finalizers": ["example.org/hold"]}}, ALICE)
     world.delete(MAP)
     assert world.get(MAP)["metadata"]["deletionTimestamp"]
@@ -192,7 +192,7 @@ def test_what_has_finalizers_stays_until_they_are_gone(world: KubernetesWorld) -
     assert world.find(MAP) is None
 
 
-def test_a_namespace_goes_with_its_content_and_waits_for_finalizers(world: KubernetesWorld) -> None:
+def test_a_namespace_is_deleted_with_its_content_and_waits_for_finalizers(world: KubernetesWorld) -> None:
     team = At(NAMESPACE, "team")
     world.create(NAMESPACE, "", {"metadata": {"name": "team"}})
     world.create(MAP.kind, "team", {"metadata": {"name": "plain"}})
@@ -207,7 +207,7 @@ def test_a_namespace_goes_with_its_content_and_waits_for_finalizers(world: Kuber
     assert world.find(team) is None
 
 
-def test_a_kind_is_unknown_before_its_definition_is_established_and_after_it_is_gone() -> None:
+def test_a_kind_is_unknown_before_its_definition_is_established_and_after_it_is_deleted() -> None:
     world, clock = a_world(crd=3)
     world.create(CRD, "", widgets())
     clock.advance(2)
@@ -338,7 +338,7 @@ def test_nodes_mirror_those_of_the_pools(world: KubernetesWorld) -> None:
     assert seen() == {}
 
 
-def test_a_cordon_lasts_until_azure_makes_the_node_anew(world: KubernetesWorld) -> None:
+def test_a_cordon_lasts_until_azure_replaces_the_node(world: KubernetesWorld) -> None:
     node = At(KINDS["Node"], "aks-a-0")
 
     def cordoned() -> bool:

@@ -109,7 +109,7 @@ def test_single_list_and_batch_arrive_whole_and_with_their_properties(bus: Bus) 
     assert abs(first.enqueued_time_utc - datetime.now(UTC)) < timedelta(seconds=10)
 
 
-def test_a_body_of_many_frames_goes_in_and_out(bus: Bus) -> None:
+def test_a_body_of_many_frames_is_sent_and_received(bus: Bus) -> None:
     body = bytes(range(256)) * 1000
     with bus.client.get_queue_sender("loose") as sender:
         sender.send_messages(ServiceBusMessage(body))
@@ -245,7 +245,7 @@ def test_abandoning_ends_in_the_dead_letter_queue(bus: Bus) -> None:
     assert bus.broker.counts("jobs") == Counts(0, 0, 0)
 
 
-def test_dead_lettering_says_why(bus: Bus) -> None:
+def test_a_dead_letter_has_its_reason(bus: Bus) -> None:
     bus.put("a")
     with bus.receiver() as receiver:
         receiver.dead_letter_message(one(receiver), reason="Broken", error_description="no such field")
@@ -285,7 +285,7 @@ def test_a_duplicate_is_dropped_without_a_word(bus: Bus) -> None:
     assert [m.draft.body for m in bus.broker.peek("jobs")] == [b"0"]
 
 
-def test_session_state_is_kept_between_receivers(bus: Bus) -> None:
+def test_session_state_outlasts_a_receiver(bus: Bus) -> None:
     bus.put("a")
     with bus.receiver() as receiver:
         assert receiver.session.get_state() is None
@@ -303,7 +303,7 @@ def test_receive_and_delete_leaves_nothing(bus: Bus) -> None:
     assert bus.broker.counts("loose").active == 0
 
 
-def test_what_arrives_when_nobody_asks_any_more_is_given_back(bus: Bus) -> None:
+def test_a_message_that_arrives_after_the_receiver_stopped_is_released(bus: Bus) -> None:
     with bus.client.get_queue_receiver("loose") as receiver:
         assert receiver.receive_messages(1, max_wait_time=0.1) == []
         bus.put("a", queue="loose")

@@ -12,7 +12,7 @@ from localcloud.runtime.state_folder import StateFolder, StateFolderError
 from localcloud.runtime.tools import ToolError, azurite_command
 
 
-def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:
+def test_the_folder_is_emptied_at_every_start(tmp_path: Path) -> None:
     path = tmp_path / "state"
     first = StateFolder(path)
     (path / "logs").mkdir()
@@ -24,7 +24,7 @@ def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:
     second.close()
 
 
-def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_no_local_cloud_created_is_refused(tmp_path: Path) -> None:
     precious = tmp_path / "thesis.txt"
     precious.touch()
     with pytest.raises(StateFolderError, match="no local cloud created it"):
@@ -56,6 +56,6 @@ def test_a_port_that_is_taken_or_reserved_is_replaced_by_a_free_one() -> None:
     theirs.close()
 
 
-def test_a_missing_azurite_says_how_to_get_it(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_azurite_has_the_command(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"localcloud\.runtime\.tools"):
         azurite_command(blob=1, queue=2, table=3, tools=tmp_path)

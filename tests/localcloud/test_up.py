@@ -21,7 +21,7 @@ from tests.localcloud.clouds import functions_answer, listens, read_cloud, up
 from tests.localcloud.waiting import until
 
 
-def test_up_says_what_to_do_next_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
+def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:
     state = tmp_path / "state"
     with up(state, app, GITHUB_TOKEN="the shell's own") as process:
         until(lambda: functions_answer(state), seconds=30)

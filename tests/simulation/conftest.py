@@ -1,4 +1,4 @@
-"""What the functions log in thousands of lives is not for a test's report."""
+"""The functions do not log during thousands of simulations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of safety, taken away: what the simulation must find out."""
+"""Mutations: each removes one safety rule, and the simulation must fail."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from shared.pipeline.worker.steps import cluster, registry
 from shared.ports import FleetRecord
 
 
-def rows_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
+def records_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryState, "_check", lambda *_: None)
 
 
-def nothing_overdue_is_sent_again(patch: pytest.MonkeyPatch) -> None:
+def overdue_messages_are_not_sent_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(missed_work, "resend_overdue", lambda _: 0)
 
 
-def nothing_is_sent_again(patch: pytest.MonkeyPatch) -> None:
+def no_message_is_sent_again(patch: pytest.MonkeyPatch) -> None:
     decide = leases.acquire_lease
 
     def dropped(*args: Any, **kwargs: Any) -> Any:
@@ -41,7 +41,7 @@ def nothing_is_sent_again(patch: pytest.MonkeyPatch) -> None:
         return Superseded("dropped") if isinstance(decision, Resend) else decision
 
     patch.setattr(worker, "acquire_lease", dropped)
-    nothing_overdue_is_sent_again(patch)
+    overdue_messages_are_not_sent_again(patch)
 
 
 def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) -> None:
@@ -50,15 +50,16 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
             self.document, self.digest, self.uid = record.document, "", record.uid
             self.generation, self.deleting, self.retryable_failure = record.generation, False, False
 
-    made = plan.make_plan
+    original = plan.make_plan
 
     def make_plan(commit: str, desired: Any, recorded: Mapping[str, ClusterRecord], **rest: Any) -> Any:
-        return made(commit, desired, {n: Alive(r) if r.deleting else r for n, r in recorded.items()}, **rest)
+        alive = {name: Alive(r) if r.deleting else r for name, r in recorded.items()}
+        return original(commit, desired, alive, **rest)
 
     patch.setattr(planner, "make_plan", make_plan)
 
 
-def a_newer_spec_goes_on_where_the_older_one_was(patch: pytest.MonkeyPatch) -> None:
+def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatch) -> None:
     accept = records.accept_change
 
     def change(record: ClusterRecord, *args: Any, **rest: Any) -> ClusterRecord:
@@ -68,15 +69,15 @@ def a_newer_spec_goes_on_where_the_older_one_was(patch: pytest.MonkeyPatch) -> N
     patch.setattr(planner, "accept_change", change)
 
 
-def every_cluster_is_taken_for_ours(patch: pytest.MonkeyPatch) -> None:
+def every_cluster_counts_as_owned(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Owner, "owns", lambda *_: True)
 
 
-def writes_are_not_fenced(patch: pytest.MonkeyPatch) -> None:
+def writes_have_no_lease_guard(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(worker, "with_lease_guard", lambda _, ports: ports)
 
 
-def azure_is_written_over_any_version(patch: pytest.MonkeyPatch) -> None:
+def azure_accepts_a_write_over_any_version(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Condition, "check", lambda *_: None)
 
 
@@ -100,55 +101,55 @@ def two_planners_may_plan_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryState, "save_fleet", save_fleet)
 
 
-def claims_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+def leases_are_ignored(patch: pytest.MonkeyPatch) -> None:
     decide = leases.acquire_lease
 
-    def unclaimed(record: ClusterRecord | None, *args: Any, **rest: Any) -> Any:
+    def unleased(record: ClusterRecord | None, *args: Any, **rest: Any) -> Any:
         if record is not None:
             record = replace(record, job=replace(record.job, lease=None))
         return decide(record, *args, **rest)
 
-    patch.setattr(worker, "acquire_lease", unclaimed)
+    patch.setattr(worker, "acquire_lease", unleased)
 
 
-def an_old_head_is_believed_at_once(patch: pytest.MonkeyPatch) -> None:
+def a_stale_head_is_not_confirmed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(planner, "needs_confirmation", lambda *_, **__: None)
 
 
-def deletes_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
+def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plan, "_guard", lambda *_: "")
 
 
-def a_suspension_is_overlooked(patch: pytest.MonkeyPatch) -> None:
+def a_suspension_is_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry, "suspended", lambda *_: None)
 
 
-def a_cluster_is_taken_over_as_it_is(patch: pytest.MonkeyPatch) -> None:
+def a_cluster_is_adopted_with_differences(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cluster, "all_differences", lambda *_: [])
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A rule that is taken away, the faults that show it soon, and which of the checker's rules may trip."""
+    """A removed safety rule, the faults that reveal it soon, and the invariants that may fail."""
 
-    take_away: Callable[[pytest.MonkeyPatch], None]
+    remove: Callable[[pytest.MonkeyPatch], None]
     faults: str
     rules: frozenset[str]
 
 
-def _mutation(take_away: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str) -> Mutation:
-    return Mutation(take_away, faults, frozenset(rules))
+def _mutation(remove: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str) -> Mutation:
+    return Mutation(remove, faults, frozenset(rules))
 
 
 MUTATIONS = (
-    _mutation(rows_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
-    _mutation(nothing_overdue_is_sent_again, "", "lost work"),
-    _mutation(nothing_is_sent_again, "crash-after", "lost work"),
+    _mutation(records_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
+    _mutation(overdue_messages_are_not_sent_again, "", "lost work"),
+    _mutation(no_message_is_sent_again, "crash-after", "lost work"),
     _mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unrequested change", "tombstone"),
-    _mutation(a_newer_spec_goes_on_where_the_older_one_was, "refused", "false ready"),
-    _mutation(every_cluster_is_taken_for_ours, "refused", "foreign write"),
-    _mutation(writes_are_not_fenced, "freeze-after", "single writer", "tombstone"),
-    _mutation(azure_is_written_over_any_version, "created-by-hand", "foreign write"),
+    _mutation(a_newer_spec_continues_at_the_step_of_the_older_one, "refused", "false ready"),
+    _mutation(every_cluster_counts_as_owned, "refused", "foreign write"),
+    _mutation(writes_have_no_lease_guard, "freeze-after", "single writer", "tombstone"),
+    _mutation(azure_accepts_a_write_over_any_version, "created-by-hand", "foreign write"),
     _mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "duplicate message"),
     _mutation(
         two_planners_may_plan_at_once,
@@ -156,9 +157,9 @@ MUTATIONS = (
         "unrequested delete",
         "unrequested change",
     ),
-    _mutation(claims_are_not_waited_for, "freeze-before", "single writer"),
-    _mutation(an_old_head_is_believed_at_once, "stale-head", "unrequested delete"),
-    _mutation(deletes_are_not_guarded, "refused", "unrequested delete"),
-    _mutation(a_suspension_is_overlooked, "refused", "suspended"),
-    _mutation(a_cluster_is_taken_over_as_it_is, "refused", "foreign write"),
+    _mutation(leases_are_ignored, "freeze-before", "single writer"),
+    _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete"),
+    _mutation(deletes_need_no_approval, "refused", "unrequested delete"),
+    _mutation(a_suspension_is_ignored, "refused", "suspended"),
+    _mutation(a_cluster_is_adopted_with_differences, "refused", "foreign write"),
 )

@@ -1,4 +1,4 @@
-"""A thousand fleets live through everything that can go wrong, and each does so in the same way again."""
+"""A thousand seeds hold every rule, and each gives the same trace again."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def test_every_rule_holds_in_a_thousand_seeds(part: int) -> None:
         assert not result.rule, f"{result.message}\n{COMMAND.format(seed=seed)}"
 
 
-def story(seed: int, hash_seed: str) -> bytes:
-    """Return what a process of its own tells of a seed."""
+def trace(seed: int, hash_seed: str) -> bytes:
+    """Return the trace of a seed from a process of its own."""
     command = [sys.executable, *COMMAND.format(seed=seed).split()[1:]]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
 
 
-def test_a_seed_tells_the_same_story_in_every_process() -> None:
-    first = story(1, "1")
+def test_a_seed_gives_the_same_trace_in_every_process() -> None:
+    first = trace(1, "1")
     assert first.count(b"\n") > 50
-    assert story(1, "2") == first
+    assert trace(1, "2") == first
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_alone_is_lived_through(fault: str) -> None:
+def test_every_rule_holds_with_one_kind_of_fault(fault: str) -> None:
     for seed in range(3):
         result = simulate(seed, only=frozenset({fault}))
         assert not result.rule, result.message

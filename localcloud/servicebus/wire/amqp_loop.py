@@ -146,7 +146,7 @@ class Loop:
         try:
             return handler.on_turn()
         except Exception:
-            log.exception("a turn of the local Service Bus has failed; it goes on")
+            log.exception("an iteration of the Service Bus loop failed; the loop continues")
             return 1.0
 
     def _ready(self, key: selectors.SelectorKey, mask: int, *, handler: Handler) -> None:
