@@ -35,11 +35,12 @@ test: check $(AZURITE) ## every check and every test
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
 	@$(BIN)/python -m localcloud.simulation --seeds $(SEEDS)
 
-check: $(READY) ## format, lint, types, layers
+check: $(READY) ## format, lint, types, layers, wording
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache | tail -n 3
+	@$(BIN)/python -m tools.wording
 
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
