@@ -1,4 +1,4 @@
-"""The documents are true about names: links, anchors, files, targets, commands, options and settings exist."""
+"""What the documents name exists: links, anchors, files, targets, commands, options and settings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def command_names() -> frozenset[str]:
 def help_of(name: str) -> str:
     roadstead = Path(sys.executable).with_name("roadstead")
     environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
-    shown = subprocess.run([roadstead, *name.split(), "--help"], capture_output=True, text=True, env=environment)
+    command = [roadstead, *name.split(), "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return shown.stdout
 
 
