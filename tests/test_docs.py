@@ -69,9 +69,8 @@ def command_names() -> frozenset[str]:
 def help_of(name: str) -> str:
     roadstead = Path(sys.executable).with_name("roadstead")
     environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
-    command = [roadstead, *name.split(), "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return shown.stdout
+    command = [str(roadstead), *name.split(), "--help"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
 
 def test_there_are_pages_with_links_anchors_files_and_commands() -> None:
