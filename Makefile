@@ -4,19 +4,23 @@ STATE ?= .localcloud
 SEEDS ?= 1000
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --disable-pip-version-check
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 
-.PHONY: help demo up test simulate check format clean
+LOCK := --quiet --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+.PHONY: help demo up test simulate check format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 $(READY): requirements.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Roadstead needs Python 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Installing Python packages into $(VENV) (once) ..."
+	@echo "Installing Python packages into $(VENV), once: a minute or two ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PIP) --requirement requirements.txt
+	@$(PIP) --editable '.[dev]'
 	@touch $@
 
 $(AZURITE): $(READY) localcloud/tools.py
@@ -41,6 +45,10 @@ check: $(READY) ## format, lint, types, layers, wording
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache | tail -n 3
 	@$(BIN)/python -m tools.wording
+
+lock: $(READY) ## resolve requirements.in into requirements.txt, with a hash of every file
+	@echo "Resolving requirements.in: about a minute ..."
+	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile $(LOCK) --output-file requirements.txt requirements.in
 
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .

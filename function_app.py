@@ -1,23 +1,130 @@
-"""The composition root: settings become ports, ports become functions. Nothing else happens here."""
+"""The composition root: settings become ports, ports become functions. Nothing else happens here.
+
+A host imports this file whenever it starts an instance. Every client library is therefore imported by the
+function that needs it, when a port is used for the first time.
+"""
 
 from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import azure.functions as func
-from azure.identity import DefaultAzureCredential
 
-from handlers import api, deadletters, github, queues, timers
+from handlers import api, dead_letters, github, queues, timers
 from shared import logs
-from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
-from shared.adapters.github import GitHubRepository, github_auth
-from shared.adapters.kubernetes import KubernetesConnections
-from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
-from shared.adapters.tables import TablesState, table_service
 from shared.ports import Ports
 from shared.settings import Settings, load_settings, secret_text
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+    from azure.servicebus import ServiceBusClient
+
+    from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
+    from shared.adapters.github import GitHubRepository
+    from shared.adapters.kubernetes import KubernetesConnections
+    from shared.adapters.servicebus import ServiceBusQueue
+    from shared.adapters.tables import TablesState
+
+Port = TypeVar("Port")
+
+
+class _OnFirstUse:
+    """Stand in for a port until it is used: build it once, then forward to it."""
+
+    def __init__(self, build: Callable[[], Any]) -> None:
+        self._build, self._lock = build, Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            if "_port" not in self.__dict__:
+                self._port = self._build()
+        return getattr(self._port, name)
+
+
+def on_first_use(build: Callable[[], Port]) -> Port:
+    """Return a port that is built when it is used for the first time."""
+    return cast(Port, _OnFirstUse(build))
+
+
+class Adapters:
+    """The adapters of one app, each built by its method."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._credential = cache(self._new_credential)
+        self._bus = on_first_use(self._new_bus)
+
+    def _new_credential(self) -> TokenCredential:
+        from azure.identity import DefaultAzureCredential
+
+        return DefaultAzureCredential()
+
+    def _new_bus(self) -> ServiceBusClient:
+        from shared.adapters.servicebus import service_bus_client
+
+        return service_bus_client(
+            connection_string=secret_text(self._settings.servicebus),
+            namespace=self._settings.servicebus__fullyqualifiednamespace,
+            credential=self._credential(),
+        )
+
+    def queue(self, name: str) -> ServiceBusQueue:
+        """Return a queue; all share one connection."""
+        from shared.adapters.servicebus import ServiceBusQueue
+
+        return ServiceBusQueue(self._bus, name)
+
+    def state(self) -> TablesState:
+        """Return the fleet's tables."""
+        from shared.adapters.tables import TablesState, table_service
+
+        tables = table_service(
+            connection_string=secret_text(self._settings.tables_connection_string),
+            endpoint=self._settings.tables_endpoint,
+            credential=self._credential(),
+        )
+        return TablesState(tables, self._settings.roadstead_fleet)
+
+    def repository(self) -> GitHubRepository:
+        """Return the fleet repository."""
+        from shared.adapters.github import GitHubRepository, github_auth
+
+        auth = github_auth(
+            token=secret_text(self._settings.github_token),
+            app_id=self._settings.github_app_id,
+            private_key=secret_text(self._settings.github_app_private_key),
+            installation_id=self._settings.github_app_installation_id,
+        )
+        return GitHubRepository(
+            self._settings.github_repository, auth, base_url=self._settings.github_api_url
+        )
+
+    def clusters(self) -> ArmManagedClusters:
+        """Return the managed clusters of Azure."""
+        from shared.adapters.arm import ArmManagedClusters
+
+        return ArmManagedClusters(self._credential(), base_url=self._settings.azure_resource_manager_url)
+
+    def groups(self) -> ArmResourceGroups:
+        """Return the resource groups of Azure."""
+        from shared.adapters.arm import ArmResourceGroups
+
+        return ArmResourceGroups(self._credential(), base_url=self._settings.azure_resource_manager_url)
+
+    def kubernetes(self, clusters: ArmManagedClusters) -> KubernetesConnections:
+        """Return connections to clusters, whose kubeconfigs come from ``clusters``."""
+        from shared.adapters.kubernetes import KubernetesConnections
+
+        def aad_token(scope: str) -> str:
+            return self._credential().get_token(scope).token
+
+        return KubernetesConnections(clusters.kubeconfig, aad_token=aad_token, clock=_now)
 
 
 def _now() -> datetime:
@@ -25,41 +132,19 @@ def _now() -> datetime:
 
 
 def build_ports(settings: Settings) -> Ports:
-    """Return the production ports; no call is made before the first use."""
-    credential = DefaultAzureCredential()
-    bus = service_bus_client(
-        connection_string=secret_text(settings.servicebus),
-        namespace=settings.servicebus__fullyqualifiednamespace,
-        credential=credential,
-    )
-    tables = table_service(
-        connection_string=secret_text(settings.tables_connection_string),
-        endpoint=settings.tables_endpoint,
-        credential=credential,
-    )
-    aks = ArmManagedClusters(credential, base_url=settings.azure_resource_manager_url)
-    repository = GitHubRepository(
-        settings.github_repository,
-        github_auth(
-            token=secret_text(settings.github_token),
-            app_id=settings.github_app_id,
-            private_key=secret_text(settings.github_app_private_key),
-            installation_id=settings.github_app_installation_id,
-        ),
-        base_url=settings.github_api_url,
-    )
+    """Return the production ports; no library is imported and no call is made before the first use."""
+    adapters = Adapters(settings)
+    repository, clusters = on_first_use(adapters.repository), on_first_use(adapters.clusters)
     return Ports(
         config=settings.fleet_config,
-        state=TablesState(tables, settings.roadstead_fleet),
-        plans=ServiceBusQueue(bus, "plans"),
-        jobs=ServiceBusQueue(bus, "jobs"),
+        state=on_first_use(adapters.state),
+        plans=on_first_use(lambda: adapters.queue("plans")),
+        jobs=on_first_use(lambda: adapters.queue("jobs")),
         repository=repository,
-        pulls=repository.pulls,
-        groups=ArmResourceGroups(credential, base_url=settings.azure_resource_manager_url),
-        aks=aks,
-        kubernetes=KubernetesConnections(
-            aks.kubeconfig, aad_token=lambda scope: credential.get_token(scope).token, clock=_now
-        ),
+        pulls=on_first_use(lambda: repository.pulls),
+        groups=on_first_use(adapters.groups),
+        aks=clusters,
+        kubernetes=on_first_use(lambda: adapters.kubernetes(clusters)),
         clock=_now,
         random=random.random,
         unique=lambda: uuid.uuid4().hex[:8],
@@ -73,7 +158,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
     app = func.FunctionApp()
     app.register_functions(github.blueprint(ports, secrets=settings.webhook_secrets))
     app.register_functions(queues.blueprint(ports))
-    app.register_functions(deadletters.blueprint(ports, secrets=settings.secrets))
+    app.register_functions(dead_letters.blueprint(ports, secrets=settings.secrets))
     app.register_functions(timers.blueprint(ports))
     app.register_functions(api.blueprint(ports))
     return app

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
 
 from cli.errors import UsageError
 from shared.fleet.manifests import Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
@@ -41,7 +40,7 @@ OWN: Mapping[str, Schema] = {
 class _Told(GenerateJsonSchema):
     """Keeps the rule that a text's check tells, as ``rule``."""
 
-    def function_after_schema(self, schema: core_schema.AfterValidatorFunctionSchema) -> JsonSchemaValue:
+    def function_after_schema(self, schema: Any) -> JsonSchemaValue:
         """Return the schema of what a check is given, with the check's rule."""
         made = super().function_after_schema(schema)
         check: Any = inspect.unwrap(schema["function"]["function"])

@@ -1,1 +1,1 @@
-"""When things run: one trigger family per file; parse, one call into the pipeline, reply."""
+"""When things run: one family of triggers in each file. A handler parses, calls the pipeline, replies."""

@@ -1,6 +1,6 @@
-"""The API: what is known of clusters and plans, for people and scripts; approvals and replays.
+"""The HTTP API: clusters, events and plans for operators and scripts; replays, approvals and imports.
 
-In Azure each needs a function key (header ``x-functions-key``).
+In Azure each function needs a function key (header ``x-functions-key``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from urllib.parse import unquote
 
 import azure.functions as func
 
-from handlers.reply import json_reply
+from handlers.reply import reply
 from shared.fleet.manifests.base import shown
-from shared.pipeline.api import approval, replay, views
-from shared.pipeline.api.import_cluster import import_cluster as read_manifest
-from shared.pipeline.recovery.dead_letters import dismiss as dismiss_dead_letters
+from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, why
+from shared.pipeline.api.import_cluster import import_cluster
+from shared.pipeline.api.parts import PAGE, Page
+from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
@@ -27,116 +28,118 @@ MAX_PAGE = 500
 def blueprint(ports: Ports) -> func.Blueprint:
     """Return the API."""
     bp = func.Blueprint()
+    _add_clusters(bp, ports)
+    _add_plans(bp, ports)
+    _add_dead_letters(bp, ports)
+    return bp
 
+
+def _add_clusters(bp: func.Blueprint, ports: Ports) -> None:
     @bp.function_name("clusters")
     @bp.route("clusters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def clusters(req: func.HttpRequest) -> func.HttpResponse:
-        return _paged(req, lambda page: views.fleet_view(ports, page))
+    def fleet(req: func.HttpRequest) -> func.HttpResponse:
+        return _paged(req, lambda page: clusters.fleet_view(ports, page))
 
     @bp.function_name("cluster")
     @bp.route("clusters/{name}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def cluster(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["name"]
-        view = views.cluster_detail(name, ports)
-        return json_reply(200, view) if view else _unknown(name, ports)
+        return _of_cluster(name, clusters.cluster_detail(name, ports), ports)
 
     @bp.function_name("events")
     @bp.route("clusters/{name}/events", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def events(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["name"]
         try:
-            limit, before = _page(req.params)
+            limit, before = _events_page(req.params)
         except ValueError:
-            words = f"limit must be 1 to {MAX_EVENTS}, before a time as 2026-01-31T12:00:00+00:00"
-            return json_reply(400, {"error": words})
-        view = views.events_view(name, limit, before, ports)
-        return json_reply(200, view) if view else _unknown(name, ports)
+            error = f"limit must be 1 to {MAX_EVENTS}, before a time as 2026-01-31T12:00:00+00:00"
+            return reply(rejected(400, error))
+        return _of_cluster(name, clusters.events_view(name, limit, before, ports), ports)
 
     @bp.function_name("why")
     @bp.route("clusters/{name}/why", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def why(req: func.HttpRequest) -> func.HttpResponse:
+    def explain(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["name"]
-        view = views.why_view(name, ports)
-        return json_reply(200, view) if view else _unknown(name, ports)
+        return _of_cluster(name, why.why_view(name, ports), ports)
 
     @bp.function_name("replay")
     @bp.route("clusters/{name}/replay", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     def replay_job(req: func.HttpRequest) -> func.HttpResponse:
-        answer = replay.replay(req.route_params["name"], _actor(req), ports)
-        return json_reply(answer.status, answer.body)
-
-    @bp.function_name("dead_letters")
-    @bp.route("dead-letters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def dead_letters(req: func.HttpRequest) -> func.HttpResponse:
-        return json_reply(200, views.dead_letters_view(ports))
-
-    @bp.function_name("dismiss")
-    @bp.route("dead-letters/put-away", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def dismiss(req: func.HttpRequest) -> func.HttpResponse:
-        named = _letters_in(req.get_body())
-        if named is None:
-            return json_reply(
-                400, {"error": 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'}
-            )
-        return json_reply(200, {"putAway": dismiss_dead_letters(named, _actor(req), ports)})
-
-    @bp.function_name("recorded")
-    @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def recorded(req: func.HttpRequest) -> func.HttpResponse:
-        return _paged(req, lambda page: views.recorded_view(ports, page))
+        return reply(replay.replay(req.route_params["name"], _actor(req), ports))
 
     @bp.function_name("import")
     @bp.route("import", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def import_cluster(req: func.HttpRequest) -> func.HttpResponse:
-        answer = read_manifest(req.params.get("resource") or "", ports)
-        return json_reply(answer.status, answer.body)
+    def manifest(req: func.HttpRequest) -> func.HttpResponse:
+        return reply(import_cluster(req.params.get("resource") or "", ports))
+
+
+def _add_plans(bp: func.Blueprint, ports: Ports) -> None:
+    @bp.function_name("plans")
+    @bp.route("plans", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def newest(req: func.HttpRequest) -> func.HttpResponse:
+        return reply(HttpResult(200, plans.plans_view(ports)))
 
     @bp.function_name("plan")
     @bp.route("plans/{commit}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     def plan(req: func.HttpRequest) -> func.HttpResponse:
         commit = req.route_params["commit"]
         missing = f"the commit {commit[:40]} was not planned (give the full id)"
-        return _paged(req, lambda page: views.plan_view(commit, ports, page), missing)
-
-    @bp.function_name("plans")
-    @bp.route("plans", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def plans(req: func.HttpRequest) -> func.HttpResponse:
-        return json_reply(200, views.plans_view(ports))
+        return _paged(req, lambda page: plans.plan_view(commit, ports, page), missing)
 
     @bp.function_name("approve")
     @bp.route("plans/{commit}/approve", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     def approve(req: func.HttpRequest) -> func.HttpResponse:
         names = _clusters_in(req.get_body())
         if names is None:
-            return json_reply(400, {"error": 'the body must be {"clusters": ["name", ...]}'})
-        answer = approval.approve(req.route_params["commit"], names, _actor(req), ports)
-        return json_reply(answer.status, answer.body)
+            return reply(rejected(400, 'the body must be {"clusters": ["name", ...]}'))
+        return reply(approval.approve(req.route_params["commit"], names, _actor(req), ports))
 
-    return bp
+    @bp.function_name("recorded")
+    @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def recorded(req: func.HttpRequest) -> func.HttpResponse:
+        return _paged(req, lambda page: plans.recorded_view(ports, page))
+
+
+def _add_dead_letters(bp: func.Blueprint, ports: Ports) -> None:
+    @bp.function_name("dead_letters")
+    @bp.route("dead-letters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def listed(req: func.HttpRequest) -> func.HttpResponse:
+        return reply(HttpResult(200, dead_letters.dead_letters_view(ports)))
+
+    @bp.function_name("dismiss")
+    @bp.route("dead-letters/dismiss", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    def dismiss(req: func.HttpRequest) -> func.HttpResponse:
+        named = _letters_in(req.get_body())
+        if named is None:
+            return reply(rejected(400, 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'))
+        return reply(HttpResult(200, dead_letters.dismiss(named, _actor(req), ports)))
+
+
+def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
+    """Reply with the view of a cluster, or with 404 where nothing is known of it."""
+    found = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
+    return reply(found)
 
 
 def _actor(req: func.HttpRequest) -> str:
-    """Return who asks, as they say: percent-encoded in UTF-8, one line."""
+    """Return the name that the caller gives: percent-encoded UTF-8, shortened to one line."""
     return shown(unquote(req.headers.get("x-roadstead-actor") or ""), approval.MAX_ACTOR)
 
 
-def _unknown(name: str, ports: Ports) -> func.HttpResponse:
-    return json_reply(404, {"error": views.unknown(name, ports)})
-
-
 def _paged(
-    req: func.HttpRequest, view: Callable[[views.Page], dict[str, Any] | None], missing: str = ""
+    req: func.HttpRequest, view: Callable[[Page], Mapping[str, Any] | None], missing: str = ""
 ) -> func.HttpResponse:
-    """Answer with the page of clusters that is asked for: ``after`` a name, at most ``limit``."""
-    limit = req.params.get("limit") or str(views.PAGE)
+    """Reply with the requested page of clusters: at most ``limit``, after the name ``after``."""
+    limit = req.params.get("limit") or str(PAGE)
     if not (limit.isdecimal() and 1 <= int(limit) <= MAX_PAGE):
-        return json_reply(400, {"error": f"limit must be 1 to {MAX_PAGE}"})
-    found = view(views.Page(req.params.get("after") or "", int(limit)))
-    return json_reply(404, {"error": missing}) if found is None else json_reply(200, found)
+        return reply(rejected(400, f"limit must be 1 to {MAX_PAGE}"))
+    found = view(Page(req.params.get("after") or "", int(limit)))
+    return reply(rejected(404, missing) if found is None else HttpResult(200, found))
 
 
-def _page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
-    """Return the limit and the time of a page of events; raise ValueError when they are none."""
+def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
+    """Return the limit and the time of a page of events; raise ValueError for anything else."""
     limit = int(params.get("limit") or EVENTS_PAGE)
     if not 1 <= limit <= MAX_EVENTS:
         raise ValueError

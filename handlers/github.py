@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import azure.functions as func
 
-from handlers.reply import json_reply
-from shared.pipeline.intake import accept
+from handlers.reply import reply
+from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import read_delivery
 from shared.ports import Ports
 
 
 def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
-    """Return the webhook function; ``secrets`` may sign a delivery, none means that none is taken."""
+    """Return the webhook function. It refuses a delivery that is signed with none of ``secrets``."""
     bp = func.Blueprint()
 
     @bp.function_name("github")
@@ -26,7 +26,6 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
             repository=ports.config.repository,
             branch=ports.config.branch,
         )
-        receipt = accept.accept(delivery, ports)
-        return json_reply(receipt.status, receipt.body)
+        return reply(accept(delivery, ports))
 
     return bp

@@ -1,6 +1,6 @@
 """The Service Bus triggers: ``plans`` (session = fleet) and ``jobs`` (session = cluster).
 
-A message that cannot be read raises: the host abandons it, and the queue keeps it in its dead letters.
+A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""JSON replies to HTTP requests."""
+"""Replies to HTTP requests."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import azure.functions as func
 
+from shared.pipeline.http_result import HttpResult
 
-def json_reply(status: int, body: Any) -> func.HttpResponse:
-    """Return a reply with a JSON body, one trailing newline for terminals."""
-    return func.HttpResponse(json.dumps(body) + "\n", status_code=status, mimetype="application/json")
+
+def reply(result: HttpResult) -> func.HttpResponse:
+    """Return a result as JSON, with a newline at its end for terminals."""
+    body = json.dumps(result.body) + "\n"
+    return func.HttpResponse(body, status_code=result.status, mimetype="application/json")

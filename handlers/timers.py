@@ -1,4 +1,4 @@
-"""The timers: the safety net under webhooks, crashes and lost messages. Schedules are settings."""
+"""The timers: the safety net for lost webhooks, crashes and lost messages. Their schedules are settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared.ports import Ports
 
 
 def blueprint(ports: Ports) -> func.Blueprint:
-    """Return the timers: missed heads, overdue continuations, and what is old."""
+    """Return the timers: missed heads, overdue messages, and the retention of records."""
     bp = func.Blueprint()
 
     @bp.function_name("plan_missed_head")
@@ -23,7 +23,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
         missed_work.resend_overdue(ports)
 
     @bp.function_name("purge_expired")
-    @bp.timer_trigger("timer", "%HOUSEKEEPING_SCHEDULE%", run_on_startup=False, use_monitor=False)
+    @bp.timer_trigger("timer", "%RETENTION_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def purge_expired(timer: func.TimerRequest) -> None:
         retention.purge_expired(ports)
 

@@ -71,7 +71,7 @@ param planSchedule string = '0 */5 * * * *'
 param resendSchedule string = '30 * * * * *'
 
 @description('When to remove what is old: events, plans, deliveries, dead letters. Six-field NCRONTAB, UTC.')
-param housekeepingSchedule string = '0 30 3 * * *'
+param retentionSchedule string = '0 30 3 * * *'
 
 @description('Instances that are kept warm for webhooks. With 0 nothing is billed while nothing happens, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
@@ -193,7 +193,7 @@ module function 'function.bicep' = {
       TABLES_ENDPOINT: storage.outputs.tablesEndpoint
       PLAN_SCHEDULE: planSchedule
       RESEND_SCHEDULE: resendSchedule
-      HOUSEKEEPING_SCHEDULE: housekeepingSchedule
+      RETENTION_SCHEDULE: retentionSchedule
     }
   }
 }

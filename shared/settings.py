@@ -1,11 +1,12 @@
-"""The settings of the function app, read from the environment and checked once, each error by its name."""
+"""The settings of the function app: read from the environment, and checked once at the start."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import with_limits
@@ -13,7 +14,7 @@ from shared.ports import FleetConfig
 
 
 class SettingsError(Exception):
-    """The settings do not make sense; says which, and what would be right."""
+    """The settings are wrong; the message names each and says what is right."""
 
 
 def _limits(text: str) -> str:
@@ -21,12 +22,10 @@ def _limits(text: str) -> str:
     return text
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting, named as its environment variable; ``docs/settings.md`` explains each."""
 
-    model_config = SettingsConfigDict(
-        case_sensitive=False, extra="ignore", env_ignore_empty=True, frozen=True
-    )
+    model_config = ConfigDict(frozen=True)
 
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 
@@ -46,7 +45,7 @@ class Settings(BaseSettings):
     flux_git_host: str = "github.com"
 
     servicebus: SecretStr | None = None
-    """A connection string; without it ``ServiceBus__fullyQualifiedNamespace`` and our identity are used."""
+    """A connection string. Without it, ``ServiceBus__fullyQualifiedNamespace`` and the app's identity."""
     servicebus__fullyqualifiednamespace: str | None = None
     tables_connection_string: SecretStr | None = None
     tables_endpoint: str | None = None
@@ -70,7 +69,7 @@ class Settings(BaseSettings):
 
     @property
     def fleet_config(self) -> FleetConfig:
-        """What the pipeline has to know."""
+        """The settings that the pipeline needs."""
         password = self.flux_git_password
         user, git_host = self.flux_git_username, self.flux_git_host
         credentials = GitCredentials(user, password.get_secret_value(), git_host) if password else None
@@ -90,7 +89,7 @@ class Settings(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every secret value, so that logs can leave them out."""
+        """Every secret value, so that logs can mask them."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
@@ -100,13 +99,15 @@ def secret_text(secret: SecretStr | None) -> str:
     return secret.get_secret_value() if secret else ""
 
 
-_FROM_ENVIRONMENT: dict[str, Any] = {}
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings; raise SettingsError naming every one that is wrong.
 
-
-def load_settings() -> Settings:
-    """Read the settings from the environment; raise SettingsError naming every one that is wrong."""
+    The case of a name does not matter, and an empty value is the same as none.
+    """
     try:
-        settings = Settings(**_FROM_ENVIRONMENT)
+        settings = Settings.model_validate(
+            {name.lower(): value for name, value in environment.items() if value}
+        )
     except ValidationError as error:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
@@ -117,7 +118,7 @@ def load_settings() -> Settings:
 
 
 def _refuse_unresolved(settings: Settings) -> None:
-    """Refuse Key Vault references that Azure could not resolve: their text would be a guessable secret."""
+    """Refuse a Key Vault reference that Azure could not resolve: anybody can guess its text."""
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if isinstance(value, SecretStr) and value.get_secret_value().startswith("@Microsoft.KeyVault("):

@@ -1,1 +1,1 @@
-"""The story of a push, told in ports: intake, planning, advance, steps, sweep, report."""
+"""How a push becomes running clusters: intake, planner, worker, recovery, API. Effects only through ports."""

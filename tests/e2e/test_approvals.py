@@ -42,8 +42,11 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     assert release in " ".join(planned.stdout.split())
     plan = operator.plan(commit)
     assert plan is not None
-    assert (plan["heldDeletes"], plan["release"][:26]) == (["one", "two"], f"roadstead approve {commit[:8]}")
-    with pytest.raises(Refused, match="exactly what is held: one, two"):
+    assert (plan["needsApproval"], plan["howToApprove"][:26]) == (
+        ["one", "two"],
+        f"roadstead approve {commit[:8]}",
+    )
+    with pytest.raises(Refused, match="exactly the deletes that need it: one, two"):
         operator.api.post(f"plans/{commit}/approve", {"clusters": ["one"]})
 
     newer = operator.push({**fleetfiles.fleet(), "README.md": b"A fleet\n"})

@@ -14,7 +14,7 @@ from azure.functions.decorators.core import Trigger
 from azure.functions.meta import Datum
 from azure.functions.servicebus import ServiceBusMessageInConverter
 
-from handlers import api, deadletters, github, queues, timers
+from handlers import api, dead_letters, github, queues, timers
 from localcloud.world.cloud import MemoryCloud
 from shared.ports import Ports
 from tests import fleetfiles
@@ -27,7 +27,7 @@ def functions(ports: Ports) -> dict[str, Any]:
     app = func.FunctionApp()
     app.register_functions(github.blueprint(ports, secrets=("new",)))
     app.register_functions(queues.blueprint(ports))
-    app.register_functions(deadletters.blueprint(ports, secrets=()))
+    app.register_functions(dead_letters.blueprint(ports, secrets=()))
     app.register_functions(timers.blueprint(ports))
     app.register_functions(api.blueprint(ports))
     return {str(made.get_function_name()): made for made in app.get_functions()}
@@ -55,7 +55,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
-    assert triggers["purge_expired"]["schedule"] == "%HOUSEKEEPING_SCHEDULE%"
+    assert triggers["purge_expired"]["schedule"] == "%RETENTION_SCHEDULE%"
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
 
 
@@ -81,7 +81,7 @@ def test_a_dead_letter_ends_well_whatever_it_is(name: str, body: bytes) -> None:
 
 def test_a_dead_letter_is_kept_without_secrets_also_in_its_id() -> None:
     cloud, app = MemoryCloud(), func.FunctionApp()
-    app.register_functions(deadletters.blueprint(cloud.ports, secrets=("a-long-secret",)))
+    app.register_functions(dead_letters.blueprint(cloud.ports, secrets=("a-long-secret",)))
     trigger = next(made for made in app.get_functions() if made.get_function_name() == "dead_jobs")
     metadata = {
         name: Datum("is a-long-secret", "string")
@@ -115,7 +115,7 @@ def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
     waiting = next(cluster for cluster in body["clusters"] if cluster["waitingFor"])
     assert (waiting["phase"], waiting["step"]) == ("Provisioning", "cluster")
     assert waiting["waitingFor"] == "Azure is creating the cluster"
-    assert waiting["nextLook"] > waiting["since"]
+    assert waiting["nextCheckAt"] > waiting["since"]
     assert (waiting["generation"], waiting["observedGeneration"]) == (1, 0)
 
 
@@ -158,6 +158,7 @@ def test_a_plan_shows_its_changes_and_progress() -> None:
         "old": "1",
         "new": "3",
         "effect": "in place",
+        "destroys": False,
         "source": "clusters/one/cluster.yaml:10",
     }
     assert body["items"][0]["changes"] == [change]

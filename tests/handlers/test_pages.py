@@ -60,16 +60,18 @@ def test_what_is_held_is_said_wherever_one_looks_with_how_to_release_it(cloud: M
     cloud.run()
     held = ["five", "four", "three"]
     _, plan = call(cloud, "plan", {"commit": commit})
-    assert (plan["heldDeletes"], plan["heldDeleteCount"]) == (held, 3)
-    assert plan["release"].startswith(f"roadstead approve {commit[:8]}, or POST api/plans/{commit}/approve")
+    assert (plan["needsApproval"], plan["needsApprovalCount"]) == (held, 3)
+    assert plan["howToApprove"].startswith(
+        f"roadstead approve {commit[:8]}, or POST api/plans/{commit}/approve"
+    )
     _, plans = call(cloud, "plans")
-    assert [found["heldDeleteCount"] for found in plans["plans"]] == [3, 0]
+    assert [found["needsApprovalCount"] for found in plans["plans"]] == [3, 0]
     _, fleet = call(cloud, "clusters")
-    assert [found["name"] for found in fleet["clusters"] if found["plan"]["heldDelete"]] == held
+    assert [found["name"] for found in fleet["clusters"] if found["plan"]["needsApproval"]] == held
     _, one = call(cloud, "cluster", {"name": "four"})
     assert one["plan"]["reason"].startswith("the commit removes 3 clusters, guards.deleteBudget")
     _, recorded = call(cloud, "recorded")
-    assert [found["name"] for found in recorded["clusters"] if found["heldDelete"]] == held
+    assert [found["name"] for found in recorded["clusters"] if found["needsApproval"]] == held
 
 
 def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> None:
@@ -84,4 +86,4 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
     assert (recorded["approval"]["by"], recorded["approval"]["clusterCount"]) == ("ada", 3)
     cloud.run()
     _, plan = call(cloud, "plan", {"commit": commit})
-    assert (plan["release"], plan["heldDeleteCount"], plan["approval"]["by"]) == ("", 0, "ada")
+    assert (plan["howToApprove"], plan["needsApprovalCount"], plan["approval"]["by"]) == ("", 0, "ada")

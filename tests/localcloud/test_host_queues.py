@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import azure.functions as func
 import pytest
 
-from handlers import deadletters
+from handlers import dead_letters
 from localcloud.functions.config import HostConfig, ServiceBusConfig
 from localcloud.functions.index import functions_of
 from localcloud.host import Host
@@ -108,7 +108,7 @@ def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Bro
 def test_the_apps_own_function_keeps_what_nobody_understands_without_secrets(broker: Broker) -> None:
     cloud = MemoryCloud()
     app = func.FunctionApp()
-    app.register_functions(deadletters.blueprint(cloud.ports, secrets=["hidden-token"]))
+    app.register_functions(dead_letters.blueprint(cloud.ports, secrets=["hidden-token"]))
     bury(broker, b"\xff a hidden-token in a message")
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
         until(lambda: cloud.state.count_dead_letters() == 1)

@@ -8,7 +8,7 @@ from typing import Any
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.api import views
+from shared.pipeline.api.why import why_view
 from shared.ports import Json, KubernetesApi
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases, push
@@ -65,9 +65,9 @@ def record(cloud: MemoryCloud) -> ClusterRecord:
 
 def said(cloud: MemoryCloud) -> str:
     """Return what `roadstead why` says that a person can do."""
-    found = views.why_view("one", cloud.ports)
+    found = why_view("one", cloud.ports)
     assert found is not None
-    return str(found["youCan"])
+    return str(found["suggestedAction"])
 
 
 def cluster(cloud: MemoryCloud) -> Json:

@@ -49,7 +49,7 @@ def test_any_other_set_is_refused(clusters: list[str]) -> None:
     cloud, commit = held()
     answer = approve(commit, clusters, "ada", cloud.ports)
     assert answer.status == 409
-    assert "exactly what is held: one, three, two" in answer.body["error"]
+    assert "exactly the deletes that need it: one, three, two" in answer.body["error"]
     cloud.run()
     assert len(phases(cloud)) == 3
 

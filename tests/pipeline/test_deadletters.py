@@ -16,7 +16,7 @@ from shared.jobs.errors import Unavailable
 from shared.jobs.messages import Approval, PlanRequest, job_message
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import ClusterRecord, Lease, Phase
-from shared.pipeline.api import views
+from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.replay import replay
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_kept_and_counted_once(queue: str, body: str) -> 
     assert (letter.queue, letter.reason) == (queue, "MaxDeliveryCountExceeded")
     assert letter.body == body[:MAX_BYTES]
     assert letter.size == len(body.encode())
-    assert views.fleet_view(cloud.ports)["deadLetters"] == 1
+    assert fleet_view(cloud.ports)["deadLetterCount"] == 1
 
 
 def test_an_error_that_nobody_foresaw_keeps_the_message_and_does_not_bring_it_back() -> None:

@@ -12,7 +12,7 @@ from localcloud.world.cloud import Crash, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.record import Phase
-from shared.pipeline.api import views
+from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.outbox import request_plan
@@ -273,10 +273,10 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
     told = f"{forced[:8]} may be a forced push or a stale answer: planned at"
-    assert told in views.fleet_view(cloud.ports)["waiting"]
+    assert told in fleet_view(cloud.ports)["waiting"]
     cloud.run()
     assert cloud.state.fleet().commit == forced
-    assert views.fleet_view(cloud.ports)["waiting"] == ""
+    assert fleet_view(cloud.ports)["waiting"] == ""
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
 
 

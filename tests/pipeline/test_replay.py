@@ -6,8 +6,9 @@ from datetime import datetime
 
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.record import Phase
-from shared.pipeline.api import views
+from shared.pipeline.api.clusters import events_view
 from shared.pipeline.api.replay import replay
+from shared.pipeline.api.why import why_view
 from tests import fleetfiles
 from tests.pipeline.test_main_job import phases, push, status
 
@@ -54,25 +55,30 @@ def test_an_unknown_cluster_is_404() -> None:
 
 def test_why_and_events_tell_of_a_failure_and_of_a_cluster_that_is_gone() -> None:
     cloud, _ = failed()
-    why = views.why_view("one", cloud.ports) or {}
+    why = why_view("one", cloud.ports)
+    assert why is not None
+    assert why["lastError"] is not None
     assert why["lastError"]["class"] == "QuotaExceeded"
-    assert "Raise the quota" in why["youCan"]
+    assert "Raise the quota" in why["suggestedAction"]
     push(cloud, fleetfiles.fleet("two"))
     cloud.run()
-    gone = views.why_view("one", cloud.ports) or {}
+    gone = why_view("one", cloud.ports)
+    assert gone is not None
     assert gone["phase"] == "Deleted"
-    assert views.why_view("nope", cloud.ports) is None
-    assert views.events_view("nope", 5, None, cloud.ports) is None
+    assert why_view("nope", cloud.ports) is None
+    assert events_view("nope", 5, None, cloud.ports) is None
 
 
 def test_events_come_in_pages() -> None:
     cloud, _ = failed()
-    whole = views.events_view("two", 1000, None, cloud.ports) or {}
-    read, page = [], views.events_view("two", 2, None, cloud.ports) or {}
-    while page["next"]:
+    whole = events_view("two", 1000, None, cloud.ports)
+    page = events_view("two", 2, None, cloud.ports)
+    assert whole is not None
+    read = []
+    while page is not None:
         read.append(page["events"])
-        page = views.events_view("two", 2, datetime.fromisoformat(page["next"]), cloud.ports) or {}
-    read.append(page["events"])
+        older = page["next"]
+        page = events_view("two", 2, datetime.fromisoformat(older), cloud.ports) if older else None
     assert len(read) > 2
     assert [event for events in read for event in events] == whole["events"]
     assert whole["next"] is None

@@ -11,7 +11,8 @@ from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import accept_retry
-from shared.pipeline.api import views
+from shared.pipeline.api.clusters import cluster_detail
+from shared.pipeline.api.why import why_view
 from shared.ports import Json
 from tests import fleetfiles
 from tests.pipeline.around import around
@@ -23,7 +24,7 @@ BROKEN = "  locaton: nowhere\n"
 
 
 def why(cloud: MemoryCloud, name: str = "one") -> Json:
-    found = views.why_view(name, cloud.ports)
+    found = why_view(name, cloud.ports)
     assert found is not None
     return found
 
@@ -51,7 +52,7 @@ def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
     verified = "nothing: generation 1 was verified Ready"
     assert found["doing"] == f"{verified}; commit {commit} changes nothing here"
     assert found["plan"]["action"] == plan
-    assert found["youCan"].startswith(person.format(commit=commit))
+    assert found["suggestedAction"].startswith(person.format(commit=commit))
 
 
 def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit() -> None:
@@ -61,7 +62,7 @@ def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit(
     cloud.run()
     push(cloud, files(BROKEN))
     cloud.run()
-    said = why(cloud)["youCan"]
+    said = why(cloud)["suggestedAction"]
     assert said.startswith("Raise the quota")
     assert said.endswith("`roadstead validate` tells every mistake with its place.")
 
@@ -71,13 +72,13 @@ def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
     commit = push(cloud, files(BROKEN))[:8]
     cloud.run()
     found = why(cloud)
-    assert (found["phase"], found["plan"]["action"]) == ("Absent", "invalid")
+    assert (found["phase"], found["plan"]["action"]) == ("NotCreated", "invalid")
     assert found["doing"] == f"nothing: there is no such cluster, and commit {commit} makes none"
     assert "spec.locaton" in found["plan"]["reason"]
-    shown = views.cluster_detail("one", cloud.ports)
+    shown = cluster_detail("one", cloud.ports)
     assert shown is not None
-    assert (shown["phase"], shown["plan"]) == ("Absent", found["plan"])
-    assert views.why_view("two", cloud.ports) is None
+    assert (shown["phase"], shown["plan"]) == ("NotCreated", found["plan"])
+    assert why_view("two", cloud.ports) is None
 
 
 def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
@@ -125,5 +126,7 @@ def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
     cloud.run()
     found = why(cloud)
     assert "the token has expired" in found["problem"]
-    assert found["youCan"].startswith("The timer plans again")
-    assert found["youCan"].endswith("Renew the credential that the message names (docs/settings.md).")
+    assert found["suggestedAction"].startswith("The timer plans again")
+    assert found["suggestedAction"].endswith(
+        "Renew the credential that the message names (docs/settings.md)."
+    )

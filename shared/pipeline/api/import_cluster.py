@@ -1,4 +1,4 @@
-"""The manifest of a managed cluster that exists: two reads of Azure, nothing is written or kept."""
+"""Import: the manifest of a managed cluster, from two reads of Azure. Nothing is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from shared.fleet.aks.ownership import Owner
 from shared.fleet.importing.importer import NotImportable, document, imported
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import ReconcileError
-from shared.pipeline.api.approval import Answer
+from shared.pipeline.api import schema
+from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 
 _RESOURCE = re.compile(
@@ -19,36 +20,30 @@ _RESOURCE = re.compile(
 MAX_LEFT = 200
 
 
-def import_cluster(resource: str, ports: Ports) -> Answer:
-    """Return the manifest of the cluster with an ARM resource id.
-
-    ``spec`` says everything, ``manifest`` leaves out what means the same unsaid; ``left`` are sentences
-    about what it cannot say, ``differences`` the fields that adopting the cluster by it would change.
-    """
+def import_cluster(resource: str, ports: Ports) -> HttpResult:
+    """Return the manifest of the cluster with an ARM resource id."""
     match = _RESOURCE.fullmatch(resource.strip())
     if match is None:
         form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
-        return Answer(400, {"error": f"resource must be the id of a managed cluster, as {form}"})
+        return rejected(400, f"resource must be the id of a managed cluster, as {form}")
     cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
     config = ports.config
     owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)
     try:
         existing = ports.aks.get(cluster)
         if existing is None:
-            words = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
-            return Answer(404, {"error": f"{words}, or Roadstead's identity may not see it"})
+            missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
+            return rejected(404, f"{missing}, or Roadstead's identity may not see it")
         found = imported(cluster, owner, existing, ports.aks.maintenance(cluster))
     except NotImportable as error:
-        return Answer(409, {"error": str(error)})
+        return rejected(409, str(error))
     except ReconcileError as error:
-        return Answer(502, {"error": f"Azure could not be read: {error.kind}: {error}"})
-    return Answer(
-        200,
-        {
-            "resource": cluster.resource,
-            "manifest": document(found.name, found.short),
-            "spec": found.spec,
-            "left": list(found.left[:MAX_LEFT]),
-            "differences": list(found.differences[:MAX_LEFT]),
-        },
-    )
+        return rejected(502, f"Azure could not be read: {error.kind}: {error}")
+    view: schema.Imported = {
+        "resource": cluster.resource,
+        "manifest": document(found.name, found.short),
+        "spec": dict(found.spec),
+        "left": list(found.left[:MAX_LEFT]),
+        "differences": list(found.differences[:MAX_LEFT]),
+    }
+    return HttpResult(200, view)

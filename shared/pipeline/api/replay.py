@@ -1,4 +1,4 @@
-"""Replays: a person lets a failed job begin anew. Decided by the row, saved by compare-and-swap."""
+"""Replays: start a failed job again without a commit. The record decides; compare-and-swap saves it."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from shared.jobs.diagnosis import why
 from shared.jobs.errors import Stale
 from shared.jobs.events import replayed_event
 from shared.jobs.record import accept_retry
-from shared.pipeline import outbox
-from shared.pipeline.api.approval import MAX_ACTOR, Answer
-from shared.pipeline.outbox import send_continuation
+from shared.pipeline.api import schema
+from shared.pipeline.api.approval import operator
+from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
+from shared.pipeline.outbox import request_report, send_continuation
 from shared.ports import Ports
 
 
-def replay(name: str, actor: str, ports: Ports) -> Answer:
-    """Begin the failed job of a cluster anew; a job that did not fail is left alone, and told of."""
-    by = actor[:MAX_ACTOR] or "operator"
+def replay(name: str, actor: str, ports: Ports) -> HttpResult:
+    """Start the failed job of a cluster again; a job that has not failed is left alone."""
     while True:
         record = ports.state.cluster(name)
         if record is None:
-            words = f"there is no cluster {name[:63]} in the fleet {ports.config.fleet}"
-            return Answer(404, {"error": words})
+            return rejected(404, unknown_cluster(name, ports.config.fleet))
         if not record.failed:
             doing = why(record, now=ports.clock(), retries=ports.config.retries).doing
-            return Answer(409, {"error": f"{name} has not failed: it {_as_verb(doing)}"})
+            return rejected(409, f"{name} has not failed: it {_as_verb(doing)}")
         try:
             saved = ports.state.save(accept_retry(record, now=ports.clock()))
         except Stale:
-            continue  # a plan or another replay was faster; its row decides
+            continue  # a plan or another replay saved the record first
         break
+    by = operator(actor)
     ports.state.append([replayed_event(saved, by)])
     send_continuation(saved, ports)
-    outbox.request_report(ports)
-    return Answer(202, {"cluster": name, "replayed": saved.job.recipe.value, "by": by})
+    request_report(ports)
+    receipt: schema.ReplayReceipt = {"cluster": name, "replayed": saved.job.recipe.value, "by": by}
+    return HttpResult(202, receipt)
 
 
 def _as_verb(doing: str) -> str:

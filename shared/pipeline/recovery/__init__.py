@@ -1,0 +1,1 @@
+"""Recovery, started by timers and dead-letter queues: missed heads, overdue messages, retention."""

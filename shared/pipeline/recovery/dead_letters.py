@@ -9,7 +9,6 @@ not answer: then the message stays where it is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -27,7 +26,6 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 1024
 MOST_WORDS = 500
-LETTERS_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -131,17 +129,6 @@ def _note_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Por
         except Stale:
             continue
         return
-
-
-def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> int:
-    """Remove those of the newest dead letters that are named by queue and id; return how many."""
-    found = [
-        letter for letter in ports.state.dead_letters(LETTERS_SHOWN) if (letter.queue, letter.id) in named
-    ]
-    for letter in found:
-        log.warning("the dead letter %s of %s is put away by %s", letter.id, letter.queue, actor)
-        ports.state.delete_dead_letter(letter)
-    return len(found)
 
 
 def _letter(received: ReceivedDeadLetter) -> DeadLetter:

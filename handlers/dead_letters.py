@@ -1,4 +1,4 @@
-"""The triggers on the dead-letter queues; these have no sessions."""
+"""The triggers of the dead-letter queues, which have no sessions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from shared.ports import Ports
 
 
 def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
-    """Return a function for each queue's dead letters; ``secrets`` are left out of what is kept."""
+    """Return a function for the dead letters of each queue; ``secrets`` are masked in what is stored."""
     bp = func.Blueprint()
     hidden = maskable(secrets)
 
     @bp.function_name("dead_jobs")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs/$deadletterqueue")
     def dead_jobs(message: func.ServiceBusMessage) -> None:
-        handle_dead_letter(_buried("jobs", message), ports)
+        handle_dead_letter(received("jobs", message), ports)
 
     @bp.function_name("dead_plans")
     @bp.service_bus_queue_trigger("message", "ServiceBus", "plans/$deadletterqueue")
     def dead_plans(message: func.ServiceBusMessage) -> None:
-        handle_dead_letter(_buried("plans", message), ports)
+        handle_dead_letter(received("plans", message), ports)
 
-    def _buried(queue: str, message: func.ServiceBusMessage) -> ReceivedDeadLetter:
+    def received(queue: str, message: func.ServiceBusMessage) -> ReceivedDeadLetter:
         body, at = message.get_body(), message.enqueued_time_utc or ports.clock()
         return ReceivedDeadLetter(
             queue,

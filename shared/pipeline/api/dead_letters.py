@@ -1,0 +1,40 @@
+"""Dead letters, listed and dismissed by an operator."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from shared.pipeline.api import schema
+from shared.pipeline.api.parts import iso
+from shared.ports import DeadLetter, Ports
+
+log = logging.getLogger(__name__)
+
+LETTERS_SHOWN = 100
+
+
+def dead_letters_view(ports: Ports) -> schema.DeadLetters:
+    """Return the newest messages that a queue gave up and that nobody could handle."""
+    return {"deadLetters": [_view(letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)]}
+
+
+def _view(letter: DeadLetter) -> schema.DeadLetter:
+    return {
+        "queue": letter.queue,
+        "id": letter.id,
+        "at": iso(letter.at),
+        "reason": letter.reason,
+        "description": letter.description,
+        "body": letter.body,
+        "size": letter.size,
+    }
+
+
+def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.DismissReceipt:
+    """Remove those of the newest dead letters that are named by queue and id."""
+    found = [each for each in ports.state.dead_letters(LETTERS_SHOWN) if (each.queue, each.id) in named]
+    for letter in found:
+        log.warning("%s dismissed the dead letter %s of the queue %s", actor, letter.id, letter.queue)
+        ports.state.delete_dead_letter(letter)
+    return {"dismissed": len(found)}

@@ -1,0 +1,96 @@
+"""Parts that several objects of the API share, and the pages of a list of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.fleet.planning.plan import Action, Item
+from shared.jobs.diagnosis import of_fleet
+from shared.jobs.events import Event
+from shared.jobs.record import ClusterRecord, Condition
+from shared.pipeline.api import schema
+from shared.ports import FleetRecord, PlanRecord
+
+PAGE = 200
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which part of a list of clusters: at most ``limit``, in order, from the first name after ``after``."""
+
+    after: str = ""
+    limit: int = PAGE
+
+    def next(self, names: Sequence[str]) -> str | None:
+        """Return the ``after`` of the next page, None when this one was not full."""
+        return names[-1] if len(names) >= self.limit else None
+
+
+FIRST_PAGE = Page()
+
+
+def fleet_problem(fleet: FleetRecord) -> schema.FleetProblem:
+    """Return what prevents a newer commit from being planned, and what an operator can do about it."""
+    action = of_fleet(fleet.problem) if fleet.problem else ""
+    return {"problem": fleet.problem, "waiting": fleet.waiting, "fleetSuggestedAction": action}
+
+
+def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:
+    """Return the items of a plan by cluster; none where there is no plan."""
+    return {item.cluster: item for item in plan_record.plan.items} if plan_record else {}
+
+
+def not_created(items: Mapping[str, Item]) -> list[str]:
+    """Return the clusters that a plan does not create because their manifests are invalid."""
+    return [name for name, item in items.items() if item.action is Action.INVALID and not item.uid]
+
+
+def plan_part(item: Item) -> schema.PlanPart:
+    """Return what a plan does to a cluster."""
+    return {"action": item.action.value, "reason": item.reason, "needsApproval": item.held_delete}
+
+
+def failure_of(record: ClusterRecord) -> schema.Failure | None:
+    """Return the last error of a cluster's job."""
+    failure = record.job.failure
+    if failure is None:
+        return None
+    return {
+        "class": failure.kind,
+        "message": failure.message,
+        "since": iso(failure.since),
+        "code": failure.code,
+        "requestId": failure.request_id,
+    }
+
+
+def condition_of(condition: Condition) -> schema.Condition:
+    """Return a condition as Kubernetes writes one."""
+    return {
+        "type": condition.type,
+        "status": "True" if condition.status else "False",
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": iso(condition.since),
+    }
+
+
+def event_of(event: Event) -> schema.Event:
+    """Return an event as Kubernetes writes one."""
+    return {
+        "at": iso(event.at),
+        "type": "Warning" if event.warning else "Normal",
+        "reason": event.reason,
+        "step": event.step,
+        "message": event.message,
+        "generation": event.generation,
+        "startedAt": iso(event.started),
+        "requestIds": list(event.request_ids),
+    }
+
+
+def iso(moment: datetime | None) -> str | None:
+    """Return a time as the API writes it."""
+    return moment.isoformat(timespec="seconds") if moment else None

@@ -1,0 +1,129 @@
+"""Plans: what commits do to the fleet, how far they are, and what the next plan is compared with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from shared.fleet.planning.plan import Item, Plan
+from shared.jobs import messages
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.api import schema
+from shared.pipeline.api.parts import FIRST_PAGE, Page, iso, plan_part
+from shared.pipeline.planner.commit_status import progress_of
+from shared.ports import PlanRecord, Ports
+
+PLANS_SHOWN = 50
+PLANS_SHOWN_DAYS = 30
+PROBLEMS_SHOWN = 100
+
+
+def plans_view(ports: Ports) -> schema.Plans:
+    """Return the plans of the last days, and the newest one however old it is."""
+    since, newest = ports.clock() - timedelta(days=PLANS_SHOWN_DAYS), ports.state.fleet().commit
+    plan_records = list(ports.state.plans_since(since)[:PLANS_SHOWN])
+    current = None if any(r.plan.commit == newest for r in plan_records) else ports.state.plan(newest)
+    if current is not None:
+        plan_records.append(current)
+    return {"plans": [_summary(record, newest=record.plan.commit == newest) for record in plan_records]}
+
+
+def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan | None:
+    """Return the plan of a commit and its progress; None when that commit was not planned."""
+    plan_record = ports.state.plan(commit)
+    if plan_record is None:
+        return None
+    records = {record.name: record for record in ports.state.clusters()}
+    newest = commit == ports.state.fleet().commit
+    progress = progress_of(plan_record.plan, records, newest=newest)
+    items = sorted(plan_record.plan.items, key=lambda item: item.cluster)
+    items = [item for item in items if item.cluster > page.after][: page.limit]
+    return {
+        **_summary(plan_record, newest=newest),
+        "problems": list(plan_record.plan.problems[:PROBLEMS_SHOWN]),
+        "needsApproval": [item.cluster for item in items if item.held_delete],
+        "items": [plan_item(item) for item in items],
+        "next": page.next([item.cluster for item in items]),
+        "progress": {
+            "total": progress.total,
+            "ready": progress.ready,
+            "failed": progress.failed,
+            "firstProblem": progress.first_problem,
+        },
+    }
+
+
+def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
+    plan = plan_record.plan
+    return {
+        "commit": plan.commit,
+        "plannedAt": iso(plan_record.at),
+        "summary": plan.summary,
+        "status": plan_record.reported,
+        "problemCount": len(plan.problems),
+        "needsApprovalCount": len(plan.held_deletes),
+        "approval": _approval(plan_record.approval),
+        "howToApprove": _how_to_approve(plan) if newest else "",
+    }
+
+
+def plan_item(item: Item) -> schema.PlanItem:
+    """Return what a plan does to a cluster, field by field."""
+    changes: list[schema.Change] = [
+        {
+            "path": change.path,
+            "old": change.old,
+            "new": change.new,
+            "effect": change.effect,
+            "destroys": change.destroys,
+            "source": change.source,
+        }
+        for change in item.changes
+    ]
+    return {"cluster": item.cluster, **plan_part(item), "generation": item.generation, "changes": changes}
+
+
+def _how_to_approve(plan: Plan) -> str:
+    if not plan.held_deletes:
+        return ""
+    return (
+        f"roadstead approve {plan.commit[:8]}, or POST api/plans/{plan.commit}/approve "
+        'with {"clusters": [...]} naming exactly the deletes that need approval; '
+        "a newer commit needs a new approval"
+    )
+
+
+def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
+    """Return what the next plan is compared with: the clusters as accepted, and the commit planned last."""
+    commit = ports.state.fleet().commit
+    records = ports.state.clusters_page(page.after, page.limit)
+    plan_record = ports.state.plan(commit)
+    approval = plan_record.approval if plan_record else None
+    waiting = plan_record.plan.held_deletes if plan_record else frozenset[str]()
+    approved = frozenset(approval.clusters if approval else ())
+    return {
+        "fleet": ports.config.fleet,
+        "commit": commit,
+        "approval": _approval(approval),
+        "clusters": [_recorded(record, waiting, approved) for record in records],
+        "next": page.next([record.name for record in records]),
+    }
+
+
+def _recorded(
+    record: ClusterRecord, waiting: frozenset[str], approved: frozenset[str]
+) -> schema.RecordedCluster:
+    return {
+        "name": record.name,
+        "document": dict(record.document),
+        "digest": record.digest,
+        "generation": record.generation,
+        "uid": record.uid,
+        "deleting": record.deleting,
+        "retryableFailure": record.retryable_failure,
+        "needsApproval": record.name in waiting,
+        "approved": record.name in approved,
+    }
+
+
+def _approval(given: messages.Approval | None) -> schema.Approval | None:
+    return {"by": given.by, "at": iso(given.at), "clusterCount": len(given.clusters)} if given else None

@@ -1,0 +1,62 @@
+"""What is imported before anybody needs it: nothing heavy, whatever the clock says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CLIENTS = {
+    "azure.data",
+    "azure.identity",
+    "azure.mgmt",
+    "azure.servicebus",
+    "github",
+    "jwt",
+    "kubernetes",
+    "requests",
+}
+
+
+def loaded(code: str, **environment: str) -> set[str]:
+    """Return the modules that a new interpreter has loaded after running the code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules, file=sys.stderr)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
+    return set(done.stderr.split())
+
+
+def command(*arguments: str) -> str:
+    return f"import sys; from cli.main import run; sys.argv[1:] = {list(arguments)}; run()"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], [], ["new", "--help"]])
+def test_help_and_version_load_no_command_and_no_library_but_typer(arguments: list[str]) -> None:
+    modules = loaded(command(*arguments))
+    assert "typer" in modules
+    assert not {"httpx", "pydantic", "rich.console", "shared.fleet", "yaml", "cli.client"} & modules
+
+
+@pytest.mark.parametrize("name", ["status", "wait", "events"])
+def test_a_command_that_only_asks_the_api_builds_no_model_of_a_manifest(name: str) -> None:
+    modules = loaded(command(name, "--help"))
+    assert "cli.client" in modules
+    assert not {"pydantic", "shared.fleet.manifests", "yaml"} & modules
+
+
+def test_a_start_of_the_function_app_imports_no_client_library() -> None:
+    values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+    modules = loaded("import function_app", **values)
+    assert "azure.functions" in modules
+    assert not CLIENTS & modules
