@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from cli import errorpage
+from shared.fleet.planning.plan import Action
+from shared.pipeline.api import schema
 from shared.settings import Settings
 from tools import wording
 
@@ -114,6 +116,15 @@ def test_every_command_and_every_option_that_is_named_exists(name: str) -> None:
         assert command in command_names(), words
         options = {word.partition("=")[0] for word in arguments if word.startswith("--")} - {"--help"}
         assert not options or options <= set(re.findall(r"--[a-z-]+", help_of(command))), words
+
+
+def test_every_field_of_the_api_is_explained() -> None:
+    objects = [each for each in vars(schema).values() if hasattr(each, "__required_keys__")]
+    fields = {field for each in objects for field in each.__annotations__}
+    named = set(re.findall(r"\w+", code_of(PAGES["docs/api.md"])))
+    assert len(fields) > 60
+    assert fields - named == set()
+    assert {action.value for action in Action} - named == set()
 
 
 def test_every_setting_is_explained() -> None:
