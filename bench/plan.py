@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.fleet import generate
-from cli.validate import summary
+from cli.commands.validate import summary
 from cli.worktree import open_worktree
 from shared.fleet.planning.plan import make_plan
 from shared.fleet.resolve.blob_ids import blob_id

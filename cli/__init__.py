@@ -1,1 +1,1 @@
-"""The roadstead command: a thin shell over the API and the shared functions."""
+"""The ``roadstead`` command. It imports the module of a command when that command runs."""

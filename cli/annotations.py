@@ -1,6 +1,6 @@
 """Problems in GitHub's forms: SARIF for code scanning, and workflow commands that annotate a diff.
 
-Both name files by their path in the repository that the workflow checked out. Rules:
+Both name files by their path in the checked-out repository. Rules:
 docs.github.com/code-security/reference/code-scanning/sarif-files/sarif-support (what of SARIF 2.1.0 counts,
 and how much) and actions/toolkit docs/commands.md (workflow commands).
 """
@@ -25,29 +25,29 @@ Shown = Callable[[str], str]
 
 
 def sarif(problems: Sequence[Problem], shown: Shown) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log; a run that would be too long says in a notification what it leaves out."""
-    kept = sorted(problems)[:MOST_RESULTS]
+    """Return a SARIF 2.1.0 log; a notification says how many problems a run has to omit."""
+    listed = sorted(problems)[:MOST_RESULTS]
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
-        "results": list(_results(kept, shown)),
+        "results": list(_results(listed, shown)),
     }
-    if len(kept) < len(problems):
-        text = f"{len(problems) - len(kept)} more problems are not shown."
+    if len(listed) < len(problems):
+        text = f"{len(problems) - len(listed)} more problems are not shown."
         notification = {"level": "warning", "message": {"text": text}}
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _driver() -> dict[str, Any]:
-    text = "A manifest of the fleet repository has a mistake; clusters that use it stay as they are."
+    text = "A manifest of the fleet repository is invalid; its clusters keep their last valid spec."
     rule = {
         "id": _RULE,
         "name": "InvalidManifest",
-        "shortDescription": {"text": "A manifest has a mistake"},
+        "shortDescription": {"text": "An invalid manifest"},
         "fullDescription": {"text": text},
-        "help": {"text": f"{text} Each result says what is wrong and what would be right."},
+        "help": {"text": f"{text} Each result says what is wrong, and what would be right."},
         "defaultConfiguration": {"level": "error"},
         "properties": {"tags": ["roadstead"], "problem.severity": "error"},
     }
@@ -55,7 +55,7 @@ def _driver() -> dict[str, Any]:
 
 
 def _results(problems: Iterable[Problem], shown: Shown) -> Iterator[dict[str, Any]]:
-    """Yield results; their fingerprints do not change when lines above them do."""
+    """Yield results; a fingerprint stays the same when lines above it change."""
     seen: Counter[str] = Counter()
     for problem in problems:
         uri = quote(shown(problem.file))
@@ -65,7 +65,7 @@ def _results(problems: Iterable[Problem], shown: Shown) -> Iterator[dict[str, An
             "ruleId": _RULE,
             "ruleIndex": 0,
             "level": "error",
-            "message": {"text": _words(problem)},
+            "message": {"text": _text(problem)},
             "locations": [
                 {
                     "physicalLocation": {
@@ -82,10 +82,10 @@ def commands(problems: Iterable[Problem], shown: Shown) -> Iterator[str]:
     """Yield a workflow command for each problem."""
     for problem in sorted(problems):
         place = f"file={_property(shown(problem.file))},line={problem.line},col={problem.column}"
-        yield f"::error {place},title=Roadstead::{_data(_words(problem))}"
+        yield f"::error {place},title=Roadstead::{_data(_text(problem))}"
 
 
-def _words(problem: Problem) -> str:
+def _text(problem: Problem) -> str:
     return f"{problem.field}: {problem.message}" if problem.field else problem.message
 
 

@@ -1,45 +1,97 @@
-"""The API, as the command sees it: one GET, and errors that say what to do."""
+"""The client of the HTTP API: typed objects, joined pages, and errors that say what to do."""
 
 from __future__ import annotations
 
-from typing import Any
+import getpass
+import os
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
 
+from cli.errors import ApiError, NotFound, Refused
+from shared.pipeline.api import schema
+
+__all__ = ["Api", "ApiError", "NotFound", "Refused"]
+
 ATTEMPTS = 3
 PAGE = 500
-"""Clusters in one answer: as many as the API gives."""
-
-
-class ApiError(Exception):
-    """The API could not be asked, or said no; the message is for a person."""
-
-
-class NotFound(ApiError):
-    """The API knows no such thing."""
-
-
-class Refused(ApiError):
-    """The API understood, and does not do it as things are."""
+"""Clusters in one answer: the most that the API gives."""
+CONNECT_SECONDS = 5.0
+View = TypeVar("View")
 
 
 class Api:
-    """Speaks with a Roadstead app; ``key`` is its function key, "" where none is needed. Close after use."""
+    """Speaks with a Roadstead app; ``key`` is its function key, "" where it needs none. Close after use."""
 
-    def __init__(self, url: str, key: str = "") -> None:
-        self._url = url.rstrip("/")
+    def __init__(self, url: str, key: str = "", *, timeout: float = 30) -> None:
+        self.url = url.rstrip("/")
         headers = {"x-functions-key": key} if key else {}
-        self._client = httpx.Client(headers=headers, timeout=httpx.Timeout(30, connect=5))
+        limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+        self._client = httpx.Client(headers=headers, timeout=limits)
+
+    def fleet(self) -> schema.Fleet:
+        """Return the fleet with all its clusters."""
+        return self._typed(schema.Fleet, self.whole("clusters", "clusters"))
+
+    def cluster(self, name: str) -> schema.Cluster | schema.MissingCluster:
+        """Return one cluster; raise NotFound."""
+        view = self.get(f"clusters/{name}")
+        kind = schema.Cluster if "generation" in view else schema.MissingCluster
+        return self._typed(kind, view)
+
+    def why(self, name: str) -> schema.Why:
+        """Return why a cluster is in its phase; raise NotFound."""
+        return self._typed(schema.Why, self.get(f"clusters/{name}/why"))
+
+    def events(self, name: str, *, limit: int, before: str = "") -> schema.Events:
+        """Return the newest events of a cluster, before a time; raise NotFound."""
+        older = f"&before={quote(before, safe='')}" if before else ""
+        return self._typed(schema.Events, self.get(f"clusters/{name}/events?limit={limit}{older}"))
+
+    def replay(self, name: str) -> schema.ReplayReceipt:
+        """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
+        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {}, actor=actor()))
+
+    def plans(self) -> schema.Plans:
+        """Return the plans of the last days."""
+        return self._typed(schema.Plans, self.get("plans"))
+
+    def plan(self, commit: str) -> schema.Plan:
+        """Return a whole plan by its full commit id; raise NotFound."""
+        return self._typed(schema.Plan, self.whole(f"plans/{commit}", "items", "needsApproval"))
+
+    def approve(self, commit: str, clusters: Sequence[str]) -> schema.ApprovalReceipt:
+        """Approve exactly these deletes of a plan; raise Refused when others need approval."""
+        body = {"clusters": list(clusters)}
+        return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body, actor=actor()))
+
+    def recorded(self) -> schema.Recorded:
+        """Return the clusters as accepted."""
+        return self._typed(schema.Recorded, self.whole("recorded", "clusters"))
+
+    def dead_letters(self) -> schema.DeadLetters:
+        """Return the newest dead letters."""
+        return self._typed(schema.DeadLetters, self.get("dead-letters"))
+
+    def dismiss(self, letters: Sequence[schema.DeadLetter]) -> schema.DismissReceipt:
+        """Remove these dead letters."""
+        body = {"deadLetters": [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]}
+        return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body, actor=actor()))
+
+    def imported(self, resource: str) -> schema.Imported:
+        """Return the manifest of a managed cluster by its ARM id."""
+        return self._typed(schema.Imported, self.get(f"import?resource={quote(resource, safe='')}"))
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
         return self._call("GET", path)
 
     def whole(self, path: str, *lists: str) -> dict[str, Any]:
-        """Return the JSON object at a path, with these lists of all its pages joined; raise ApiError.
+        """Return the JSON object at a path with these lists of all its pages joined; raise ApiError.
 
-        When another commit is planned meanwhile, the pages do not fit together and are read again.
+        When another commit is planned meanwhile, all pages are read again: those of two commits do not fit.
         """
         for _ in range(ATTEMPTS):
             joined = view = self.get(f"{path}?limit={PAGE}")
@@ -50,37 +102,45 @@ class Api:
                 joined |= {name: joined[name] + view[name] for name in lists}
             else:
                 return {**joined, "next": None}
-        raise ApiError(f"{self._url} plans one commit after the other; try again in a while")
+        raise ApiError(f"{self.url} plans one commit after the other; try again in a while")
 
     def post(self, path: str, body: Any, *, actor: str = "") -> dict[str, Any]:
         """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError.
 
-        ``actor`` is percent-encoded: a header takes ASCII alone.
+        ``actor`` is percent-encoded, because a header takes ASCII alone.
         """
         header = quote(actor, safe=" @", errors="replace")
         return self._call("POST", path, json=body, headers={"x-roadstead-actor": header})
 
+    def _typed(self, kind: type[View], view: dict[str, Any]) -> View:
+        """Return an answer as an object of the API; raise ApiError when it lacks fields."""
+        missing = sorted(getattr(kind, "__required_keys__", frozenset()) - view.keys())
+        if missing:
+            fields = ", ".join(missing[:3])
+            raise ApiError(f"{self.url} answered without {fields}; it has another version than this command")
+        return cast(View, view)
+
     def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
-            reply = self._client.request(method, f"{self._url}/api/{path}", **options)
+            reply = self._client.request(method, f"{self.url}/api/{path}", **options)
         except httpx.InvalidURL as error:
             raise ApiError(
-                f"{self._url} is not an address; set ROADSTEAD_URL, as https://app.example"
+                f"{self.url} is not an address; set ROADSTEAD_URL, as https://app.example"
             ) from error
         except httpx.HTTPError as error:
             raise ApiError(
-                f"no answer from {self._url} ({type(error).__name__}); "
+                f"no answer from {self.url} ({type(error).__name__}); "
                 "is it running, and is ROADSTEAD_URL right?"
             ) from error
         if reply.status_code in (401, 403):
-            raise ApiError(f"{self._url} refused us; set ROADSTEAD_KEY to a function key of the app")
+            raise ApiError(f"{self.url} rejected the function key; set ROADSTEAD_KEY, or give --key-file")
         body = self._object(reply)
         if reply.status_code == 404:
             raise NotFound(str(body.get("error") or "not found"))
         if reply.status_code == 409:
             raise Refused(str(body.get("error") or "refused"))
         if not reply.is_success:
-            raise ApiError(f"{self._url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
+            raise ApiError(f"{self.url} answered {reply.status_code}: {str(body.get('error', ''))[:300]}")
         return body
 
     def _object(self, reply: httpx.Response) -> dict[str, Any]:
@@ -91,8 +151,8 @@ class Api:
         if isinstance(body, dict):
             return body
         if reply.status_code == 404:
-            raise ApiError(f"{self._url} is not a Roadstead app: it has no API")
-        raise ApiError(f"{self._url} answered {reply.status_code} without JSON; is it a Roadstead app?")
+            raise ApiError(f"{self.url} is not a Roadstead app: it has no API")
+        raise ApiError(f"{self.url} answered {reply.status_code} without JSON; is it a Roadstead app?")
 
     def close(self) -> None:
         """Close the connection."""
@@ -103,3 +163,11 @@ class Api:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def actor() -> str:
+    """Return the name of this machine's user, or the number of one without a name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"

@@ -1,11 +1,44 @@
-"""What the command cannot do, told in one line."""
+"""How the command ends: the exit codes, and the errors that become one line on stderr."""
 
 from __future__ import annotations
 
-
-class UsageError(Exception):
-    """The command was asked for something that is not there; the message says what to do. Exit status 2."""
+from enum import IntEnum
 
 
-class CommandFailed(Exception):
-    """The command did not do what was asked; the message says why. Exit status 1."""
+class ExitCode(IntEnum):
+    """The exit codes, the same for every command."""
+
+    OK = 0
+    """The command did what it was asked to do."""
+    FAILED = 1
+    """It did not, or the answer is no: invalid manifests, a timeout, an API that does not answer."""
+    USAGE = 2
+    """The command line is wrong; nothing was done."""
+    CHANGES = 3
+    """``plan --exit-code``: there are changes."""
+    INTERRUPTED = 130
+    """Ctrl-C, as shells report it."""
+
+
+class CommandError(Exception):
+    """The command cannot go on; the message says why, and what to do."""
+
+    exit_code = ExitCode.FAILED
+
+
+class UsageError(CommandError):
+    """The command line names something that does not exist or that is not allowed."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ApiError(CommandError):
+    """The API did not answer, or rejected the request."""
+
+
+class NotFound(ApiError):
+    """The API does not know the object."""
+
+
+class Refused(ApiError):
+    """The API understood the request and refuses it in the present state."""

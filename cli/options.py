@@ -1,44 +1,100 @@
-"""Options that several commands share."""
+"""Options and arguments that several commands share, and the checks of their values."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, Any
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
 from cli.errors import UsageError
-from cli.output import line
-from shared.fleet.manifests.base import ClusterName
+
+if TYPE_CHECKING:
+    from cli.client import Api
 
 DEFAULT_URL = "http://127.0.0.1:7071"
-
-
-class Output(StrEnum):
-    """How to print."""
-
-    TABLE = "table"
-    JSON = "json"
-
+DEFAULT_TIMEOUT = "30s"
+KEY = "ROADSTEAD_KEY"
+MAX_EVENTS = 1000
 
 Url = Annotated[
-    str, typer.Option("--url", envvar="ROADSTEAD_URL", help="Address of the function app.", show_default=True)
+    str,
+    typer.Option(
+        "--url", metavar="URL", envvar="ROADSTEAD_URL", help="Address of the function app.", show_envvar=False
+    ),
 ]
-Key = Annotated[str, typer.Option("--key", envvar="ROADSTEAD_KEY", help="A function key of the app.")]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for people, json for scripts.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        metavar="FILE",
+        envvar="ROADSTEAD_KEY_FILE",
+        help="A file with the function key of the app (default: the variable ROADSTEAD_KEY).",
+        show_envvar=False,
+    ),
+]
+Timeout = Annotated[
+    str, typer.Option("--timeout", metavar="DURATION", help="How long to wait for an answer, as 30s or 2m.")
+]
+ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="A cluster.")]
+RepositoryPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH", help="The folder of the fleet repository.", show_default="the current folder"
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+_PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def connect(url: str, key_file: Path | None, timeout: str) -> Api:
+    """Return the client of the API; raise UsageError for a key file or a timeout that is none."""
+    from cli.client import Api
+
+    return Api(url, _key(key_file), timeout=seconds(timeout))
+
+
+def _key(file: Path | None) -> str:
+    """Return the function key, "" for none. It is never an argument: other users could see it."""
+    if file is None:
+        return os.environ.get(KEY, "")
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--key-file {file} cannot be read") from error
+
+
+def seconds(duration: str) -> float:
+    """Return a duration as 90, 90s, 5m or 1h in seconds; raise UsageError for anything else."""
+    found = _DURATION.fullmatch(duration)
+    if found is None or float(found[1]) == 0:
+        raise UsageError(f"--timeout {duration[:20]!r} must be a duration as 30s, 5m or 1h")
+    return float(found[1]) * _SECONDS[found[2] or "s"]
+
+
+def cluster_name(given: str) -> str:
+    """Return the name of a cluster, given plain or as ``-o name`` prints it; raise UsageError for no name."""
+    name = given.removeprefix("cluster/")
+    if not _PLAIN_NAME.fullmatch(name):
+        from shared.fleet.manifests.base import ClusterName
+
+        check("NAME", ClusterName, name)
+    return name
 
 
 def check(option: str, rule: Any, value: str) -> None:
-    """Refuse a value that a field of that type would refuse; raise UsageError."""
+    """Raise UsageError for a value that a manifest's field of that type would not accept."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from cli.text import line
+
     try:
         TypeAdapter(rule).validate_python(value)
     except ValidationError as error:
         reason = error.errors()[0].get("ctx", {}).get("error") or error.errors()[0]["msg"]
         raise UsageError(f"{option} {line(str(reason))}") from error
-
-
-def cluster_at(name: str) -> str:
-    """Return the place of a cluster in the API; raise UsageError for what no cluster can be called."""
-    check("NAME", ClusterName, name)
-    return f"clusters/{name}"

@@ -1,46 +1,88 @@
-"""Printing: styled and wrapped on a terminal, plain lines elsewhere; other people's text stays text."""
+"""Printing in the formats of ``--output``: styled and wrapped on a terminal, plain whole lines elsewhere."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
-import yaml
-from rich.console import Console
+import typer
 
-from shared.fleet.manifests.base import shown
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+UNWRAPPED = 100_000
+"""Columns of what is no terminal: more than any line has."""
+
+
+class Output(StrEnum):
+    """The formats of every command that lists or shows, as in kubectl."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+OutputOption = Annotated[
+    Output,
+    typer.Option("--output", "-o", metavar="FORMAT", help="table, wide (more columns), json, yaml or name."),
+]
 
 
 def console() -> Console:
-    """Return where a command prints for people."""
-    return Console(highlight=False)
+    """Return the console of standard output."""
+    from rich.console import Console
+
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=UNWRAPPED)
+
+
+def echo(*parts: RenderableType, soft_wrap: bool = False) -> None:
+    """Print for a person; a pipe gets lines without the spaces that align them."""
+    out = console()
+    if out.is_terminal:
+        for part in parts:
+            out.print(part, soft_wrap=soft_wrap)
+        return
+    with out.capture() as captured:
+        for part in parts:
+            out.print(part, soft_wrap=soft_wrap)
+    sys.stdout.writelines(f"{text.rstrip()}\n" for text in captured.get().splitlines())
+
+
+def show(
+    view: Any, output: Output, *, table: Callable[[bool], RenderableType], names: Callable[[], Iterable[str]]
+) -> None:
+    """Print the view of a command; ``table`` returns it for a person, wide or not."""
+    if output is Output.JSON:
+        print_json(view)
+    elif output is Output.YAML:
+        print_yaml(view)
+    elif output is Output.NAME:
+        sys.stdout.writelines(f"{name}\n" for name in names())
+    else:
+        echo(table(output is Output.WIDE))
 
 
 def print_json(value: Any) -> None:
-    """Print JSON, indented for a person at a terminal."""
+    """Print JSON: indented on a terminal, else on one line."""
     sys.stdout.write(json.dumps(value, indent=2 if sys.stdout.isatty() else None) + "\n")
 
 
-def line(text: str) -> str:
-    """Return text from a repository as one printable line of bounded length."""
-    return shown(text, 400)
+def print_yaml(value: Any) -> None:
+    """Print a YAML document."""
+    import yaml
+
+    sys.stdout.write("---\n")
+    yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True, width=UNWRAPPED)
 
 
-def printable(value: Any) -> Any:
-    """Return JSON for a terminal: its texts keep their lines, and have no other control characters."""
-    if isinstance(value, str):
-        return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in value)
-    if isinstance(value, Mapping):
-        return {key: printable(inner) for key, inner in value.items()}
-    return [printable(inner) for inner in value] if isinstance(value, Sequence) else value
-
-
-def scalar(value: Any) -> str:
-    """Return a value in YAML on one line."""
-    if isinstance(value, str) and not value.isprintable():
-        return json.dumps(value)
-    if value and isinstance(value, dict | list):
-        return json.dumps(value)
-    return yaml.safe_dump(value, width=10_000, allow_unicode=True).removesuffix("...\n").rstrip()
+def confirmed(question: str) -> bool:
+    """Ask on standard error; anything but yes means no."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""What a plan is made against: the fleet as the API has it recorded."""
+"""What the files are compared with: the clusters as the API has recorded them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client import Api, ApiError
-from cli.errors import CommandFailed
-from cli.output import line
+from cli.client import Api
+from cli.errors import CommandError
+from cli.text import line
 from cli.worktree import Worktree
+from shared.pipeline.api import schema
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A cluster as the API has it."""
+    """A cluster as its last accepted commit has it."""
 
     document: Mapping[str, Any]
     digest: str
@@ -25,10 +26,10 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Held:
-    """The deletes that the newest planned commit holds, or that ``by`` released ``at`` a time."""
+class Deletes:
+    """The deletes of the newest plan that need approval, and those that ``by`` approved ``at`` a time."""
 
-    deletes: tuple[str, ...] = ()
+    needs_approval: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     by: str = ""
     at: str = ""
@@ -36,44 +37,43 @@ class Held:
 
 @dataclass(frozen=True)
 class Against:
-    """What a plan is made against; ``commit`` is what was planned last, "" for nothing."""
+    """What a plan is compared with; ``commit`` was planned last, "" for none."""
 
-    words: str
+    description: str
     commit: str = ""
     clusters: Mapping[str, Recorded] | None = None
-    held: Held = Held()
+    deletes: Deletes = Deletes()
 
 
-def recorded(tree: Worktree, url: str, key: str) -> Against:
-    """Ask the API for the state of the fleet; raise ApiError, or CommandFailed when it has another fleet."""
-    with Api(url, key) as api:
-        view = api.whole("recorded", "clusters")
-    try:
-        clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
-        fleet, commit, held = view["fleet"], view["commit"] or "", _held(view)
-    except (KeyError, TypeError) as error:
-        raise ApiError(f"{url} answered with something else than a fleet's state") from error
+def recorded(tree: Worktree, api: Api) -> Against:
+    """Return the recorded state of the fleet; raise CommandError when the API serves another fleet."""
+    view = api.recorded()
+    fleet, commit = view["fleet"], view["commit"]
     if tree.fleet and tree.fleet != fleet:
-        raise CommandFailed(
-            f"{url} serves the fleet {fleet}, this repository is {line(tree.fleet)}; give the other's --url"
+        raise CommandError(
+            f"{api.url} serves the fleet {fleet}, this repository is {line(tree.fleet)}; "
+            "give the other app's --url"
         )
-    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters, held)
+    clusters = {found["name"]: _cluster(found) for found in view["clusters"]}
+    return Against(f"{fleet} at {commit[:8] or 'no commit'}", commit, clusters, _deletes(view))
 
 
-def _held(view: Mapping[str, Any]) -> Held:
-    found, given = view["clusters"], view["approval"] or {}
-    held, approved = (
-        tuple(each["name"] for each in found if each[key]) for key in ("heldDelete", "approved")
+def _deletes(view: schema.Recorded) -> Deletes:
+    given = view["approval"]
+    return Deletes(
+        tuple(each["name"] for each in view["clusters"] if each["needsApproval"]),
+        tuple(each["name"] for each in view["clusters"] if each["approved"]),
+        given["by"] if given else "",
+        (given["at"] or "") if given else "",
     )
-    return Held(held, approved, given.get("by", ""), given.get("at", ""))
 
 
-def _cluster(found: Mapping[str, Any]) -> Recorded:
+def _cluster(found: schema.RecordedCluster) -> Recorded:
     return Recorded(
         found["document"],
         found["digest"],
         found["generation"],
         found["uid"],
         found["deleting"],
-        found["givenUp"],
+        found["retryableFailure"],
     )

@@ -1,25 +1,26 @@
-"""What the API shows, as text for a terminal of 80 columns or more."""
+"""Lists from the API as text for a terminal of 80 columns or more: the fleet, plans and dead letters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cli.output import printable
-from shared.fleet.manifests.base import shown
+from cli.text import line, printable
+from cli.times import age, many
+from shared.pipeline.api import schema
 
-View = Mapping[str, Any]
-
-NAMES_TOLD = 5
+NAMES_SHOWN = 5
 NAME_WIDTH = 30
 """A longer name has a line of its own, so that the rest fits into 80 columns."""
-_STOPPED = ("held", "refused", "invalid")
+BODY_SHOWN = 2000
+_NOT_CARRIED_OUT = ("held", "refused", "invalid")
+_HEADS = ("NAME", "PHASE", "STEP", "GEN", "SINCE")
+_WIDE_HEADS = ("LOCATION", "VERSION", "RESOURCE-GROUP", "COMMIT", "MESSAGE")
 _COLOURS = {
     "Ready": "green",
     "Failed": "bold red",
@@ -29,221 +30,116 @@ _COLOURS = {
 }
 
 
-def fleet(view: View, now: datetime) -> RenderableType:
-    """Return the table of all clusters, with a line about the fleet above it."""
+def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> RenderableType:
+    """Return the table of all clusters, below what is to be known of the fleet."""
     view = printable(view)
-    clusters: Sequence[View] = view["clusters"]
+    clusters = view["clusters"]
+    head = _head(view)
+    if not clusters:
+        return head
+    return Group(head, _wide(clusters, now) if wide else Group(*_lines(clusters, now)))
+
+
+def _head(view: schema.Fleet) -> Text:
+    clusters = view["clusters"]
     ready = sum(1 for cluster in clusters if cluster["phase"] == "Ready")
     commit = (view["commit"] or "none yet")[:8]
     head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
     if view["problem"]:
         head.append(f"\n{view['problem']}", style="red")
-        head.append(f"\n{view['fleetNeeds']}", style="dim")
+        head.append(f"\n{view['fleetSuggestedAction']}", style="dim")
     if view["waiting"]:
         head.append(f"\n{view['waiting']}", style="yellow")
-    held = [cluster["name"] for cluster in clusters if (cluster["plan"] or {}).get("heldDelete")]
-    if held:
-        head.append(f"\n{released(commit, held)}", style="yellow")
-    if view["absent"]:
-        names = few(view["absent"], view["absentCount"])
-        head.append(f"\nnot made, for a mistake: {names}: see roadstead why NAME", style="yellow")
-    if view.get("deadLetters"):
-        letters = many(view["deadLetters"], "dead letter")
-        head.append(f"\n{letters}, see roadstead dead-letters", style="red")
-    if not clusters:
-        return head
-    return Group(head, *_lines_of(clusters, now))
+    plan_parts = ((cluster["name"], cluster["plan"]) for cluster in clusters)
+    deletes = [name for name, part in plan_parts if part and part["needsApproval"]]
+    if deletes:
+        head.append(f"\n{to_approve(commit, deletes)}", style="yellow")
+    if view["notCreated"]:
+        names = few(view["notCreated"], view["notCreatedCount"])
+        head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
+    if view["deadLetterCount"]:
+        letters = many(view["deadLetterCount"], "dead letter")
+        head.append(f"\n{letters}; see roadstead dead-letters", style="red")
+    return head
 
 
-def released(commit: str, held: Sequence[str]) -> str:
-    """Return what a commit holds, and how that is released."""
-    return f"{commit[:8]} holds the delete of {few(held)}: roadstead approve {commit[:8]} releases it"
+def to_approve(commit: str, names: Sequence[str]) -> str:
+    """Return which deletes of a commit need approval, and how an operator gives it."""
+    number, commit = len(names), commit[:8]
+    return (
+        f"{many(number, 'delete')} in {commit} need{'s' * (number == 1)} approval: {few(names)}; "
+        f"roadstead approve {commit}"
+    )
 
 
 def few(names: Sequence[str], total: int = 0) -> str:
-    """Return the first names, and how many there are beside them; ``total`` if more than these."""
-    beside = max(total, len(names)) - NAMES_TOLD
-    more = f" and {beside} more" if beside > 0 else ""
-    return ", ".join(names[:NAMES_TOLD]) + more
+    """Return the first names and how many more there are; ``total`` if more than these."""
+    rest = max(total, len(names)) - NAMES_SHOWN
+    more = f" and {rest} more" if rest > 0 else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
-def _lines_of(clusters: Sequence[View], now: datetime) -> Iterator[RenderableType]:
-    """Yield a line per cluster, and its reason on a line of its own so that narrow terminals can show it."""
-    width = min(NAME_WIDTH, max(len("CLUSTER"), *(len(cluster["name"]) for cluster in clusters)))
+def _lines(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Iterator[RenderableType]:
+    """Yield a line for each cluster; what it waits for has its own, so that narrow terminals can show it."""
+    width = min(NAME_WIDTH, max(len("NAME"), *(len(cluster["name"]) for cluster in clusters)))
 
-    def line(name: str, shown: Text, step: str, generation: str, since: str) -> Text:
+    def row(name: str, shown: Text, step: str, generation: str, since: str) -> Text:
         shown.pad_right(max(0, 12 - len(shown)))
         first = f"{name}\n{'':<{width}}" if len(name) > width else f"{name:<{width}}"
-        return Text.assemble(f"{first}  ", shown, f"  {step:<21}  {generation:>5}  {since:>4}")
+        return Text.assemble(f"{first}  ", shown, f"  {step:<21}  {generation:>5}  {since:>5}")
 
-    head = line("CLUSTER", Text("PHASE"), "STEP", "GEN", "FOR")
+    name, phase_, *others = _HEADS
+    head = row(name, Text(phase_), *others)
     head.stylize("bold")
     yield head
     for cluster in clusters:
-        generation = f"{cluster['observedGeneration']}/{cluster['generation']}"
         since = age(cluster["since"], now)
-        yield line(cluster["name"], phase(cluster["phase"]), cluster["step"], generation, since)
+        yield row(cluster["name"], phase(cluster["phase"]), cluster["step"], generations(cluster), since)
         if cluster["waitingFor"]:
-            yield Padding(Text(cluster["waitingFor"], style="dim"), (0, 0, 0, 4))
-        if stopped(cluster):
-            # The first words of why; the way out is told above, and of the cluster alone.
-            yield Padding(Text(stopped(cluster).partition("; ")[0], style="yellow"), (0, 0, 0, 4))
+            yield indented(Text(cluster["waitingFor"], style="dim"), 4)
+        if not_carried_out(cluster["plan"]):
+            # The first clause: the header says how to approve, and roadstead why says everything.
+            yield indented(Text(not_carried_out(cluster["plan"]).partition("; ")[0], style="yellow"), 4)
 
 
-def stopped(cluster: View) -> str:
-    """Return what the newest plan does not do to a cluster, and why; "" when it stops nothing."""
-    plan = cluster.get("plan") or {}
-    return f"{plan['action']}: {plan['reason']}" if plan.get("action") in _STOPPED else ""
-
-
-def plans(found: Sequence[View], now: datetime) -> RenderableType:
-    """Return a line or two per plan."""
-    if not found:
-        return Text("no plan was made in the last days")
-    lines: list[RenderableType] = []
-    for plan in printable(found):
-        head = Text(f"{plan['commit'][:8]}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
-        if plan["heldDeleteCount"]:
-            deletes = many(plan["heldDeleteCount"], "delete")
-            approve = f"holds {deletes}: roadstead approve {plan['commit'][:8]}"
-            over = f"held {deletes}; a newer commit was planned"
-            head.append(f"\n{'':16}{approve if plan['release'] else over}", style="yellow")
-        lines.append(head)
-        if plan["status"]:
-            lines.append(Padding(Text(plan["status"], style="dim"), (0, 0, 0, 16)))
-    return Group(*lines)
-
-
-def cluster(view: View, now: datetime) -> RenderableType:
-    """Return everything about one cluster."""
-    view = printable(view)
-    parts: list[RenderableType] = [_facts(view, now)]
-    if view.get("conditions"):
-        parts += [Text("\nConditions", style="bold"), _conditions(view["conditions"], now)]
-    if view.get("events"):
-        parts += [Text("\nEvents, newest first", style="bold"), events(view["events"], now)]
-    return Group(*parts)
-
-
-def _facts(view: View, now: datetime) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("cluster", Text(view["name"]))
-    table.add_row("phase", phase(view["phase"]))
-    _fleet_rows(table, view)
-    if "generation" not in view:
-        if stopped(view):
-            table.add_row("newest plan", Text(stopped(view), style="yellow"))
-        return table
-    table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
-    table.add_row("commit", Text(view["commit"][:8]))
-    table.add_row("where", Text(f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"))
-    table.add_row("kubernetes", Text(view["kubernetesVersion"]))
-    if stopped(view):
-        table.add_row("newest plan", Text(stopped(view), style="yellow"))
-    if view["step"]:
-        table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
-    if view["waitingFor"]:
-        table.add_row("waiting for" if view["nextLook"] else "reason", Text(view["waitingFor"]))
-    if view["youCan"]:
-        table.add_row("you", Text(view["youCan"]))
-    if view["nextLook"]:
-        table.add_row("next look", Text(_until(view["nextLook"], now)))
-    failure = view.get("failure")
-    if failure:
-        words = f"{failure['class']}, {age(failure['since'], now)} ago, tried {times(view['attempts'])}"
-        table.add_row("failure", Text(words, style="red"))
-        if failure["requestId"]:
-            table.add_row("request id", failure["requestId"])
-    return table
-
-
-def _fleet_rows(table: Table, view: View) -> None:
-    """Add what keeps the fleet from its newest commit."""
-    if view["problem"]:
-        table.add_row("fleet", Text(view["problem"], style="red"))
-    if view["waiting"]:
-        table.add_row("fleet", Text(view["waiting"], style="yellow"))
-
-
-def _conditions(conditions: Sequence[View], now: datetime) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    for name in ("type", "status", "age"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("message", overflow="fold")
-    for condition in conditions:
-        good = condition["status"] == "True"
-        words = condition["message"] or ("" if good else condition["reason"])
+def _wide(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in (*_HEADS, *_WIDE_HEADS):
+        table.add_column(head, no_wrap=head != "MESSAGE", overflow="fold")
+    for cluster in clusters:
+        message = "; ".join(filter(None, (cluster["waitingFor"], not_carried_out(cluster["plan"]))))
         table.add_row(
-            condition["type"],
-            Text(condition["status"], style="green" if good else "yellow"),
-            age(condition["lastTransitionTime"], now),
-            Text(words),
+            Text(cluster["name"]),
+            phase(cluster["phase"]),
+            Text(cluster["step"]),
+            generations(cluster),
+            age(cluster["since"], now),
+            Text(cluster["location"]),
+            Text(cluster["kubernetesVersion"]),
+            Text(cluster["resourceGroup"]),
+            cluster["commit"][:8],
+            Text(message),
         )
     return table
 
 
-def events(found: Sequence[View], now: datetime) -> Table:
-    """Return a line per event, newest first."""
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    table.add_column("age", no_wrap=True, justify="right")
-    table.add_column("time", no_wrap=True)
-    table.add_column("reason", no_wrap=True)
-    table.add_column("message", overflow="fold")
-    for event in printable(found):
-        style = "yellow" if event["type"] == "Warning" else ""
-        where = f"{event['step']}: " if event["step"] else ""
-        asked = f" (request {', '.join(event['requestIds'])})" if event["requestIds"] else ""
-        table.add_row(
-            age(event["at"], now),
-            Text(f"{datetime.fromisoformat(event['at']):%m-%d %H:%M:%SZ}", style="dim"),
-            Text(event["reason"], style=style),
-            Text(f"{where}{event['message']}{asked}"),
-        )
-    return table
+def generations(cluster: schema.ClusterSummary) -> str:
+    """Return the observed generation and the accepted one."""
+    return f"{cluster['observedGeneration']}/{cluster['generation']}"
 
 
-def why(view: View, now: datetime) -> RenderableType:
-    """Return what a cluster does, since when, what was tried, what comes next and what a person can do."""
-    view = printable(view)
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("cluster", Text.assemble(view["name"], ", ", phase(view["phase"])))
-    table.add_row("it", Text(view["doing"]))
-    table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
-    if stopped(view):
-        table.add_row("newest plan", Text(stopped(view), style="yellow"))
-    _fleet_rows(table, view)
-    error = view["lastError"]
-    if error:
-        table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))
-        kinds = dict.fromkeys(filter(None, (error["class"], error["code"])))
-        table.add_row("last error", Text(": ".join(kinds)))
-        table.add_row("", Text(error["message"]))
-        if error["requestId"]:
-            table.add_row("request id", Text(error["requestId"]))
-    when = f", {_until(view['nextAt'], now)}" if view["nextAt"] else ""
-    table.add_row("next", Text(view["next"] + when))
-    if view["youCan"]:
-        table.add_row("you", Text(view["youCan"]))
-    return table
+def not_carried_out(plan: schema.PlanPart | None) -> str:
+    """Return what the newest plan does not carry out, and why; "" when it carries out everything."""
+    if plan is None or plan["action"] not in _NOT_CARRIED_OUT:
+        return ""
+    return f"{action(plan['action'], needs_approval=plan['needsApproval'])}: {plan['reason']}"
 
 
-def dead_letters(found: Sequence[View], now: datetime) -> RenderableType:
-    """Return a head and the text of each dead letter."""
-    if not found:
-        return Text("there are no dead letters")
-    parts: list[RenderableType] = []
-    for letter in printable(found):
-        size = many(letter["size"], "byte")
-        words = f"{age(letter['at'], now):>4}  {letter['queue']}  {letter['id']}  {size}"
-        parts.append(Text(words, style="bold"))
-        why = ": ".join(word for word in (letter["reason"], letter["description"]) if word)
-        body = shown(letter["body"], 2000)
-        parts.append(Padding(Group(Text(why, style="yellow"), Text(body, style="dim")), (0, 0, 0, 6)))
-    return Group(*parts)
+def action(name: str, *, needs_approval: bool) -> str:
+    """Return an action of a plan as people read it."""
+    if needs_approval:
+        return "needs approval"
+    return "on hold" if name == "held" else name
 
 
 def phase(name: str) -> Text:
@@ -251,34 +147,46 @@ def phase(name: str) -> Text:
     return Text(name, style=_COLOURS.get(name, "yellow"))
 
 
-def times(number: int) -> str:
-    """Return how often, in words."""
-    return "once" if number == 1 else f"{number} times"
+def indented(part: RenderableType, by: int) -> Padding:
+    """Return a part below its line."""
+    return Padding(part, (0, 0, 0, by), expand=False)
 
 
-def many(number: int, thing: str) -> str:
-    """Return how many, in words."""
-    return f"{number} {thing}{'s' * (number != 1)}"
+def plans(found: Sequence[schema.PlanSummary], now: datetime, *, wide: bool = False) -> RenderableType:
+    """Return a line or two for each plan; ``wide`` shows whole commit ids and approvals."""
+    if not found:
+        return Text("there is no plan of the last 30 days")
+    lines: list[RenderableType] = []
+    for plan in printable(found):
+        commit = plan["commit"] if wide else plan["commit"][:8]
+        head = Text(f"{commit}  {age(plan['plannedAt'], now):>4}  {plan['summary']}")
+        margin = len(commit) + 8
+        if plan["needsApprovalCount"]:
+            deletes = many(plan["needsApprovalCount"], "delete")
+            verb = "needs" if plan["needsApprovalCount"] == 1 else "need"
+            open_ = f"{deletes} {verb} approval: roadstead approve {plan['commit'][:8]}"
+            closed = f"{deletes} never approved; a newer commit was planned"
+            head.append(f"\n{'':{margin}}{open_ if plan['howToApprove'] else closed}", style="yellow")
+        lines.append(head)
+        approval = plan["approval"]
+        if wide and approval:
+            deletes = many(approval["clusterCount"], "delete")
+            lines.append(indented(Text(f"{deletes} approved by {approval['by']}"), margin))
+        if plan["status"]:
+            lines.append(indented(Text(plan["status"], style="dim"), margin))
+    return Group(*lines)
 
 
-def age(moment: str | None, now: datetime) -> str:
-    """Return how long ago a moment is, as Kubernetes writes it: 12s, 5m, 3h, 2d."""
-    if not moment:
-        return ""
-    seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
-
-
-def _until(moment: str, now: datetime) -> str:
-    """Return how far off a moment is, as "in 5m 20s"; with its date from an hour on."""
-    left = max(timedelta(), datetime.fromisoformat(moment) - now)
-    minutes, seconds = divmod(left.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    if left.days:
-        return f"in {left.days}d {hours}h ({moment})"
-    if hours:
-        return f"in {hours}h {minutes}m ({moment})"
-    return f"in {minutes}m {seconds}s" if minutes else f"in {seconds}s"
+def dead_letters(found: Sequence[schema.DeadLetter], now: datetime, *, wide: bool = False) -> RenderableType:
+    """Return a head, the reason and the beginning of each dead letter; ``wide`` its time too."""
+    if not found:
+        return Text("there are no dead letters")
+    parts: list[RenderableType] = []
+    for letter in printable(found):
+        since = f"{age(letter['at'], now):>4}  {letter['at']}" if wide else f"{age(letter['at'], now):>4}"
+        size = many(letter["size"], "byte")
+        parts.append(Text(f"{since}  {letter['queue']}  {letter['id']}  {size}", style="bold"))
+        reason = ": ".join(part for part in (letter["reason"], letter["description"]) if part)
+        body = Text(line(letter["body"], BODY_SHOWN), style="dim")
+        parts.append(indented(Group(Text(reason, style="yellow"), body), 6))
+    return Group(*parts)

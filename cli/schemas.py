@@ -1,8 +1,8 @@
 """JSON Schemas (draft 2020-12) of every kind, made from the models that Roadstead itself checks with.
 
-A layer of a cluster's spec is partial: nothing in it is required, and ``null`` takes any value away. What
-follows from several files or fields together is not in a schema; ``roadstead validate`` tells it. Nor are
-the patterns of texts, for a text may hold a placeholder: their rules are in the descriptions.
+A layer of a cluster's spec is partial: nothing in it is required, and ``null`` takes any value away. Rules
+across files or fields are not in a schema; ``roadstead validate`` checks them. Nor are the patterns of
+strings, because a string may contain a placeholder: the descriptions state them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from cli.errors import UsageError
 from shared.fleet.manifests import Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,21 +35,21 @@ OWN: Mapping[str, Schema] = {
 }
 
 
-class _Told(GenerateJsonSchema):
-    """Keeps the rule that a text's check tells, as ``rule``."""
+class _WithRules(GenerateJsonSchema):
+    """Adds the rule that the check of a string states, as ``rule``."""
 
     def function_after_schema(self, schema: Any) -> JsonSchemaValue:
-        """Return the schema of what a check is given, with the check's rule."""
-        made = super().function_after_schema(schema)
+        """Return the schema of a checked value, with the rule of the check."""
+        result = super().function_after_schema(schema)
         check: Any = inspect.unwrap(schema["function"]["function"])
         rule = inspect.getclosurevars(check).nonlocals.get("rule") if inspect.isfunction(check) else None
-        return {**made, "rule": rule} if isinstance(rule, str) else made
+        return {**result, "rule": rule} if isinstance(rule, str) else result
 
 
 def documents() -> dict[str, Schema]:
     """Return the schemas by the name of their file; those of kinds refer to that of a cluster's spec."""
     found = {f"{name}.json": _kind(model) for name, model in KINDS.items()}
-    return {name: _worded(schema) for name, schema in (found | {SPEC: _spec()}).items()}
+    return {name: _with_descriptions(schema) for name, schema in (found | {SPEC: _spec()}).items()}
 
 
 def _kind(model: type[BaseModel]) -> Schema:
@@ -89,9 +87,9 @@ def _spec() -> Schema:
 
 
 def generated(model: type[BaseModel]) -> Schema:
-    """Return the schema of a whole model, with rules that are not told in words yet."""
-    made = model.model_json_schema(by_alias=True, schema_generator=_Told)
-    return {key: _tidy(value) if key != "$defs" else _each(value) for key, value in _tidy(made).items()}
+    """Return the schema of a whole model, with its rules apart from the descriptions."""
+    schema = model.model_json_schema(by_alias=True, schema_generator=_WithRules)
+    return {key: _tidy(value) if key != "$defs" else _each(value) for key, value in _tidy(schema).items()}
 
 
 def _each(schemas: Mapping[str, Schema]) -> Schema:
@@ -99,7 +97,7 @@ def _each(schemas: Mapping[str, Schema]) -> Schema:
 
 
 def _tidy(value: Any) -> Any:
-    """Drop titles made from names and defaults that say nothing; write descriptions in one line."""
+    """Drop titles made from names and empty defaults; write descriptions in one line."""
     if isinstance(value, list):
         return [_tidy(inner) for inner in value]
     if not isinstance(value, dict):
@@ -121,13 +119,13 @@ def _tidy(value: Any) -> Any:
     return tidy
 
 
-def _worded(value: Any) -> Any:
-    """Tell rules in the descriptions."""
+def _with_descriptions(value: Any) -> Any:
+    """Move rules into the descriptions."""
     if isinstance(value, list):
-        return [_worded(inner) for inner in value]
+        return [_with_descriptions(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _worded(inner) for key, inner in value.items()}
+    found = {key: _with_descriptions(inner) for key, inner in value.items()}
     rule = found.pop("rule", None)
     if isinstance(rule, str):
         found["description"] = f"{found.get('description', '')} Must be {rule}.".strip()
@@ -141,7 +139,7 @@ def _partial(schema: Schema) -> Schema:
         return schema
     required = ["name"] if "name" in schema.get("required", ()) else []
     if "name" in fields:
-        fields["$patch"] = {"const": "delete", "description": "Takes the item of this name away."}
+        fields["$patch"] = {"const": "delete", "description": "Removes the item of this name."}
     rest = {key: value for key, value in schema.items() if key not in ("required", "properties")}
     more: Schema = {"required": required} if required else {}
     return {**rest, "properties": fields, **more}
@@ -156,9 +154,9 @@ def _nullable(field: Schema) -> Schema:
     if not options and isinstance(loose.get("type"), str) and "const" not in loose:
         more = {"enum": [*loose["enum"], None]} if "enum" in loose else {}
         return {**loose, "type": [loose["type"], "null"], **more}
-    words: Schema = {key: loose.pop(key) for key in ("description", "rule", "default") if key in loose}
-    told = options or ([loose] if loose else [])
-    return {**words, "anyOf": [*told, NULL]} if told else words
+    texts: Schema = {key: loose.pop(key) for key in ("description", "rule", "default") if key in loose}
+    allowed = options or ([loose] if loose else [])
+    return {**texts, "anyOf": [*allowed, NULL]} if allowed else texts
 
 
 def _loose(field: Schema) -> Schema:
@@ -203,22 +201,6 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts().items():
         (folder / name).write_text(text)
-
-
-def schema(
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")] = "",
-    *,
-    into: Annotated[
-        Path | None, typer.Option("--write", metavar="DIR", help="Write all schemas into this folder.")
-    ] = None,
-) -> None:
-    """Print the JSON Schema of a kind, or write those of all kinds for an editor."""
-    if into is not None:
-        write(into)
-        return
-    if kind.lower() not in KINDS:
-        raise UsageError(f"give a kind ({', '.join(KINDS)}), or --write DIR for all of them")
-    sys.stdout.write(texts()[f"{kind.lower()}.json"])
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cli.output import scalar
 from cli.schemas import FOLDER
+from cli.text import scalar
 from shared.fleet.resolve.repository_layout import cluster_path
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
@@ -21,8 +21,8 @@ spec:
   environments: [development, production]   # every file in environments/, in the order of changes
   guards:
     deleteBudget:
-      count: 1            # a commit that removes more clusters than this removes none
-  defaults:               # what every cluster has, unless its class, environment or own file says otherwise
+      count: 1            # a commit that removes more clusters needs approval
+  defaults:               # for every cluster, unless its class, environment or own file sets another value
     subscriptionId: {subscription}
     resourceGroup: rg-{{name}}
     kubernetesVersion: "1.33"
@@ -35,7 +35,7 @@ spec:
       networkPluginMode: overlay
       networkDataplane: cilium
       networkPolicy: cilium
-    nodePools:            # lists of named things merge by name
+    nodePools:            # lists of named items merge by name
       - name: system
         mode: System
         vmSize: Standard_D4s_v5
@@ -86,7 +86,7 @@ metadata:
 _README = """\
 # The fleet {name}
 
-Every merged commit on the main branch is what the fleet of AKS clusters shall be.
+Every merged commit on the main branch is the desired state of this fleet of AKS clusters.
 
 | path | what it is |
 |---|---|
@@ -103,7 +103,7 @@ Every merged commit on the main branch is what the fleet of AKS clusters shall b
 """
 NEXT = """\
 Next:
-1. fleet.yaml: look at subscriptionId and at the repository that Flux reads.
+1. fleet.yaml: set subscriptionId, and the repository that Flux reads.
 2. flux install --export > flux/gotk-components.yaml
 3. roadstead new cluster NAME --class standard --environment development \\
        --location westeurope
@@ -112,13 +112,13 @@ Next:
 
 
 def head(kind: str, path: str) -> str:
-    """Return how a manifest begins; its schema is found from where it lies in the repository."""
+    """Return the first lines of a manifest; the path of its schema is relative to the manifest."""
     up = "../" * path.count("/")
     return _HEAD.format(up=up, folder=FOLDER, kind=kind.lower(), Kind=kind)
 
 
 def repository(name: str, subscription: str, git: str) -> dict[str, str]:
-    """Return the files of a fleet repository without clusters, besides the schemas."""
+    """Return the files of a fleet repository without clusters, except the schemas."""
     fleet = _FLEET.format(
         name=scalar(name), subscription=subscription or SUBSCRIPTION, repository=git or REPOSITORY
     )

@@ -1,7 +1,7 @@
-"""A fleet repository on disk, as it would be committed: nothing is asked of git or of a network.
+"""A fleet repository on disk, read as if it were committed, without git and without a network.
 
-Symlinks, submodules and special files are told apart from plain files, and never followed. Of a
-manifest that is far too large only a part is read: enough to be refused.
+Symlinks, submodules and special files are recognised and never followed. Of a manifest that is far too large
+only a part is read: enough to reject it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from cli.errors import CommandFailed, UsageError
+from cli.errors import CommandError, UsageError
 from shared.fleet.desired import DesiredFleet
 from shared.fleet.resolve.manifest_file import Read
 from shared.fleet.resolve.repository_layout import FLEET_FILE, Files
@@ -25,7 +25,7 @@ _MOST = 256 * MAX_BYTES
 
 
 class Blobs(Mapping[str, str]):
-    """Paths of plain files with the ids that git gives their content, each computed once it is asked for."""
+    """Paths of plain files with git's ids of their content, each computed when it is first read."""
 
     def __init__(self, paths: frozenset[str], identify: Callable[[str], str]) -> None:
         self._paths, self._identify = paths, cache(identify)
@@ -47,7 +47,7 @@ class Blobs(Mapping[str, str]):
 
 @dataclass(frozen=True)
 class Worktree:
-    """A fleet repository on disk; ``fleet`` is the name that its fleet.yaml says, "" when it says none."""
+    """A fleet repository on disk; ``fleet`` is the name in its fleet.yaml, "" where there is none."""
 
     root: Path
     fleet: str
@@ -55,7 +55,7 @@ class Worktree:
     read: Read
 
     def resolve(self) -> DesiredFleet:
-        """Return what the files ask for."""
+        """Resolve the files."""
         return resolve(self.fleet, self.files, self.read)
 
     def shown(self, file: str) -> str:
@@ -81,11 +81,11 @@ def _instead(root: Path) -> str:
     above = next((folder for folder in root.parents if (folder / FLEET_FILE).is_file()), None)
     if above is not None:
         return f"it is in {above}: give that folder"
-    return "give the folder of a fleet repository, or begin one with roadstead init"
+    return "give the folder of a fleet repository, or create one with roadstead init"
 
 
 def _entries(root: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the paths of all plain files, and those of everything else that is no folder."""
+    """Return the paths of all plain files, and of everything else that is not a folder."""
     plain: set[str] = set()
     other: set[str] = set()
     folders = [""]
@@ -109,7 +109,7 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return list(entries)
     except OSError as error:
-        raise CommandFailed(f"{folder} cannot be read: {error.strerror}") from error
+        raise CommandError(f"{folder} cannot be read: {error.strerror}") from error
 
 
 def _reader(root: Path) -> Read:
@@ -118,25 +118,25 @@ def _reader(root: Path) -> Read:
             with (root / path).open("rb") as file:
                 return file.read(_MOST)
         except OSError as error:
-            raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
+            raise CommandError(f"{path} cannot be read: {error.strerror}") from error
 
     return read
 
 
 def blob_id(path: Path) -> str:
-    """Return git's id of a file's content; raise CommandFailed when it cannot be read."""
+    """Return git's id of a file's content; raise CommandError when it cannot be read."""
     try:
         with path.open("rb") as file:
             digest = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
-        raise CommandFailed(f"{path} cannot be read: {error.strerror}") from error
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
     return digest.hexdigest()
 
 
 def _name(plain: frozenset[str], read: Read) -> str:
-    """Return what fleet.yaml says is the fleet's name; what is wrong with it is told by resolving."""
+    """Return the fleet's name from fleet.yaml, "" if it has no valid one; resolving reports why."""
     if FLEET_FILE not in plain:
         return ""
     try:

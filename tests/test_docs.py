@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import errorpage
+from cli.pages import error_page
 from shared.fleet.planning.plan import Action
 from shared.pipeline.api import schema
 from shared.settings import Settings
@@ -148,7 +148,7 @@ def test_the_defaults_of_settings_are_those_of_the_code() -> None:
 
 
 def test_the_page_on_errors_is_generated_from_the_table_of_advice() -> None:
-    assert PAGES["docs/errors.md"] == errorpage.page(), "run python -m cli.errorpage > docs/errors.md"
+    assert PAGES["docs/errors.md"] == error_page.page(), "run python -m cli.pages.error_page > docs/errors.md"
 
 
 def test_the_wording_check_finds_what_the_vocabulary_replaces() -> None:

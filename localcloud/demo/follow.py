@@ -47,7 +47,7 @@ def follow(api: Api, commit: str, cloud: LocalCloud, console: Console) -> str:
 def _live(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterator[dict[str, Any]]:
     with Live(console=console, auto_refresh=False) as live:
         for _ in _looks(cloud):
-            fleet = api.get("clusters")
+            fleet = api.fleet()
             live.update(render.fleet(fleet, datetime.now(UTC)), refresh=True)
             yield api.get(f"plans/{commit}")
 

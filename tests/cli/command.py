@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from signal import SIGINT
 
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
 
 
 def roadstead(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """Return what the command of this very checkout printed and its exit status, on 80 columns."""
-    environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT), **env}
+    """Return what the command of this very checkout printed into pipes, and its exit code."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
     command = [str(ROADSTEAD), *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, env=environment, cwd=cwd
@@ -27,3 +34,43 @@ def write(folder: Path, files: Mapping[str, bytes]) -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
     return folder
+
+
+def on_terminal(
+    *arguments: str,
+    columns: int = 80,
+    rows: int = 24,
+    cwd: Path | None = None,
+    interrupt_after: float = 0,
+    **env: str,
+) -> tuple[int, str]:
+    """Return the exit code of the command and what it wrote to a terminal; Ctrl-C after so many seconds."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment = {**inherited, "TERM": "xterm", "PYTHONPATH": str(ROOT), **env}
+    running = subprocess.Popen(
+        [str(ROADSTEAD), *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment,
+        cwd=cwd,
+    )
+    os.close(terminal)
+    if interrupt_after:
+        time.sleep(interrupt_after)
+        running.send_signal(SIGINT)
+    written = b""
+    try:
+        while part := os.read(controller, 65536):
+            written += part
+    except OSError:  # the terminal is closed
+        pass
+    os.close(controller)
+    return running.wait(timeout=60), written.decode()
+
+
+def plain(written: str) -> str:
+    """Return what a terminal shows of text that only has colours."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r\n", "\n")

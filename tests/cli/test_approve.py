@@ -23,25 +23,23 @@ def cloud() -> MemoryCloud:
     return made
 
 
-def test_what_is_held_is_released_however_old_its_plan_is(cloud: MemoryCloud, url: str) -> None:
+def test_deletes_can_be_approved_however_old_their_plan_is(cloud: MemoryCloud, url: str) -> None:
     cloud.clock.advance(timedelta(days=40).total_seconds())
     commit = cloud.state.fleet().commit[:8]
     listed = roadstead("plans", ROADSTEAD_URL=url).stdout
-    assert f"holds 2 deletes: roadstead approve {commit}" in listed
+    assert f"2 deletes need approval: roadstead approve {commit}" in listed
     done = roadstead("approve", commit, "--yes", ROADSTEAD_URL=url)
     assert done.returncode == 0, done.stderr
     cloud.run()
     assert set(phases(cloud)) == {"three"}
 
 
-def test_a_plan_that_is_over_is_not_offered_and_refused_before_a_question(
-    cloud: MemoryCloud, url: str
-) -> None:
+def test_an_old_plan_is_not_offered_and_refused_before_a_question(cloud: MemoryCloud, url: str) -> None:
     old = cloud.state.fleet().commit[:8]
     push(cloud, fleetfiles.fleet("one", "two", "three"))
     cloud.run()
     listed = roadstead("plans", ROADSTEAD_URL=url).stdout
-    assert "held 2 deletes; a newer commit was planned" in listed
+    assert "2 deletes never approved; a newer commit was planned" in listed
     assert f"roadstead approve {old}" not in listed
     refused = roadstead("approve", old, ROADSTEAD_URL=url)
     assert (refused.returncode, refused.stdout) == (1, "")

@@ -1,7 +1,8 @@
-"""docs/commands.md has every command, and every command says what it is for."""
+"""docs/commands.md has every command, and every command keeps the conventions of ``roadstead``."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -9,39 +10,177 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
+import yaml
 
-from cli.main import app
+from cli.app import COMMANDS as SECTIONS
+from cli.app import NEW
+from cli.errors import ExitCode
+from cli.lazy import Sections
+from cli.output import Output
+from localcloud.world.cloud import MemoryCloud
+from tests import fleetfiles
+from tests.cli.command import on_terminal, roadstead, write
+from tests.cli.conftest import served
+from tests.pipeline.test_main_job import push
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "commands.md").read_text()
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "commands.md").read_text()
+LISTS = {
+    "roadstead status": [],
+    "roadstead why": ["one"],
+    "roadstead events": ["one"],
+    "roadstead plans": [],
+    "roadstead dead-letters": [],
+    "roadstead plan": ["fleet", "--empty"],
+    "roadstead validate": ["fleet"],
+    "roadstead explain": ["one", "fleet"],
+}
+"""Every command that lists or shows, with arguments."""
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command of the app by its whole name."""
-    todo: list[tuple[str, Any]] = [("roadstead", typer.main.get_command(app))]
-    while todo:
-        name, command = todo.pop()
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            yield name, command
-        else:
-            todo += [(f"{name} {word}", below) for word, below in inner.items()]
+def commands(sections: Sections, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command by its whole name."""
+    for entries in sections.values():
+        for name, entry in entries.items():
+            if name == "new":
+                yield from commands(NEW, f"{prefix} new")
+            else:
+                yield f"{prefix} {name}", entry.load(name)
 
 
-COMMANDS = dict(commands())
+COMMANDS = dict(commands(SECTIONS, "roadstead"))
+SUMMARIES = {
+    f"{prefix} {name}": entry.summary
+    for prefix, sections in (("roadstead", SECTIONS), ("roadstead new", NEW))
+    for entries in sections.values()
+    for name, entry in entries.items()
+}
+
+
+def options(command: Any) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    made = MemoryCloud()
+    push(made, fleetfiles.fleet("one"))
+    made.run()
+    return made
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_has_a_section_with_an_example_and_says_what_it_is_for(name: str) -> None:
+def test_every_command_has_a_section_with_an_example(name: str) -> None:
     assert re.search(rf"^### {name}\n```console\n(\$ )?{name}\b", PAGE, re.MULTILINE)
-    assert COMMANDS[name].help
 
 
-def test_the_page_names_no_command_and_no_option_that_is_not_there() -> None:
-    assert set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE)) == set(COMMANDS)
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_help_of_a_command_begins_as_the_list_of_commands_says(name: str) -> None:
+    first = COMMANDS[name].help.split("\n")[0]
+    assert first.startswith(SUMMARIES[name].removesuffix("."))
+    assert first.endswith(".")
+
+
+def test_the_page_names_no_command_and_no_option_that_does_not_exist() -> None:
+    assert set(re.findall(r"^### (roadstead .+)$", PAGE, re.MULTILINE)) == set(COMMANDS)
     examples = "\n".join(re.findall(r"```console\n(.*?)```", PAGE, re.S)).replace("\\\n", " ")
     for text in re.findall(r"^(?:\$ )?(roadstead .*)$", examples, re.MULTILINE):
         words = shlex.split(text)
-        command = COMMANDS.get(" ".join(words[:2])) or COMMANDS[" ".join(words[:3])]
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if word.startswith("--")} <= known, text
+        command = COMMANDS.get(" ".join(words[:2])) or COMMANDS.get(" ".join(words[:3]))
+        if command is not None:
+            assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options(command), (
+                text
+            )
+
+
+def test_the_page_has_every_exit_code() -> None:
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)} == set(ExitCode)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_metavars_are_upper_case_nouns_and_no_option_takes_a_secret(name: str) -> None:
+    for parameter in COMMANDS[name].params:
+        shown = parameter.metavar or ""
+        takes_value = parameter.param_type_name == "argument" or not getattr(parameter, "is_flag", False)
+        assert re.fullmatch(r"[A-Z_]+", shown) if takes_value else True, (parameter.name, shown)
+    assert not {"--key", "--token", "--password"} & options(COMMANDS[name])
+
+
+def test_every_command_that_asks_the_api_takes_the_same_options() -> None:
+    asking = {name: options(command) for name, command in COMMANDS.items() if "--url" in options(command)}
+    assert len(asking) > 8
+    assert {name for name, found in asking.items() if not {"--key-file", "--timeout"} <= found} == set()
+
+
+def test_every_command_that_lists_or_shows_takes_the_same_formats() -> None:
+    assert {name for name, command in COMMANDS.items() if "--output" in options(command)} == set(LISTS)
+
+
+@pytest.mark.parametrize("name", sorted(LISTS))
+def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -> None:
+    write(tmp_path / "fleet", fleetfiles.fleet("one"))
+    arguments = [*name.split()[1:], *LISTS[name]]
+    shown = {
+        output: roadstead(*arguments, "-o", output.value, cwd=tmp_path, ROADSTEAD_URL=url)
+        for output in Output
+    }
+    assert {done.returncode for done in shown.values()} == {0}, shown
+    assert yaml.safe_load(shown[Output.YAML].stdout) == json.loads(shown[Output.JSON].stdout)
+    kinds = {"cluster/", "event/", "plan/", "dead-letter/"}
+    for line in shown[Output.NAME].stdout.splitlines():
+        assert any(line.startswith(kind) for kind in kinds), line
+    for text in (shown[Output.TABLE].stdout, shown[Output.WIDE].stdout):
+        assert text
+        assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_a_pipe_gets_whole_lines_and_a_terminal_wrapped_ones(cloud: MemoryCloud, url: str) -> None:
+    record = cloud.state.cluster("one")
+    assert record is not None
+    piped = roadstead("status", "one", ROADSTEAD_URL=url).stdout.splitlines()
+    subscription = next(line for line in piped if line.startswith("location"))
+    assert subscription.endswith(record.document["spec"]["subscriptionId"])
+    narrow = on_terminal("status", "one", columns=40, ROADSTEAD_URL=url)[1]
+    assert max(map(len, narrow.replace("\x1b[0m", "").split("\r\n"))) < len(subscription)
+
+
+@pytest.mark.parametrize("arguments", [[], ["new"], ["-h"], ["--help"], ["status", "-h"]])
+def test_help_is_printed_and_is_no_error(arguments: list[str]) -> None:
+    done = roadstead(*arguments)
+    assert (done.returncode, done.stderr, done.stdout.startswith("Usage: roadstead")) == (0, "", True)
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert re.fullmatch(r"roadstead \d+\.\d+\.\d+\n", roadstead("--version").stdout)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete_commands(shell: str) -> None:
+    done = roadstead("--show-completion", shell)
+    assert (done.returncode, "_ROADSTEAD_COMPLETE" in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["status", "--watch"], ["wait", "other"]])
+def test_ctrl_c_is_silent_and_has_its_exit_code(url: str, arguments: list[str]) -> None:
+    code, written = on_terminal(*arguments, interrupt_after=4, ROADSTEAD_URL=url)
+    assert code == ExitCode.INTERRUPTED
+    assert "Traceback" not in written
+    assert "Abort" not in written
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(8, 80), (24, 120)])
+def test_a_watched_fleet_is_redrawn_in_place_and_cut_to_the_terminal(rows: int, columns: int) -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet(*(f"cluster-{number:02}" for number in range(40))))
+    cloud.step()
+    with served(cloud.ports) as url:
+        _, written = on_terminal(
+            "status", "--watch", rows=rows, columns=columns, interrupt_after=4, ROADSTEAD_URL=url
+        )
+    screen, _, left_behind = written.partition("\x1b[?1049h")[2].partition("\x1b[?1049l")
+    assert "more lines" in screen
+    frames = screen.split("\x1b[H")[1:]
+    assert frames
+    assert max(frame.count("\n") for frame in frames) < rows
+    assert "cluster-39" not in screen
+    assert "cluster-39" in left_behind

@@ -12,7 +12,7 @@ import yaml
 
 from cli.worktree import open_worktree
 from tests import fleetfiles
-from tests.cli.command import roadstead, write
+from tests.cli.command import on_terminal, plain, roadstead, write
 
 
 @pytest.fixture
@@ -27,18 +27,18 @@ def said(value: Any) -> Any:
     return [said(inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("width", ["60", "80", "200"])
+@pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("name", ["atlantic-aks", "pacific-aks", "sargasso-aks"])
-def test_it_prints_the_resolved_spec_as_yaml_at_any_width(example: Path, name: str, width: str) -> None:
-    done = roadstead("explain", name, cwd=example, COLUMNS=width)
+def test_it_prints_the_resolved_spec_as_yaml_at_any_width(example: Path, name: str, width: int) -> None:
+    shown = plain(on_terminal("explain", name, cwd=example, columns=width)[1])
     document = open_worktree(example).resolve().clusters[name].document()
-    assert said(yaml.safe_load(done.stdout)["spec"]) == said(document["spec"])
-    comments = [text for text in done.stdout.splitlines()[1:] if "#" in text]
-    assert all(len(text) <= int(width) for text in comments)
+    assert said(yaml.safe_load(shown)["spec"]) == said(document["spec"])
+    comments = [text for text in shown.splitlines()[1:] if "#" in text]
+    assert all(len(text) <= width for text in comments)
 
 
 def test_every_place_that_it_names_holds_the_value(example: Path) -> None:
-    done = roadstead("explain", "pacific-aks", cwd=example, COLUMNS="250")
+    done = roadstead("explain", "pacific-aks", cwd=example)
     shown = re.findall(r"(\S+)\s+# (\S+):(\d+)$", done.stdout, re.MULTILINE)
     assert len(shown) > 25
     filled = {"rg-pacific-aks": "rg-{name}", "true": "production: true"}
@@ -59,7 +59,7 @@ def test_scripts_get_the_whole_spec_and_a_place_for_every_value(example: Path) -
 
 
 def test_layers_defaults_class_and_environment_are_told(example: Path) -> None:
-    shown = roadstead("explain", "pacific-aks", cwd=example, COLUMNS="120").stdout
+    shown = roadstead("explain", "pacific-aks", cwd=example).stdout
     assert shown.startswith("# pacific-aks: class apps-fixed, environment production; fleet example\n")
     for words in (
         r"tier: Standard +# fleet.yaml:\d+",

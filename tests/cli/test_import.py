@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cli.importing import text_of
+from cli.commands.import_cluster import text_of
 from localcloud.world.cloud import MemoryCloud
 from shared.fleet.resolve.yaml_tree import parse
 from shared.fleet.resource_ids import ClusterId
@@ -106,9 +106,9 @@ def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
     tmp_path: Path, cloud: MemoryCloud, url: str, chosen: list[str]
 ) -> None:
     fleet = write(tmp_path, fleetfiles.example())
-    done = roadstead("import", ONE.resource, *chosen, "--path", str(fleet), ROADSTEAD_URL=url)
+    done = roadstead("import", ONE.resource, *chosen, str(fleet), ROADSTEAD_URL=url)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "clusters/shop-aks/cluster.yaml is written." in done.stdout
+    assert "Wrote clusters/shop-aks/cluster.yaml." in done.stdout
     assert roadstead("validate", cwd=fleet).returncode == 0
     text = (fleet / "clusters/shop-aks/cluster.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=../../.roadstead/schemas/cluster.json\n")
@@ -124,7 +124,7 @@ def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
     assert live is not None
     marks = {key: value for key, value in live["tags"].items() if not key.startswith("roadstead-")}
     assert (marks, live["sku"]["tier"]) == ({"team": "shop"}, "Free")
-    again = roadstead("import", ONE.resource, "--path", str(fleet), ROADSTEAD_URL=url)
+    again = roadstead("import", ONE.resource, str(fleet), ROADSTEAD_URL=url)
     assert (again.returncode, "there is a cluster shop-aks already" in again.stderr) == (2, True)
 
 
@@ -133,9 +133,9 @@ def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
     [
         (["/subscriptions/x"], 1, "resource must be the id of a managed cluster, as /subscriptions/"),
         ([ONE.resource.replace("shop", "toy")], 1, "there is no managed cluster toy-aks in rg-toy"),
-        ([ONE.resource, "--class", "apps"], 2, "give it with --path"),
-        ([ONE.resource, "--path", "fleet", "--class", "apps-fixd"], 2, "did you mean apps-fixed?"),
-        ([ONE.resource, "--path", "nowhere"], 2, "there is no folder nowhere"),
+        ([ONE.resource, "--class", "apps"], 2, "give its PATH"),
+        ([ONE.resource, "fleet", "--class", "apps-fixd"], 2, "did you mean apps-fixed?"),
+        ([ONE.resource, "nowhere"], 2, "there is no folder nowhere"),
     ],
 )
 def test_what_cannot_be_done_is_told(

@@ -9,12 +9,11 @@ from datetime import datetime
 import httpx
 import pytest
 
-from cli.actor import actor
-from cli.client import Api
-from cli.jobs import replay
+from cli.client import Api, actor
+from cli.commands.replay import replay
 from localcloud.world.cloud import MemoryCloud
 from shared.ports import DeadLetter
-from tests.cli.command import roadstead
+from tests.cli.command import on_terminal, plain, roadstead
 from tests.pipeline.test_main_job import phases
 from tests.pipeline.test_replay import failed
 
@@ -25,18 +24,18 @@ def cloud() -> MemoryCloud:
 
 
 def test_why_tells_the_error_and_what_to_do(url: str) -> None:
-    shown = roadstead("why", "one", ROADSTEAD_URL=url)
-    assert shown.returncode == 0, shown.stderr
-    words = " ".join(shown.stdout.split())
+    code, shown = on_terminal("why", "one", ROADSTEAD_URL=url)
+    assert code == 0, shown
+    words = " ".join(plain(shown).split())
     assert "gave up the step cluster (2 of " in words
     assert "last error QuotaExceeded" in words
     assert "Raise the quota or free some, then `roadstead replay one`" in words
-    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
+    assert max(len(line) for line in plain(shown).splitlines()) <= 80
     assert json.loads(roadstead("why", "one", "-o", "json", "--url", url).stdout)["phase"] == "Failed"
 
 
 def test_events_are_listed_newest_first(url: str) -> None:
-    shown = roadstead("events", "one", "--limit", "2", ROADSTEAD_URL=url, COLUMNS="200")
+    shown = roadstead("events", "one", "--limit", "2", ROADSTEAD_URL=url)
     assert shown.returncode == 0, shown.stderr
     as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)["events"]
     assert as_json[-1]["reason"] == "Accepted"
@@ -44,7 +43,7 @@ def test_events_are_listed_newest_first(url: str) -> None:
     assert first["reason"] == "Failed"
     assert shown.stdout.index("Failed") < shown.stdout.index(f" {second['reason']} ")
     assert f"{datetime.fromisoformat(first['at']):%m-%d %H:%M:%SZ}" in shown.stdout
-    before = shown.stdout.splitlines()[-1].removeprefix("older ones: --before ")
+    before = shown.stdout.splitlines()[-1].removeprefix("older events: --before ")
     older = roadstead("events", "one", "--before", before, "-o", "json", ROADSTEAD_URL=url)
     assert json.loads(older.stdout)["events"] == as_json[len(shown.stdout.splitlines()) - 1 :]
 
@@ -56,9 +55,9 @@ def test_older_events_are_asked_for_by_a_time(url: str) -> None:
 
 
 @pytest.mark.parametrize("which", [["one"], ["--all"], ["--class", "QuotaExceeded"]])
-def test_a_failed_job_is_begun_anew(cloud: MemoryCloud, url: str, which: list[str]) -> None:
+def test_a_failed_job_is_started_again(cloud: MemoryCloud, url: str, which: list[str]) -> None:
     shown = roadstead("replay", *which, ROADSTEAD_URL=url)
-    assert (shown.returncode, shown.stdout) == (0, "one: begun anew\n")
+    assert (shown.returncode, shown.stdout) == (0, "one: started again\n")
     cloud.run()
     assert {phase.value for phase in phases(cloud).values()} == {"Ready"}
 
@@ -66,7 +65,7 @@ def test_a_failed_job_is_begun_anew(cloud: MemoryCloud, url: str, which: list[st
 @pytest.mark.parametrize("name", ["jürgen", "li\nst\x1b[2J", "50%"])
 def test_a_replay_is_told_with_the_name_of_whoever_asked(url: str, name: str) -> None:
     shown = roadstead("replay", "one", ROADSTEAD_URL=url, LOGNAME=name)
-    assert (shown.returncode, shown.stdout) == (0, "one: begun anew\n"), shown.stderr
+    assert (shown.returncode, shown.stdout) == (0, "one: started again\n"), shown.stderr
     as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)
     told = next(event["message"] for event in as_json["events"] if event["reason"] == "Replayed")
     assert told == f"replayed by {name.translate({10: 0xFFFD, 27: 0xFFFD})}"
@@ -85,13 +84,13 @@ def test_a_cluster_that_went_since_it_was_listed_keeps_no_other_from_its_replay(
     cloud: MemoryCloud, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("gone", "one", "two")]
-    monkeypatch.setattr(Api, "whole", lambda *_: {"clusters": listed})
+    monkeypatch.setattr(Api, "fleet", lambda _: {"clusters": listed})
     replay(everything=True, url=url)
     assert capsys.readouterr().out.splitlines() == [
         "there is no cluster gone in the fleet example",
-        "one: begun anew",
+        "one: started again",
         "two has not failed: it does nothing: generation 1 was verified Ready",
-        "1 of 3 were begun anew.",
+        "Started 1 of 3.",
     ]
 
 
@@ -134,27 +133,27 @@ def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> Non
     shown = roadstead("dead-letters", ROADSTEAD_URL=url).stdout
     assert "TooOften: ten times" in shown
     assert "{odd" in shown
-    assert "1 dead letter, see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
+    assert "1 dead letter; see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
 
 
-def test_dead_letters_that_were_seen_are_put_away_and_no_others(cloud: MemoryCloud, url: str) -> None:
+def test_dead_letters_that_were_seen_are_dismissed_and_no_others(cloud: MemoryCloud, url: str) -> None:
     for name in ("7:m", "8:m/?#", "9:m"):
         cloud.state.save_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{odd", 4))
-    refused = roadstead("dead-letters", "--put-away", ROADSTEAD_URL=url)
+    refused = roadstead("dead-letters", "--dismiss", ROADSTEAD_URL=url)
     assert (refused.returncode, cloud.state.count_dead_letters()) == (1, 3)
-    typo = roadstead("dead-letters", "8:m/?#", "7:typo", "--put-away", "--yes", ROADSTEAD_URL=url)
+    typo = roadstead("dead-letters", "8:m/?#", "7:typo", "--dismiss", "--yes", ROADSTEAD_URL=url)
     assert (typo.returncode, cloud.state.count_dead_letters()) == (2, 3)
-    assert "no dead letter that is shown has the id 7:typo" in typo.stderr
-    shown = roadstead("dead-letters", "8:m/?#", "--put-away", "--yes", ROADSTEAD_URL=url)
-    assert (shown.returncode, "1 dead letter put away." in shown.stdout) == (0, True), shown.stderr
+    assert "no listed dead letter has the id 7:typo" in typo.stderr
+    shown = roadstead("dead-letters", "8:m/?#", "--dismiss", "--yes", ROADSTEAD_URL=url)
+    assert (shown.returncode, "1 dead letter dismissed." in shown.stdout) == (0, True), shown.stderr
     assert {letter.id for letter in cloud.state.dead_letters(5)} == {"7:m", "9:m"}
-    assert "2 dead letters put away." in roadstead("dead-letters", "--put-away", "--yes", "--url", url).stdout
+    assert "2 dead letters dismissed." in roadstead("dead-letters", "--dismiss", "--yes", "--url", url).stdout
     assert cloud.state.count_dead_letters() == 0
 
 
 def test_a_body_without_dead_letters_is_refused_in_words(url: str) -> None:
     for body in (b"", b"[]", b'{"deadLetters": [7]}'):
-        reply = httpx.post(f"{url}/api/dead-letters/put-away", content=body)
+        reply = httpx.post(f"{url}/api/dead-letters/dismiss", content=body)
         assert (reply.status_code, "the body must be" in reply.json()["error"]) == (400, True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from cli import reference
+from cli.pages import reference
 from cli.schemas import generated
 from shared.fleet.aks.change_effects import ROWS, Effect, row_of
 from shared.fleet.manifests import Cluster, Environment, Fleet, System

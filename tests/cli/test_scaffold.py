@@ -24,8 +24,8 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     write(fleet, COMPONENTS)
     options = ["--class", "standard", "--environment", "production", "--location", "eastus"]
     done = roadstead("new", "cluster", "007", *options, cwd=fleet)
-    assert (done.returncode, done.stdout) == (0, "clusters/007/cluster.yaml is written.\n")
-    assert roadstead("plan", "--empty", cwd=fleet).stdout.startswith("Against an empty fleet: 2 create")
+    assert (done.returncode, done.stdout) == (0, "Wrote clusters/007/cluster.yaml.\n")
+    assert roadstead("plan", "--empty", cwd=fleet).stdout.startswith("Compared with an empty fleet: 2 create")
 
 
 def test_what_a_new_cluster_lacks_is_told_at_once(tmp_path: Path) -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
-from cli import render
+from cli import render, render_cluster
 from localcloud.servers.http import HttpServer
 from localcloud.world.cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated
-from shared.pipeline.api import views
+from shared.pipeline.api.clusters import cluster_detail, fleet_view
+from shared.pipeline.api.why import why_view
 from shared.ports import BranchHead
 from tests import fleetfiles
-from tests.cli.command import roadstead
+from tests.cli.command import on_terminal, plain, roadstead
 from tests.cli.conftest import served
 from tests.pipeline.around import around
 from tests.pipeline.test_main_job import push
@@ -39,7 +41,6 @@ def test_the_fleet_as_a_table_and_as_json(url: str) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "example: 0 of 3 clusters Ready" in shown.stdout
     assert "with-quite-a-long-name" in shown.stdout
-    assert max(len(line) for line in shown.stdout.splitlines()) <= 80
     as_json = json.loads(roadstead("status", "--output", "json", "--url", url).stdout)
     assert [cluster["name"] for cluster in as_json["clusters"]] == ["one", "three", "with-quite-a-long-name"]
 
@@ -55,14 +56,17 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--key", "wrong"], "refused us; set ROADSTEAD_KEY"),
+        (["--key-file", "key"], "rejected the function key; set ROADSTEAD_KEY"),
         (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
         (["--url", "nonsense"], "ROADSTEAD_URL"),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_exit_status_1(url: str, arguments: list[str], words: str) -> None:
-    shown = roadstead("status", *arguments, ROADSTEAD_URL=url)
+def test_an_error_is_one_line_and_exit_code_1(
+    tmp_path: Path, url: str, arguments: list[str], words: str
+) -> None:
+    (tmp_path / "key").write_text("wrong\n")
+    shown = roadstead("status", *arguments, cwd=tmp_path, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (1, "")
     assert words in shown.stderr
     assert shown.stderr.count("\n") == 1
@@ -79,18 +83,18 @@ def test_something_else_at_the_address_is_named_as_such() -> None:
     assert "is it a Roadstead app?" in shown.stderr
 
 
-def test_what_is_held_is_told_with_its_release_and_a_long_name_fits() -> None:
+def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_fits() -> None:
     cloud, name = MemoryCloud(), "a-cluster-with-a-name-of-forty-two-letters"
     push(cloud, fleetfiles.fleet("one", "three", name))
     cloud.run()
     commit = push(cloud, fleetfiles.fleet("three"))[:8]
     cloud.run()
     with served(cloud.ports) as url:
-        shown = roadstead("status", ROADSTEAD_URL=url).stdout
+        shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
         alone = roadstead("status", "one", ROADSTEAD_URL=url).stdout
     words = " ".join(shown.split())
-    assert f"{commit} holds the delete of {name}, one: roadstead approve {commit} releases it" in words
-    assert words.count("held: the commit removes 2 clusters") == 2
+    assert f"2 deletes in {commit} need approval: {name}, one; roadstead approve {commit}" in words
+    assert words.count("needs approval: the commit removes 2 clusters") == 2
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "roadstead approve releases the deletes" in " ".join(alone.split())
 
@@ -127,7 +131,7 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run(seconds=60)
     with served(cloud.ports) as url:
-        shown = roadstead("status", ROADSTEAD_URL=url).stdout
+        shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
         new = roadstead("status", "two", ROADSTEAD_URL=url).stderr
     words = " ".join(shown.split())
     assert "the repository could not be read: Unauthenticated: the token has expired" in words
@@ -137,7 +141,7 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
     assert "a newer commit is not planned yet: the repository could not be read" in new
 
 
-def test_a_cluster_that_is_not_made_for_a_mistake_is_named() -> None:
+def test_a_cluster_that_is_not_created_because_its_manifest_is_invalid_is_named() -> None:
     cloud = MemoryCloud()
     broken = fleetfiles.cluster("two") + b"  locaton: nowhere\n"
     push(cloud, {**fleetfiles.fleet("one"), "clusters/two/cluster.yaml": broken})
@@ -145,7 +149,7 @@ def test_a_cluster_that_is_not_made_for_a_mistake_is_named() -> None:
     with served(cloud.ports) as url:
         shown = roadstead("status", ROADSTEAD_URL=url).stdout
         alone = roadstead("status", "two", ROADSTEAD_URL=url).stdout
-    assert "not made, for a mistake: two: see roadstead why NAME" in shown
+    assert "not created, manifest invalid: two; see roadstead why NAME" in shown
     assert "invalid: clusters/two/cluster.yaml:" in " ".join(alone.split())
 
 
@@ -163,9 +167,11 @@ def test_what_is_far_off_is_told_in_hours_and_days_and_with_its_date(
     cloud: MemoryCloud, left: dict[str, float], words: str
 ) -> None:
     now = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    view = {**(views.why_view("one", cloud.ports) or {}), "nextAt": (now + timedelta(**left)).isoformat()}
+    view = why_view("one", cloud.ports)
+    assert view is not None
+    view["nextAt"] = (now + timedelta(**left)).isoformat()
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(render.why(view, now))
+    console.print(render_cluster.why(view, now))
     assert words in " ".join(console.export_text().split())
 
 
@@ -173,9 +179,11 @@ def test_what_is_far_off_is_told_in_hours_and_days_and_with_its_date(
 def test_every_view_fits_its_terminal(cloud: MemoryCloud, width: int) -> None:
     now = cloud.clock() + timedelta(hours=3)
     console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
-    console.print(render.fleet(views.fleet_view(cloud.ports), now))
+    console.print(render.fleet(fleet_view(cloud.ports), now))
     for record in cloud.state.clusters():
-        console.print(render.cluster(views.cluster_detail(record.name, cloud.ports) or {}, now))
+        view = cluster_detail(record.name, cloud.ports)
+        assert view is not None
+        console.print(render_cluster.cluster(view, now))
     text = console.export_text()
     assert max(len(line) for line in text.splitlines()) <= width
     for name in ("one", "three", "with-quite-a-long-name", "Failed", "Provisioning", "3h"):

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from cli.annotations import MOST_RESULTS, commands, sarif
-from cli.validate import show
+from cli.commands.validate import print_problems
 from cli.worktree import open_worktree
 from shared.fleet.resolve.problems import Problem
 from tests import fleetfiles
@@ -39,7 +39,7 @@ def test_a_repository_without_mistakes_is_told_in_one_line(tmp_path: Path) -> No
 
 def test_all_problems_are_told_at_once_by_file_with_their_places(wrong: Path) -> None:
     done = roadstead("validate", cwd=wrong)
-    summary = "2 problems in 2 files: 2 of 3 clusters cannot be used"
+    summary = "2 problems in 2 files: 2 of 3 clusters are invalid"
     assert done.stdout.splitlines() == [TOLD[0], "", TOLD[1], "", summary]
     assert (done.returncode, done.stderr) == (1, "")
 
@@ -54,7 +54,7 @@ def test_places_are_seen_from_the_current_folder(wrong: Path) -> None:
 def test_a_terminal_of_80_columns_shows_a_long_problem_wrapped_below_its_place(tmp_path: Path) -> None:
     out = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
     tree = open_worktree(write(tmp_path, fleetfiles.example()))
-    show([Problem("clusters/one/cluster.yaml", 7, 3, "spec.locaton", "is wrong " * 20)], tree, out)
+    print_problems([Problem("clusters/one/cluster.yaml", 7, 3, "spec.locaton", "is wrong " * 20)], tree, out)
     lines = out.export_text().splitlines()
     assert lines[0] == "clusters/one/cluster.yaml:7:3"
     assert all(len(text) <= 80 for text in lines)

@@ -55,7 +55,7 @@ def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
     operator.wait(lambda: bool(operator.api.get("dead-letters")["deadLetters"]), "the odd one is kept")
     (letter,) = operator.api.get("dead-letters")["deadLetters"]
     assert (letter["body"], letter["reason"]) == ("not a message", "TooOften")
-    assert operator.api.get("clusters")["deadLetters"] == 1
+    assert operator.api.get("clusters")["deadLetterCount"] == 1
     why = operator.api.get("clusters/one/why")
     assert why["lastError"]["class"] == "DeadLettered"
     assert "TooOften: ten times" in why["lastError"]["message"]

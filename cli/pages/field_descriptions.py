@@ -1,4 +1,4 @@
-"""The fields of a manifest in words, from the JSON Schemas of its models and the table of effects."""
+"""The fields of a manifest as rows of the reference, from the JSON Schemas and the table of effects."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from shared.fleet.aks import change_effects
 from shared.fleet.aks.change_effects import Effect
 
 _CHANGES = {
-    "class": "what follows from it",
-    "environment": "what follows from it",
-    "nodePools[].name": "none: another name is another pool",
+    "class": "as the fields that it sets",
+    "environment": "as the fields that it sets",
+    "nodePools[].name": "none: another name is another node pool",
     "maintenanceWindows[].name": "none: another name is another window",
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """One field: its path, what it may hold, "required" or its default, and what it means."""
+    """One field: its path and type, "required" or its default, and its meaning."""
 
     path: str
     value: str
@@ -42,7 +42,7 @@ def _field(path: str, field: Schema, parts: Mapping[str, Schema], default: str) 
     part = parts.get(name, {})
     meaning = str(field.get("description") or part.get("description", ""))
     if name == "Switch":
-        yield Row(f"{below}.enabled", "true or false", meaning, default)
+        yield Row(f"{below}.enabled", "boolean", meaning, default)
         return
     if "default" in whole:
         default = f"`{_plain(whole['default'])}`"
@@ -51,7 +51,7 @@ def _field(path: str, field: Schema, parts: Mapping[str, Schema], default: str) 
 
 
 def _below(path: str, field: Schema) -> tuple[str, str]:
-    """Return the model that a field holds, "" for none, and the path of one such thing."""
+    """Return the model of a field or of its items, "" for none, and the path of one."""
     if "$ref" in field:
         return _model(field), path
     for key, more in (("items", "[]"), ("additionalProperties", ".<name>")):
@@ -66,9 +66,9 @@ def _model(schema: Schema) -> str:
 
 
 def _value(field: Schema) -> str:
-    """Tell in words what a field may hold."""
+    """Return the type of a field, with its bounds."""
     if "$ref" in field:
-        return "section"
+        return "object"
     if "const" in field:
         return f"`{_plain(field['const'])}`"
     if "enum" in field:
@@ -77,32 +77,30 @@ def _value(field: Schema) -> str:
     if kind == "array":
         return f"list of {_items(field['items'])}{_many(field)}"
     if kind == "object":
-        return f"map{': ' + rule if rule else _map(field)}"
+        return f"map of strings: {rule}" if rule else f"map{_map(field)}"
     if kind == "string":
-        return f"text: {rule}" if rule else f"text{_length(field)}"
-    words = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}.get(
-        kind, "anything"
-    )
-    return words + _range(field)
+        return f"string: {rule}" if rule else f"string{_length(field)}"
+    names = {"integer": "integer", "number": "number", "boolean": "boolean"}
+    return names.get(kind, "any") + _range(field)
 
 
 def _items(items: Schema) -> str:
     if "$ref" in items:
-        return "sections"
-    return re.sub(r"^text\b", "texts", _value(items)).replace("a whole number", "whole numbers")
+        return "objects"
+    return re.sub(r"^(string|integer)\b", r"\1s", _value(items))
 
 
 def _map(field: Schema) -> str:
     inner = field.get("additionalProperties")
     if not isinstance(inner, dict) or "$ref" in inner:
-        return " of sections" if _below("", field)[0] else ""
+        return " of objects" if _below("", field)[0] else ""
     return f" of {_items(inner)}"
 
 
 def _range(field: Schema) -> str:
     low, high, step = (field.get(key) for key in ("minimum", "maximum", "multipleOf"))
-    words = f" from {low} to {high}" if high is not None else f", {low} or more" if low is not None else ""
-    return words + (f", a multiple of {step}" if step else "")
+    bounds = f" from {low} to {high}" if high is not None else f", {low} or more" if low is not None else ""
+    return bounds + (f", a multiple of {step}" if step else "")
 
 
 def _length(field: Schema) -> str:
@@ -113,11 +111,11 @@ def _many(field: Schema) -> str:
     low, high = field.get("minItems", 0), field.get("maxItems")
     if high is None:
         return f"; at least {low}" if low else ""
-    return f"; just {low}" if low == high else f"; {low} to {high}" if low else f"; up to {high}"
+    return f"; exactly {low}" if low == high else f"; {low} to {high}" if low else f"; up to {high}"
 
 
-def _either(words: Iterable[str]) -> str:
-    *most, last = words
+def _either(values: Iterable[str]) -> str:
+    *most, last = values
     return f"{', '.join(most)} or {last}" if most else last
 
 
@@ -126,10 +124,10 @@ def _plain(value: object) -> str:
 
 
 def change(row: Row) -> str:
-    """Tell what a change of a field of a cluster does; a section has one for each of its fields."""
+    """Return the effect of a change of a field; an object has one for each of its fields."""
     if row.path in _CHANGES:
         return _CHANGES[row.path]
-    if row.value.endswith("section"):
+    if row.value == "object":
         return ""
     pool = row.path.startswith("nodePools[].")
     plain = re.sub(r"\[\]|\.<name>", "", row.path)
@@ -141,7 +139,7 @@ def change(row: Row) -> str:
 
 
 def _ways(row: change_effects.Row, spelled: Mapping[str, str]) -> str:
-    """Tell the changes that are made in place all the same, those from the same values together."""
+    """Return the changes that Azure makes in place nevertheless, those from the same values together."""
     before: dict[str, list[str]] = {}
     for old, new in row.ways:
         before.setdefault(new, []).append(old)

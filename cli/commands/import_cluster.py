@@ -1,4 +1,4 @@
-"""``roadstead import``: the manifest of a cluster that exists in Azure, to be adopted."""
+"""``roadstead import``: the manifest of an AKS cluster that exists, to adopt it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 import yaml
@@ -15,12 +14,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli import templates
-from cli.client import Api, ApiError
+from cli.commands.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
 from cli.errors import UsageError
-from cli.options import DEFAULT_URL, Key, Url
-from cli.output import console, line
-from cli.scaffold import check_known, write_new
-from cli.validate import show
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.output import echo
+from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.importing.minimal_manifest import beside
 from shared.fleet.resolve.placeholders import Filler
@@ -31,33 +29,37 @@ from shared.fleet.resolve.yaml_tree import settled
 
 def import_cluster(
     resource: Annotated[str, typer.Argument(metavar="RESOURCE_ID", help="The cluster's id in Azure.")],
-    *,
-    cluster_class: Annotated[str, typer.Option("--class", help="A file of classes/, without .yaml.")] = "",
-    environment: Annotated[
-        str, typer.Option("--environment", help="A file of environments/, without .yaml.")
-    ] = "",
     path: Annotated[
-        Path | None, typer.Option("--path", help="A fleet repository to write the manifest into.")
+        Path | None,
+        typer.Argument(metavar="PATH", help="The folder of the fleet repository; without it, print."),
     ] = None,
+    *,
+    cluster_class: ClassOption = "",
+    environment: EnvironmentOption = "",
     url: Url = DEFAULT_URL,
-    key: Key = "",
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Write down a cluster that exists: print its manifest, or add it to a fleet repository."""
+    """Write the manifest of a cluster that exists: print it, or add it to a fleet repository.
+
+    Roadstead reads the cluster with its own identity, and changes nothing in Azure.
+    """
     if path is None and (cluster_class or environment):
-        raise UsageError("--class and --environment are of a fleet repository; give it with --path")
+        raise UsageError("--class and --environment need a fleet repository; give its PATH")
     tree = open_worktree(path) if path is not None else None
     if tree is not None:
         check_known(tree, {"class": cluster_class, "environment": environment})
-    with Api(url, key) as api:
-        found = api.get(f"import?resource={quote(resource, safe='')}")
-    try:
-        manifest, spec = found["manifest"], found["spec"]
-        name, left, changes = manifest["metadata"]["name"], found["left"], found["differences"]
-    except (KeyError, TypeError) as error:
-        raise ApiError(f"{url} answered with something else than a manifest") from error
+    with connect(url, key_file, timeout) as api:
+        found = api.imported(resource)
+    manifest, spec, comments = (
+        found["manifest"],
+        found["spec"],
+        _comments(found["left"], found["differences"]),
+    )
     if tree is None:
-        sys.stdout.write(_comments(left, changes) + text_of(manifest))
+        sys.stdout.write(comments + text_of(manifest))
         return
+    name = str(manifest["metadata"]["name"])
     if name in tree.files.folders:
         raise UsageError(f"there is a cluster {line(name)} already, see {cluster_path(name)}")
     chosen = {"class": cluster_class, "environment": environment}
@@ -65,47 +67,42 @@ def import_cluster(
     own |= beside(
         spec, manifest["spec"], _layers(tree, {**chosen, "name": name, "location": spec["location"]})
     )
-    _add(tree, {"metadata": manifest["metadata"], "spec": own}, _comments(left, changes))
+    _add(tree, {"metadata": manifest["metadata"], "spec": own}, comments)
 
 
 def _layers(tree: Worktree, values: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return what the fleet, a class and an environment say, with its texts filled in."""
+    """Return the merged fields of the fleet, a class and an environment, placeholders filled in."""
     base = read_layers(tree.fleet, tree.files, tree.read).base(values["class"], values["environment"])
-    said = settled(base.node, Filler(values), {})
-    return said if isinstance(said, dict) else {}
+    merged = settled(base.node, Filler(values), {})
+    return merged if isinstance(merged, dict) else {}
 
 
 def _add(tree: Worktree, body: Mapping[str, Any], comments: str) -> None:
-    """Write a cluster's manifest, and tell what it lacks or cannot say."""
+    """Write the manifest of a cluster, and print what it lacks or cannot express."""
     name = body["metadata"]["name"]
     file = cluster_path(name)
     write_new(tree.root, {file: templates.head("Cluster", file) + comments + text_of(body)})
-    out = console()
-    out.print(Text(f"{tree.shown(file)} is written."), soft_wrap=True)
-    for said in comments.splitlines():
-        out.print(Padding(Text(said.removeprefix("# ")), (0, 0, 0, 2)))
-    problems = open_worktree(tree.root).resolve().invalid.get(name, ())
-    if problems:
-        out.print("It needs more:")
-        show(problems, tree, out)
-        raise typer.Exit(1)
+    echo(Text(f"Wrote {tree.shown(file)}."), soft_wrap=True)
+    for comment in comments.splitlines():
+        echo(Padding(Text(comment.removeprefix("# ")), (0, 0, 0, 2), expand=False))
+    check_new(tree, name)
 
 
 def _comments(left: Sequence[str], changes: Sequence[str]) -> str:
-    said = [f"# Left out: {line(each)}\n" for each in left]
-    said += [f"# Differs from what is there: {line(each)}\n" for each in changes]
-    return "".join(said)
+    comments = [f"# Left out: {line(each)}\n" for each in left]
+    comments += [f"# Differs from the cluster: {line(each)}\n" for each in changes]
+    return "".join(comments)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes YAML that is read the same by YAML 1.1 and 1.2: text that may be a number is quoted."""
+    """Writes YAML that 1.1 and 1.2 parse alike: it quotes strings that could be numbers."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         """Indent the items of lists too."""
         super().increase_indent(flow, False)
 
     def ignore_aliases(self, _data: Any) -> bool:
-        """Write everything out: a manifest has no aliases."""
+        """Write no aliases: a manifest has none."""
         return True
 
 

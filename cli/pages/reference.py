@@ -1,7 +1,7 @@
 """docs/reference.md: every kind and every field, from the models and the table of effects that are used.
 
-``python -m cli.reference`` writes it. The words are those of the JSON Schemas: the text below a field in
-``shared/fleet/manifests``, and the rule that its check tells.
+``python -m cli.pages.reference`` writes it. The descriptions are those of the JSON Schemas: the text below a
+field in ``shared/fleet/manifests``, and the rule that its check states.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from cli.fieldwords import Row, change, fields
+from cli.pages.field_descriptions import Row, change, fields
 from cli.schemas import OWN, generated
 from shared.fleet.aks.change_effects import ROWS, Effect
 from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
@@ -51,34 +51,35 @@ GROUPS: Mapping[str, str] = {
         nodePools[].proximityPlacementGroupID nodePools[].hostGroupID
         nodePools[].capacityReservationGroupID""",
     "Node pools, kubelet and kernel": "nodePools[].kubeletConfig nodePools[].linuxOSConfig",
-    "What has no field": "azure nodePools[].azure",
+    "Fields of Azure without a name here": "azure nodePools[].azure",
 }
-"""The tables of a cluster's fields; what stands in none of them comes last."""
+"""The tables of a cluster's fields; fields that are in none of them come last."""
 OTHERS = "Other fields"
 _HEAD = """\
 # Reference
 
-Every kind of manifest and every field. Made by `python -m cli.reference` from the models that manifests are
-checked with; [The fleet repository](fleet.md) explains how they work together.
+Every kind of manifest and every field. `python -m cli.pages.reference` generates this page from the models
+that validate manifests; [The fleet repository](fleet.md) explains how the kinds work together.
 
 - Paths are below `spec`. `[]` stands for each item of a list, `<name>` for a key of your choice.
-- *required*: the resolved cluster must have it, from its own file, its environment, its class or
-  `fleet.yaml`; a field of a section, where the section is written. What is not said is left to Azure.
-- *a change* is what it does to a cluster that exists. A recreation is refused with the way out before
-  anything is written. After "in place:" stand the changes that Azure makes all the same.
-- Fields with the names of Azure Resource Manager mean what they mean there:
+- *required*: the resolved cluster must have the field, from its own file, its environment, its class or
+  `fleet.yaml`. A required field of an object is required where the object is. Azure decides what no file
+  sets.
+- *change*: the effect on a cluster that exists. Roadstead refuses a change that needs a new cluster, and says
+  what to do instead. After "in place:" come the values between which Azure can change the field nevertheless.
+- Fields with the names of Azure Resource Manager have the meaning that they have there:
   learn.microsoft.com/rest/api/aks/managed-clusters and learn.microsoft.com/rest/api/aks/agent-pools.
 
 """
 _KINDS: Mapping[type[BaseModel], str] = {
     Fleet: "`fleet.yaml`: what all clusters share, and the guards.",
     Environment: "`environments/<name>.yaml`: what the clusters of an environment share.",
-    ClusterClass: "`classes/<name>.yaml`: a shape of clusters to choose. Any field of a [cluster](#cluster) "
+    ClusterClass: "`classes/<name>.yaml`: a template of clusters. Any field of a [cluster](#cluster) "
     "but `environment` and `suspend`.",
     Cluster: "`clusters/<name>/cluster.yaml`: one AKS cluster.",
-    System: "`systems/<name>.yaml`: a team's tenant. Checked; nothing is carried out from it yet.",
+    System: "`systems/<name>.yaml`: a team's tenant. Roadstead validates it and does not act on it yet.",
 }
-_OWN_ROWS = tuple(Row(name, "text", str(field["description"])) for name, field in OWN.items())
+_OWN_ROWS = tuple(Row(name, "string", str(field["description"])) for name, field in OWN.items())
 
 
 def page() -> str:
@@ -143,7 +144,7 @@ def _tops(rows: Iterable[Row]) -> str:
 
 
 def _table(rows: Iterable[Row], *, changes: bool = False) -> str:
-    names = ["field", "value", "default", *(["a change"] if changes else []), "what it is"]
+    names = ["field", "type", "default", *(["change"] if changes else []), "meaning"]
     lines = [names, ["---"] * len(names)]
     for row in rows:
         effect = [change(row)] if changes else []
@@ -157,7 +158,7 @@ def _escaped(cell: str) -> str:
 
 def _azures() -> str:
     names = ", ".join(f"`{row.pattern}`" for row in ROWS if row.effect is Effect.AZURE)
-    return f"### What only Azure writes\n\nNo field, and refused in `azure.properties`: {names}.\n"
+    return f"### Fields that only Azure writes\n\nThey are invalid in `azure.properties`: {names}.\n"
 
 
 def _anchor(title: str) -> str:

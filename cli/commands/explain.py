@@ -1,4 +1,4 @@
-"""``roadstead explain``: a cluster as it is resolved, each value with the place that it comes from."""
+"""``roadstead explain``: a resolved cluster, each value with the file and line that it comes from."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from cli.errors import UsageError
-from cli.options import Output, OutputOption
-from cli.output import console, line, print_json, scalar
-from cli.validate import Repository, show
+from cli.commands.validate import print_problems
+from cli.errors import ExitCode, UsageError
+from cli.options import RepositoryPath
+from cli.output import Output, OutputOption, console, echo, show
+from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.desired import DesiredFleet, Resolved
 from shared.fleet.resolve.problems import nearest
 from shared.fleet.resolve.yaml_tree import Node, without_nulls
 
 DEFAULT = "default"
-"""The source of a value that no file says."""
+"""The source of a value that no file sets."""
 
 
 @dataclass(frozen=True)
@@ -32,48 +33,55 @@ class Line:
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A cluster of the repository.")],
-    path: Repository = Path(),
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster of the repository.")],
+    path: RepositoryPath = Path(),
     *,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show a cluster as it is resolved: each value with the file and line that it comes from."""
+    """Show a cluster with the source of each value: its file and line."""
+    name = name.removeprefix("cluster/")
     tree = open_worktree(path)
     desired = tree.resolve()
     if name in desired.invalid:
-        if output is Output.JSON:
-            print_json({"name": name, "problems": [vars(problem) for problem in desired.invalid[name]]})
-        else:
-            show(desired.invalid[name], tree, console())
-        raise typer.Exit(1)
+        _print_invalid(name, desired, tree, output)
+        raise typer.Exit(ExitCode.FAILED)
     found = desired.explained(name)
     if found is None:
         raise UsageError(unknown_cluster(name, desired))
-    if output is Output.JSON:
-        print_json(as_json(found, tree))
-        return
-    out = console()
-    for shown in (*_head(found, tree), *laid_out(list(lines(found)), out.width)):
-        out.print(shown, soft_wrap=True)
+    if output in (Output.TABLE, Output.WIDE):
+        width = console().width
+        echo(*_head(found, tree), *laid_out(list(lines(found)), width), soft_wrap=True)
+    else:
+        show(_view(found, tree), output, table=lambda _: Text(), names=lambda: [f"cluster/{name}"])
+
+
+def _print_invalid(name: str, desired: DesiredFleet, tree: Worktree, output: Output) -> None:
+    """Print the problems of a cluster that cannot be resolved."""
+    problems = desired.invalid[name]
+    if output in (Output.TABLE, Output.WIDE):
+        print_problems(problems, tree, console())
+    else:
+        view = {"name": name, "problems": [vars(problem) for problem in problems]}
+        show(view, output, table=lambda _: Text(), names=lambda: [f"cluster/{name}"])
 
 
 def unknown_cluster(name: str, desired: DesiredFleet) -> str:
-    """Return the words for a cluster that is not there."""
+    """Return the error for a cluster that is not in the repository."""
     names = sorted({*desired.clusters, *desired.invalid})
     near = nearest(name, names)
-    right = f"did you mean {near}?" if near else "roadstead new cluster adds one"
-    return f"there is no cluster {line(name)} in the repository; {right}"
+    hint = f"did you mean {near}?" if near else "roadstead new cluster adds one"
+    return f"there is no cluster {line(name)} in the repository; {hint}"
 
 
 def _head(found: Resolved, tree: Worktree) -> Iterator[Text]:
     cluster = found.desired
     of = [("class", cluster.cluster_class), ("environment", cluster.environment)]
-    words = ", ".join(f"{kind} {name}" for kind, name in of if name) or "no class, no environment"
-    yield Text(f"# {cluster.name}: {words}; fleet {tree.fleet}", style="dim")
+    layers = ", ".join(f"{kind} {name}" for kind, name in of if name) or "no class, no environment"
+    yield Text(f"# {cluster.name}: {layers}; fleet {tree.fleet}", style="dim")
 
 
-def as_json(found: Resolved, tree: Worktree) -> dict[str, Any]:
-    """Return the resolved cluster for scripts; ``sources`` tells "file:line" by the path of each value."""
+def _view(found: Resolved, tree: Worktree) -> dict[str, Any]:
+    """Return the resolved cluster for scripts; ``sources`` has "file:line" by the path of each value."""
     cluster, spec = found.desired, found.desired.document()["spec"]
     return {
         "fleet": tree.fleet,
@@ -99,7 +107,7 @@ def _sources(value: Any, node: Node | None, path: str) -> Iterator[tuple[str, st
 
 
 def lines(found: Resolved) -> Iterator[Line]:
-    """Yield the resolved spec as YAML; what is empty and nobody wrote is left out."""
+    """Yield the resolved spec as YAML, without the empty values that no file sets."""
     spec = found.desired.document()["spec"]
     yield Line("spec:")
     yield from _map(spec, without_nulls(found.node).child("spec"), "  ")
@@ -125,7 +133,7 @@ def _entry(head: str, value: Any, node: Node | None, indent: str) -> Iterator[Li
 
 
 def _item(value: Any, node: Node | None, indent: str) -> Iterator[Line]:
-    """Yield an item of a list: its first line begins with the dash, and is its name where it has one."""
+    """Yield an item of a list: the dash, then its name first if it has one."""
     named = {"name": value["name"], **value} if isinstance(value, dict) and "name" in value else value
     found = list(_map(named, node, f"{indent}  ")) if isinstance(named, dict) else []
     if not found:

@@ -1,0 +1,84 @@
+"""The app: the list of commands and the options of ``roadstead`` itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.lazy import Entry, LazyGroup, Sections
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+HELP = "Write a fleet of AKS clusters as YAML in git, and see what Roadstead does with it."
+EPILOG = "roadstead COMMAND --help describes a command. ROADSTEAD_URL and ROADSTEAD_KEY connect to the app."
+
+NEW: Sections = {
+    "Commands": {
+        "cluster": Entry("cli.commands.init:new_cluster", "Add the manifest of a cluster."),
+    }
+}
+COMMANDS: Sections = {
+    "Write a fleet": {
+        "init": Entry("cli.commands.init:init", "Create a fleet repository."),
+        "new": Entry("cli.app:new", "Add a manifest to a fleet repository."),
+        "import": Entry(
+            "cli.commands.import_cluster:import_cluster", "Write the manifest of an AKS cluster."
+        ),
+        "validate": Entry("cli.commands.validate:validate", "Check every manifest."),
+        "explain": Entry("cli.commands.explain:explain", "Show a cluster with the source of each value."),
+        "schema": Entry("cli.commands.schema:schema", "Print the JSON Schema of a kind, or write all."),
+        "plan": Entry("cli.commands.plan:plan", "Show what the files would change if they were merged."),
+    },
+    "Watch a fleet": {
+        "status": Entry("cli.commands.status:status", "Show the fleet, or one cluster in detail."),
+        "wait": Entry("cli.commands.wait:wait", "Wait until clusters are ready or deleted."),
+        "why": Entry("cli.commands.why:why", "Explain what a cluster waits for, and what to do."),
+        "events": Entry("cli.commands.events:events", "List the events of a cluster."),
+        "plans": Entry("cli.commands.plans:plans", "List the plans of the last 30 days."),
+        "dead-letters": Entry("cli.commands.dead_letters:dead_letters", "List or dismiss dead letters."),
+    },
+    "Act on a fleet": {
+        "approve": Entry("cli.commands.approve:approve", "Approve the deletes of a plan."),
+        "replay": Entry("cli.commands.replay:replay", "Start failed jobs again."),
+    },
+}
+
+
+class _Commands(LazyGroup):
+    sections = COMMANDS
+
+
+class _New(LazyGroup):
+    sections = NEW
+
+
+new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT)
+app = typer.Typer(
+    cls=_Commands,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings=CONTEXT,
+    epilog=EPILOG,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"roadstead {version('roadstead')}")
+        raise typer.Exit
+
+
+@app.callback(help=HELP)
+def _roadstead(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@new.callback(help="Add a manifest to a fleet repository.")
+def _new() -> None:
+    pass

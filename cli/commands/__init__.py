@@ -1,0 +1,1 @@
+"""One command of ``roadstead`` in each file; ``cli.app`` lists them."""

@@ -1,0 +1,77 @@
+"""``roadstead approve``: shows what a commit would delete, asks, and approves exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.client import Api
+from cli.errors import ApiError, CommandError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, connect
+from cli.output import confirmed, echo
+from cli.render import indented
+from cli.text import line
+from cli.times import many
+from shared.pipeline.api import schema
+
+
+def approve(
+    commit: Annotated[
+        str, typer.Argument(metavar="COMMIT", help="The commit of the plan, or its first characters.")
+    ],
+    *,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Approve the deletes of a plan: exactly those shown, at exactly that commit.
+
+    A later commit needs a new approval.
+    """
+    with connect(url, key_file, timeout) as api:
+        plan = _find(api, commit.removeprefix("plan/"))
+        names = _needs_approval(plan)
+        echo(_described(plan, names))
+        if not yes and not confirmed("Delete them?"):
+            raise CommandError("nothing was approved")
+        api.approve(plan["commit"], names)
+    echo("Approved. Watch it with roadstead status --watch")
+
+
+def _find(api: Api, commit: str) -> schema.Plan:
+    """Return the plan whose commit begins with these characters; raise ApiError for none or several."""
+    found = [plan["commit"] for plan in api.plans()["plans"] if plan["commit"].startswith(commit)]
+    if not found:
+        raise ApiError(f"no plan of the last 30 days has a commit that begins with {commit[:40]}")
+    if len(found) > 1:
+        raise ApiError(f"several plans begin with {commit[:40]}; give more of the commit")
+    return api.plan(found[0])
+
+
+def _needs_approval(plan: schema.Plan) -> Sequence[str]:
+    """Return the deletes that can be approved; raise ApiError when there are none, or no longer."""
+    names, commit = plan["needsApproval"], plan["commit"][:8]
+    if not names:
+        raise ApiError(f"nothing in the plan of {commit} needs approval")
+    if not plan["howToApprove"]:
+        raise ApiError(f"a newer commit than {commit} is planned; see roadstead plans for what to approve")
+    return names
+
+
+def _described(plan: schema.Plan, names: Sequence[str]) -> RenderableType:
+    """Return what an approval deletes, and why it needs one."""
+    clusters = many(len(names), "cluster")
+    parts: list[RenderableType] = [
+        Text(f"The plan of {plan['commit'][:8]} deletes {clusters}, and everything that runs there:")
+    ]
+    items = sorted((item for item in plan["items"] if item["needsApproval"]), key=lambda item: item["reason"])
+    for reason, same in groupby(items, key=lambda item: item["reason"]):
+        parts += [Text(f"  {item['cluster']}", style="bold red") for item in same]
+        parts.append(indented(Text(line(reason), style="dim"), 4))
+    return Group(*parts)

@@ -1,0 +1,50 @@
+"""``roadstead dead-letters``: messages that nobody could handle."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from cli import render
+from cli.errors import CommandError, UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, connect
+from cli.output import Output, OutputOption, confirmed, echo, show
+from cli.times import many
+
+
+def dead_letters(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Only these.")] = None,
+    *,
+    dismiss: Annotated[bool, typer.Option("--dismiss", help="Remove those that are listed.")] = False,
+    yes: Yes = False,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """List or dismiss dead letters.
+
+    A dead letter is a message that a queue gave up and that Roadstead could not handle. Newest first.
+    """
+    wanted = [each.removeprefix("dead-letter/") for each in ids or ()]
+    with connect(url, key_file, timeout) as api:
+        letters = api.dead_letters()["deadLetters"]
+        found = [letter for letter in letters if not wanted or letter["id"] in wanted]
+        unknown = {*wanted} - {letter["id"] for letter in found}
+        if unknown:
+            raise UsageError(f"no listed dead letter has the id {', '.join(sorted(unknown))}")
+        show(
+            {"deadLetters": found},
+            output,
+            table=lambda wide: render.dead_letters(found, datetime.now(UTC), wide=wide),
+            names=lambda: (f"dead-letter/{letter['id']}" for letter in found),
+        )
+        if not (dismiss and found):
+            return
+        if not yes and not confirmed(f"Dismiss {many(len(found), 'dead letter')}?"):
+            raise CommandError("nothing was dismissed")
+        dismissed = api.dismiss(found)["dismissed"]
+    if output in (Output.TABLE, Output.WIDE):
+        echo(f"{many(dismissed, 'dead letter')} dismissed.")

@@ -1,0 +1,27 @@
+"""``roadstead plans``: what the commits of the last days do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from cli import render
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
+from cli.output import Output, OutputOption, show
+
+
+def plans(
+    *,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """List the plans of the last 30 days, newest first: commit, changes and commit status."""
+    with connect(url, key_file, timeout) as api:
+        view = api.plans()
+    show(
+        view,
+        output,
+        table=lambda wide: render.plans(view["plans"], datetime.now(UTC), wide=wide),
+        names=lambda: (f"plan/{plan['commit']}" for plan in view["plans"]),
+    )

@@ -1,0 +1,80 @@
+"""``roadstead replay``: starts failed jobs again, without a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from cli.client import Api
+from cli.errors import ApiError, CommandError, NotFound, Refused, UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
+from cli.output import echo
+from cli.text import line
+from shared.pipeline.api import schema
+
+
+def replay(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster whose job has failed.")] = "",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Every cluster whose job has failed.")] = False,
+    error_class: Annotated[
+        str,
+        typer.Option("--class", metavar="CLASS", help="Those that failed with this class, as Unavailable."),
+    ] = "",
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Start failed jobs again, without a commit."""
+    if sum(map(bool, (name, everything, error_class))) != 1:
+        raise UsageError("give a cluster, or --all, or --class CLASS")
+    if error_class:
+        _check_class(error_class)
+    with connect(url, key_file, timeout) as api:
+        if name:
+            _replay(api, cluster_name(name))
+        else:
+            _replay_all(api, error_class)
+
+
+def _check_class(name: str) -> None:
+    from shared.jobs.remedies import classes
+
+    known = [found.__name__ for found in classes()]
+    if name not in known:
+        raise UsageError(f"there is no class {name!r}; the classes are {', '.join(known)}")
+
+
+def _replay_all(api: Api, error_class: str) -> None:
+    names = _failed(api.fleet()["clusters"], error_class)
+    if not names:
+        echo("No cluster has failed" + (f" with {error_class}." if error_class else "."))
+    started = 0
+    for name in names:
+        try:
+            _replay(api, name)
+        except (NotFound, Refused) as error:  # since it was listed, the job started or the cluster went
+            echo(Text(line(str(error)), style="dim"))
+        except ApiError as error:
+            raise CommandError(f"{error}; started {started} of {len(names)}") from error
+        else:
+            started += 1
+    if started < len(names):
+        echo(f"Started {started} of {len(names)}.")
+
+
+def _failed(clusters: Sequence[schema.ClusterSummary], error_class: str) -> list[str]:
+    found = [cluster for cluster in clusters if cluster["phase"] == "Failed"]
+    return [
+        cluster["name"]
+        for cluster in found
+        if not error_class or (cluster["failure"] and cluster["failure"]["class"] == error_class)
+    ]
+
+
+def _replay(api: Api, name: str) -> None:
+    api.replay(name)
+    echo(f"{name}: started again")

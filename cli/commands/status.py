@@ -1,0 +1,115 @@
+"""``roadstead status``: the fleet, or one cluster; once, or until Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.client import Api
+from cli.errors import ApiError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
+from cli.output import Output, OutputOption, console, show
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+EVERY_SECONDS = 1.0
+AFTER_AN_ERROR = 5.0
+
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until Ctrl-C.")]
+
+
+def status(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")] = "",
+    *,
+    watch: Watch = False,
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Show the fleet, or one cluster in detail.
+
+    The fleet: the phase and step of each cluster, what it waits for, and what the newest plan does not carry
+    out. One cluster: also its conditions and newest events.
+    """
+    name = cluster_name(name) if name else ""
+    with connect(url, key_file, timeout) as api:
+        if not watch:
+            _show(_read(api, name), output)
+        elif console().is_terminal and output in (Output.TABLE, Output.WIDE):
+            _redraw(lambda: _read(api, name), wide=output is Output.WIDE)
+        else:
+            _repeat(lambda: _read(api, name), output)
+
+
+def _read(api: Api, name: str) -> Any:
+    return api.cluster(name) if name else api.fleet()
+
+
+def _show(view: Any, output: Output) -> None:
+    show(view, output, table=lambda wide: _rendered(view, wide=wide), names=lambda: _names(view))
+
+
+def _names(view: Any) -> Iterable[str]:
+    clusters = view.get("clusters", [view])
+    return (f"cluster/{cluster['name']}" for cluster in clusters)
+
+
+def _rendered(view: Any, *, wide: bool) -> RenderableType:
+    from cli import render, render_cluster
+
+    now = datetime.now(UTC)
+    if "clusters" in view:
+        return render.fleet(view, now, wide=wide)
+    return render_cluster.cluster(view, now, wide=wide)
+
+
+def _repeat(read: Callable[[], Any], output: Output) -> None:
+    """Print the view whenever it has changed."""
+    last = None
+    while True:
+        view = read()
+        if view != last:
+            _show(view, output)
+            sys.stdout.flush()
+        last = view
+        time.sleep(EVERY_SECONDS)
+
+
+def _redraw(read: Callable[[], Any], *, wide: bool) -> None:
+    """Redraw the view in place, cut to the height of the terminal, and leave its last state behind."""
+    from rich.live import Live
+
+    out, view, error = console(), read(), ""
+    try:
+        with Live(console=out, screen=True, auto_refresh=False) as live:
+            while True:
+                live.update(_page(out, _rendered(view, wide=wide), error), refresh=True)
+                time.sleep(AFTER_AN_ERROR if error else EVERY_SECONDS)
+                try:
+                    view, error = read(), ""
+                except ApiError as failed:
+                    error = str(failed)
+    finally:
+        out.print(_rendered(view, wide=wide))
+
+
+def _page(out: Console, view: RenderableType, error: str) -> RenderableType:
+    """Return as many lines of a view as fit; the last line says what is missing, and the last error."""
+    from rich.console import Group
+    from rich.segment import Segments
+    from rich.text import Text
+
+    lines = out.render_lines(view, out.options.update(height=None), pad=False, new_lines=True)
+    room = out.height - 1
+    notes = [f"{len(lines) - room} more lines; make the window taller"] if len(lines) > room else []
+    notes += [error] if error else []
+    shown = Segments(segment for each in lines[:room] for segment in each)
+    note = Text("; ".join(notes), style="red" if error else "dim", no_wrap=True, overflow="ellipsis")
+    return Group(shown, note)

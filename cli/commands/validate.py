@@ -1,0 +1,109 @@
+"""``roadstead validate``: every problem of a fleet repository at once, with its file and line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.annotations import commands, sarif
+from cli.errors import ExitCode
+from cli.options import RepositoryPath
+from cli.output import Output, console, echo, print_json, show
+from cli.text import line
+from cli.times import many
+from cli.worktree import Worktree, open_worktree
+from shared.fleet.desired import DesiredFleet
+from shared.fleet.resolve.problems import Problem
+
+
+class Format(StrEnum):
+    """How to print problems: as every command, or for GitHub."""
+
+    TABLE = Output.TABLE
+    WIDE = Output.WIDE
+    JSON = Output.JSON
+    YAML = Output.YAML
+    NAME = Output.NAME
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+def validate(
+    path: RepositoryPath = Path(),
+    *,
+    output: Annotated[
+        Format,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FORMAT",
+            help="table, wide, json, yaml, name (of invalid clusters), sarif or github (annotations).",
+        ),
+    ] = Format.TABLE,
+) -> None:
+    """Check every manifest of a fleet repository. Needs neither git nor a network."""
+    tree = open_worktree(path)
+    desired = tree.resolve()
+    if output is Format.SARIF:
+        print_json(sarif(desired.problems, tree.shown))
+    elif output is Format.GITHUB:
+        sys.stdout.writelines(f"{text}\n" for text in commands(desired.problems, tree.shown))
+        echo(Text(summary(desired)))
+    elif output in (Format.TABLE, Format.WIDE):
+        print_problems(desired.problems, tree, console())
+        echo(Text(summary(desired)), soft_wrap=True)
+    else:
+        view = _view(tree.fleet, desired)
+        names = (f"cluster/{name}" for name in sorted(desired.invalid))
+        show(view, Output(output), table=lambda _: Text(), names=lambda: names)
+    raise typer.Exit(ExitCode.FAILED if desired.problems else ExitCode.OK)
+
+
+def summary(desired: DesiredFleet) -> str:
+    """Return the result in one line."""
+    valid, invalid = len(desired.clusters), len(desired.invalid)
+    clusters = many(valid + invalid, "cluster")
+    if not desired.problems:
+        return f"no problems: {clusters}, {many(len(desired.systems), 'system')}"
+    files = len({problem.file for problem in desired.problems})
+    problems = f"{many(len(desired.problems), 'problem')} in {many(files, 'file')}"
+    return f"{problems}: {invalid} of {clusters} {'is' if invalid == 1 else 'are'} invalid"
+
+
+def print_problems(problems: Sequence[Problem], tree: Worktree, out: Console) -> None:
+    """Print problems by file: a line each, or two where a terminal is too narrow for one."""
+    for file, found in groupby(sorted(problems), key=lambda problem: problem.file):
+        for problem in found:
+            _print(problem, line(tree.shown(file)), out)
+        out.print()
+
+
+def _print(problem: Problem, file: str, out: Console) -> None:
+    place = Text(f"{file}:{problem.line}:{problem.column}", style="bold")
+    field = Text(f"{problem.field}: " if problem.field else "", style="cyan")
+    message = Text.assemble(field, problem.message)
+    whole = Text.assemble(place, " " if problem.field else ": ", message)
+    if not out.is_terminal or len(whole) <= out.width:
+        out.print(whole, soft_wrap=True)
+    else:
+        out.print(place, soft_wrap=True)
+        out.print(Padding(message, (0, 0, 0, 4)))
+
+
+def _view(fleet: str, desired: DesiredFleet) -> dict[str, object]:
+    return {
+        "fleet": fleet,
+        "valid": not desired.problems,
+        "clusters": sorted(desired.clusters),
+        "invalidClusters": sorted(desired.invalid),
+        "problems": [vars(problem) for problem in sorted(desired.problems)],
+    }

@@ -1,0 +1,129 @@
+"""A plan for a terminal and for scripts: first what is not carried out, then what destroys, then the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.recorded import Against
+from cli.render import action, few, indented, to_approve
+from cli.text import line
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.pipeline.api import schema
+from shared.pipeline.api.plans import plan_item
+
+_ORDER = (
+    Action.REFUSED,
+    Action.INVALID,
+    Action.HELD,
+    Action.DELETE,
+    Action.UPDATE,
+    Action.CREATE,
+    Action.ADOPT,
+    Action.RETRY,
+    Action.UNCHANGED,
+)
+_STYLE = {
+    Action.REFUSED: "bold red",
+    Action.INVALID: "bold red",
+    Action.HELD: "yellow",
+    Action.DELETE: "bold magenta",
+    Action.UPDATE: "cyan",
+    Action.CREATE: "green",
+    Action.ADOPT: "green",
+}
+DESTROYS = "DESTROYS"
+_MARGIN = 15
+
+
+def destructive(item: Item) -> bool:
+    """Return whether the item removes a running cluster or node pool, now or once it is approved."""
+    return item.action is Action.DELETE or item.held_delete or any(change.destroys for change in item.changes)
+
+
+def table(plan: Plan, items: Sequence[Item], against: Against, *, wide: bool = False) -> RenderableType:
+    """Return the plan for people; clusters without a change are only counted, unless ``wide``."""
+    counts = Counter(_action(item) for item in sorted(items, key=_rank))
+    summary = ", ".join(f"{number} {name}" for name, number in counts.items()) or "no clusters"
+    parts: list[RenderableType] = [Text(f"Compared with {against.description}: {summary}", style="bold")]
+    parts += [Text(note, style="yellow") for note in _notes(against)]
+    if plan.problems:
+        parts.append(Text("\nInvalid manifests:", style="bold red"))
+        parts += [indented(Text(line(problem)), 2) for problem in plan.problems]
+    shown = sorted((item for item in items if wide or item.action is not Action.UNCHANGED), key=_rank)
+    for _, same in groupby(shown, key=lambda item: _rank(item)[:-1]):
+        parts += [Text(""), *_group(list(same))]
+    return Group(*parts)
+
+
+def _action(item: Item) -> str:
+    return action(item.action.value, needs_approval=item.held_delete)
+
+
+def _notes(against: Against) -> Iterator[str]:
+    """Yield which deletes of the newest plan need approval, and which were approved."""
+    commit, deletes = against.commit, against.deletes
+    if deletes.needs_approval:
+        yield to_approve(commit, deletes.needs_approval)
+    if deletes.approved:
+        by, names = line(deletes.by), few(deletes.approved)
+        yield f"{by} approved the delete of {names} at {commit[:8]}, for that commit only ({deletes.at})"
+
+
+def _rank(item: Item) -> tuple[int, bool, str, str]:
+    """Return the place of an item: those of one action with the same reason are shown together."""
+    detailed = _detailed(item)
+    together = (item.cluster if item.changes else item.reason) if detailed else ""
+    return _ORDER.index(item.action), not detailed, together, item.cluster
+
+
+def _detailed(item: Item) -> bool:
+    """Return whether there is more to show than the action; the problems of invalid manifests stand above."""
+    return item.action is not Action.INVALID and bool(item.reason or item.changes)
+
+
+def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
+    """Yield a line for each cluster, and then the reason or the changes that they share."""
+    for item in items:
+        style = _STYLE.get(item.action, "")
+        head = Text.assemble((f"{_action(item):<{_MARGIN}}", style), (item.cluster, "bold"))
+        if destructive(item):
+            head.append(f"  {DESTROYS}", style="bold red")
+        yield head
+    item = items[0]
+    if item.reason and _detailed(item):
+        yield indented(Text(line(item.reason)), _MARGIN)
+    for change in plan_item(item)["changes"]:
+        yield indented(_change(change), _MARGIN)
+
+
+def _change(change: schema.Change) -> Text:
+    """Return a change: the field, both values, and on the next line its effect and its source."""
+    old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
+    style = "red" if change["destroys"] else "dim"
+    effect = ", ".join(filter(None, (change["effect"], change["source"])))
+    field = change["path"].removeprefix("spec.")
+    return Text.assemble((field, "cyan"), f": {old} -> {new}\n", (f"  {effect}", style))
+
+
+def as_json(plan: Plan, items: Sequence[Item], fleet: str, against: Against) -> Mapping[str, Any]:
+    """Return the plan for scripts; ``recorded`` is what the newest plan of the app needs or has approved."""
+    deletes = against.deletes
+    approval = {"by": deletes.by, "at": deletes.at, "clusters": list(deletes.approved)}
+    return {
+        "fleet": fleet,
+        "against": against.commit,
+        "recorded": {
+            "needsApproval": list(deletes.needs_approval),
+            "approval": approval if deletes.approved else None,
+        },
+        "summary": plan.summary,
+        "problems": list(plan.problems),
+        "needsApproval": sorted(plan.held_deletes),
+        "items": [{**plan_item(item), "destructive": destructive(item)} for item in items],
+    }

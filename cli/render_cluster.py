@@ -1,0 +1,139 @@
+"""One cluster as text for a terminal: its facts and conditions, its events, and why it is in its phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.render import not_carried_out, phase
+from cli.text import printable
+from cli.times import age, times, until
+from shared.pipeline.api import schema
+
+
+def cluster(
+    view: schema.Cluster | schema.MissingCluster, now: datetime, *, wide: bool = False
+) -> RenderableType:
+    """Return everything about one cluster; ``wide`` adds its request ids and whole commit."""
+    view = printable(view)
+    facts = _facts_table()
+    facts.add_row("cluster", Text(view["name"]))
+    facts.add_row("phase", phase(view["phase"]))
+    _add_fleet_problem(facts, view)
+    parts: list[RenderableType] = [facts]
+    if "generation" in view:
+        _add_facts(facts, view, now, wide=wide)
+        if view["conditions"]:
+            parts += [Text("\nConditions", style="bold"), _conditions(view["conditions"], now)]
+    elif not_carried_out(view["plan"]):
+        facts.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    if view["events"]:
+        parts += [Text("\nEvents, newest first", style="bold"), events(view["events"], now, wide=wide)]
+    return Group(*parts)
+
+
+def _facts_table() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool) -> None:
+    table.add_row("generation", Text(f"{view['generation']}, observed {view['observedGeneration']}"))
+    table.add_row("commit", Text(view["commit"] if wide else view["commit"][:8]))
+    table.add_row("location", Text(f"{view['location']}, {view['resourceGroup']}, {view['subscriptionId']}"))
+    table.add_row("kubernetes", Text(view["kubernetesVersion"]))
+    if not_carried_out(view["plan"]):
+        table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    if view["step"]:
+        table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
+    if view["waitingFor"]:
+        table.add_row("waiting for" if view["nextCheckAt"] else "reason", Text(view["waitingFor"]))
+    if view["nextCheckAt"]:
+        table.add_row("next check", Text(until(view["nextCheckAt"], now)))
+    if view["suggestedAction"]:
+        table.add_row("suggested action", Text(view["suggestedAction"]))
+    failure = view["failure"]
+    if failure:
+        tried = f"{failure['class']}, {age(failure['since'], now)} ago, tried {times(view['attempts'])}"
+        table.add_row("failure", Text(tried, style="red"))
+        if failure["requestId"]:
+            table.add_row("request id", failure["requestId"])
+
+
+def _add_fleet_problem(table: Table, view: schema.FleetProblem) -> None:
+    """Add what prevents a newer commit from being planned."""
+    if view["problem"]:
+        table.add_row("fleet", Text(view["problem"], style="red"))
+    if view["waiting"]:
+        table.add_row("fleet", Text(view["waiting"], style="yellow"))
+
+
+def _conditions(conditions: Sequence[schema.Condition], now: datetime) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for name in ("type", "status", "age"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("message", overflow="fold")
+    for condition in conditions:
+        good = condition["status"] == "True"
+        message = condition["message"] or ("" if good else condition["reason"])
+        table.add_row(
+            condition["type"],
+            Text(condition["status"], style="green" if good else "yellow"),
+            age(condition["lastTransitionTime"], now),
+            Text(message),
+        )
+    return table
+
+
+def events(found: Sequence[schema.Event], now: datetime, *, wide: bool = False) -> RenderableType:
+    """Return a line for each event, newest first; ``wide`` adds generations and the ids of requests."""
+    if not found:
+        return Text("there are no events")
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column("age", no_wrap=True, justify="right")
+    table.add_column("time", no_wrap=True)
+    if wide:
+        table.add_column("generation", no_wrap=True, justify="right")
+    table.add_column("reason", no_wrap=True)
+    table.add_column("message", overflow="fold")
+    for event in printable(found):
+        where = f"{event['step']}: " if event["step"] else ""
+        requests = f" (request {', '.join(event['requestIds'])})" if wide and event["requestIds"] else ""
+        table.add_row(
+            age(event["at"], now),
+            Text(f"{datetime.fromisoformat(event['at'] or ''):%m-%d %H:%M:%SZ}", style="dim"),
+            *([str(event["generation"])] if wide else []),
+            Text(event["reason"], style="yellow" if event["type"] == "Warning" else ""),
+            Text(f"{where}{event['message']}{requests}"),
+        )
+    return table
+
+
+def why(view: schema.Why, now: datetime) -> RenderableType:
+    """Return what a cluster does, since when, what was tried, what comes next and what an operator can do."""
+    view = printable(view)
+    table = _facts_table()
+    table.add_row("cluster", Text.assemble(view["name"], ", ", phase(view["phase"])))
+    table.add_row("doing", Text(view["doing"]))
+    table.add_row("since", Text(f"{view['since']} ({age(view['since'], now)} ago)"))
+    if not_carried_out(view["plan"]):
+        table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
+    _add_fleet_problem(table, view)
+    error = view["lastError"]
+    if error:
+        table.add_row("tried", Text(f"{times(view['attempts'])} since {error['since']}"))
+        kinds = dict.fromkeys(filter(None, (error["class"], error["code"])))
+        table.add_row("last error", Text(": ".join(kinds)))
+        table.add_row("", Text(error["message"]))
+        if error["requestId"]:
+            table.add_row("request id", Text(error["requestId"]))
+    when = f", {until(view['nextAt'], now)}" if view["nextAt"] else ""
+    table.add_row("next", Text(view["next"] + when))
+    table.add_row("suggested action", Text(view["suggestedAction"] or "No action needed."))
+    return table
