@@ -100,6 +100,13 @@ def test_every_file_of_the_repository_that_is_named_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_every_module_that_is_run_exists(name: str) -> None:
+    for module in re.findall(r"python -m ([a-z][\w.]+)", code_of(PAGES[name])):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_every_make_target_that_is_named_exists(name: str) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"^(?:\$ )?make ([a-z]+)", code_of(PAGES[name]), re.MULTILINE)) <= targets
