@@ -46,11 +46,11 @@ def echo(*parts: RenderableType, soft_wrap: bool = False) -> None:
     out = console()
     if out.is_terminal:
         for part in parts:
-            out.print(part, soft_wrap=soft_wrap)
+            out.print(part, soft_wrap=soft_wrap, crop=False)
         return
     with out.capture() as captured:
         for part in parts:
-            out.print(part, soft_wrap=soft_wrap)
+            out.print(part, soft_wrap=soft_wrap, crop=False)
     sys.stdout.writelines(f"{text.rstrip()}\n" for text in captured.get().splitlines())
 
 

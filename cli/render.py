@@ -7,7 +7,6 @@ from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from cli.text import line, printable
@@ -37,7 +36,7 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
     head = _head(view)
     if not clusters:
         return head
-    return Group(head, _wide(clusters, now) if wide else Group(*_lines(clusters, now)))
+    return Group(head, *(_wide(clusters, now) if wide else _lines(clusters, now)))
 
 
 def _head(view: schema.Fleet) -> Text:
@@ -64,12 +63,9 @@ def _head(view: schema.Fleet) -> Text:
 
 
 def to_approve(commit: str, names: Sequence[str]) -> str:
-    """Return which deletes of a commit need approval, and how an operator gives it."""
-    number, commit = len(names), commit[:8]
-    return (
-        f"{many(number, 'delete')} in {commit} need{'s' * (number == 1)} approval: {few(names)}; "
-        f"roadstead approve {commit}"
-    )
+    """Return the command that approves the deletes of a commit, and which they are."""
+    verb = "needs" if len(names) == 1 else "need"
+    return f"{many(len(names), 'delete')} {verb} approval (roadstead approve {commit[:8]}): {few(names)}"
 
 
 def few(names: Sequence[str], total: int = 0) -> str:
@@ -102,25 +98,25 @@ def _lines(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Iterator
             yield indented(Text(not_carried_out(cluster["plan"]).partition("; ")[0], style="yellow"), 4)
 
 
-def _wide(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in (*_HEADS, *_WIDE_HEADS):
-        table.add_column(head, no_wrap=head != "MESSAGE", overflow="fold")
+def _wide(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Iterator[Text]:
+    """Yield a line for each cluster that is never wrapped, as kubectl does it."""
+    rows = [[Text(head) for head in (*_HEADS, *_WIDE_HEADS)]]
     for cluster in clusters:
         message = "; ".join(filter(None, (cluster["waitingFor"], not_carried_out(cluster["plan"]))))
-        table.add_row(
-            Text(cluster["name"]),
-            phase(cluster["phase"]),
-            Text(cluster["step"]),
-            generations(cluster),
-            age(cluster["since"], now),
-            Text(cluster["location"]),
-            Text(cluster["kubernetesVersion"]),
-            Text(cluster["resourceGroup"]),
-            cluster["commit"][:8],
-            Text(message),
-        )
-    return table
+        cells = [
+            *(cluster["step"], generations(cluster), age(cluster["since"], now)),
+            *(cluster["location"], cluster["kubernetesVersion"], cluster["resourceGroup"]),
+            *(cluster["commit"][:8], message.replace("\n", " ")),
+        ]
+        rows.append([Text(cluster["name"]), phase(cluster["phase"]), *map(Text, cells)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        for cell, width in zip(row, widths[:-1], strict=False):
+            cell.pad_right(width - len(cell))
+        row_text = Text("  ", no_wrap=True, overflow="ignore").join(row)
+        row_text.no_wrap, row_text.overflow = True, "ignore"
+        row_text.style = "bold" if number == 0 else ""
+        yield row_text
 
 
 def generations(cluster: schema.ClusterSummary) -> str:

@@ -1,6 +1,6 @@
-"""JSON Schemas (draft 2020-12) of every kind, made from the models that Roadstead itself checks with.
+"""JSON Schemas (draft 2020-12) of every kind, generated from the models that validate manifests.
 
-A layer of a cluster's spec is partial: nothing in it is required, and ``null`` takes any value away. Rules
+A layer of a cluster's spec is partial: nothing in it is required, and ``null`` removes any value. Rules
 across files or fields are not in a schema; ``roadstead validate`` checks them. Nor are the patterns of
 strings, because a string may contain a placeholder: the descriptions state them.
 """

@@ -1,4 +1,4 @@
-"""Logging: the client libraries are kept quiet, and no line ever shows one of our secrets."""
+"""Logging: client libraries log warnings only, and no line contains a secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHATTY = (
 
 
 def configure(secrets: Iterable[str]) -> None:
-    """Quieten the client libraries and mask ``secrets`` wherever a log record would show them.
+    """Set the level of the client libraries, and mask ``secrets`` in every log record.
 
     A second call replaces the secrets of the first.
     """
@@ -27,7 +27,7 @@ def configure(secrets: Iterable[str]) -> None:
 
 
 def maskable(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return those secrets that are long enough to be told from ordinary text, the longest first."""
+    """Return the secrets that are too long to be ordinary text, the longest first."""
     return tuple(sorted((s for s in set(secrets) if len(s) >= 6), key=len, reverse=True))
 
 
@@ -41,7 +41,7 @@ def mask(text: str, hidden: Iterable[str]) -> str:
 def _masked(record: logging.LogRecord, hidden: tuple[str, ...]) -> logging.LogRecord:
     try:
         text = record.getMessage()
-    except (TypeError, ValueError):  # a wrong format string is logging's own to report
+    except (TypeError, ValueError):  # logging itself reports a wrong format string
         return record
     safe = mask(text, hidden)
     if safe != text:

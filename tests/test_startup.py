@@ -60,7 +60,7 @@ def test_help_and_version_load_no_command_and_no_library_but_typer(arguments: li
 def test_a_command_that_only_asks_the_api_builds_no_model_of_a_manifest(name: str) -> None:
     modules = loaded(command(name, "--help"))
     assert f"cli.commands.{name}" in modules
-    assert not {"shared.fleet.manifests", "yaml"} & modules
+    assert not {"httpx", "shared.fleet.manifests", "yaml"} & modules
 
 
 def test_a_start_of_the_function_app_imports_no_client_library() -> None:

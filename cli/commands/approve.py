@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.client import Api
 from cli.errors import ApiError, CommandError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, connect
 from cli.output import confirmed, echo
@@ -18,6 +17,9 @@ from cli.render import indented
 from cli.text import line
 from cli.times import many
 from shared.pipeline.api import schema
+
+if TYPE_CHECKING:
+    from cli.client import Api
 
 
 def approve(

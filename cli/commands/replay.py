@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from cli.client import Api
 from cli.errors import ApiError, CommandError, NotFound, Refused, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
 from cli.output import echo
 from cli.text import line
 from shared.pipeline.api import schema
+
+if TYPE_CHECKING:
+    from cli.client import Api
 
 
 def replay(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.client import Api
 from cli.errors import ApiError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
 from cli.output import Output, OutputOption, console, show
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from cli.client import Api
 
 EVERY_SECONDS = 1.0
 AFTER_AN_ERROR = 5.0

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.client import Api
 from cli.errors import CommandError, NotFound
 from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, connect, seconds
 from shared.pipeline.api import schema
+
+if TYPE_CHECKING:
+    from cli.client import Api
 
 EVERY_SECONDS = 2.0
 REQUEST = "30s"

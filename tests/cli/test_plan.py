@@ -102,7 +102,7 @@ def test_what_is_held_together_is_told_once_and_what_was_planned_with_its_releas
     cloud.run()
     done = roadstead("plan", "--url", url, cwd=write(tmp_path, changed("one", "two")))
     words = " ".join(done.stdout.split())
-    assert f"2 deletes in {commit[:8]} need approval: one, two; roadstead approve {commit[:8]}" in words
+    assert f"2 deletes need approval (roadstead approve {commit[:8]}): one, two" in words
     assert words.count("the commit removes 2 clusters") == 1
     approve(commit, ["one", "two"], "ada", cloud.ports)
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))

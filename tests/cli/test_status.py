@@ -93,7 +93,7 @@ def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_f
         shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
         alone = roadstead("status", "one", ROADSTEAD_URL=url).stdout
     words = " ".join(shown.split())
-    assert f"2 deletes in {commit} need approval: {name}, one; roadstead approve {commit}" in words
+    assert f"2 deletes need approval (roadstead approve {commit}): {name}, one" in words
     assert words.count("needs approval: the commit removes 2 clusters") == 2
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "roadstead approve releases the deletes" in " ".join(alone.split())

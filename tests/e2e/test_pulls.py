@@ -29,7 +29,7 @@ def test_a_pull_request_has_a_check_at_the_wrong_lines_and_one_comment_that_ever
     assert comment["user"]["login"].endswith("[bot]")
     (check,) = author.checks(wrong)
     assert (check["name"], check["conclusion"]) == ("roadstead/plan", "failure")
-    assert check["output"]["title"] == "1 unchanged, 1 invalid; 1 mistake in the manifests"
+    assert check["output"]["title"] == "1 unchanged, 1 invalid; 1 problem in the manifests"
     (note,) = check["annotations"]
     lines = right.decode().splitlines()
     assert lines[note["start_line"] - 1].startswith("  location")

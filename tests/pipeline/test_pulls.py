@@ -102,14 +102,14 @@ def test_a_merge_that_github_has_not_made_is_awaited_and_one_with_conflicts_is_s
     assert "[!NOTE]" not in body
     git.pulls.slow_merges = 9
     repo.tell(number, git.push(fleetfiles.fleet("one", "two"), branch="topic"))
-    assert "GitHub has not made a test merge" in repo.comments(number)[0]
+    assert "GitHub has not created a test merge" in repo.comments(number)[0]
     git.pulls.slow_merges = 0
     main = fleetfiles.fleet("one", "two")
     main["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=5)
     repo.push(main)
     main["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=7)
     repo.tell(number, git.push(main, branch="topic"))
-    assert "The branch has conflicts with its base" in repo.comments(number)[0]
+    assert "The branch conflicts with its base" in repo.comments(number)[0]
 
 
 def test_a_pull_request_from_a_fork_is_validated_and_shows_nothing_of_the_fleet(repo: Repo) -> None:
@@ -124,7 +124,7 @@ def test_a_pull_request_from_a_fork_is_validated_and_shows_nothing_of_the_fleet(
     assert "two" not in body
     assert "delete" not in body
     _, state, words = repo.status(repo.cloud.repository.head("topic"))
-    assert (state, words) == ("failure", "1 mistake in the manifests")
+    assert (state, words) == ("failure", "1 problem in the manifests")
 
 
 def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo: Repo) -> None:

@@ -45,7 +45,7 @@ MIXED = view(
     Item("green", Action.UNCHANGED, 4),
     Item("grey", Action.DELETE, 3),
     Item("red", Action.INVALID, 1, reason=str(MISTAKE)),
-    Item("white", Action.HELD, 1, reason="deletionProtection is on"),
+    Item("white", Action.HELD, 1, reason="deletionProtection is on", held_delete=True),
     problems=(MISTAKE,),
     documents={
         "amber": (None, document("amber")),
@@ -63,19 +63,19 @@ MIXED_TEXT = f"""\
 Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
 1 held, 1 invalid**; about 3 PUT and 2 DELETE to Azure.
 
-#### Mistakes
+#### Problems
 
-| place | field | what is wrong |
+| place | field | problem |
 |---|---|---|
 | `clusters/red/cluster.yaml:7:3` | `spec.loaction` | there is no such field \\| @\u200bops |
 
-#### `red`: **stays as it is**
+#### `red`: **invalid: keeps its last valid spec**
 
-#### `white`: **held, else it would be deleted**
+#### `white`: **delete, needs approval**
 
 deletionProtection is on
 
-#### `grey`: **delete the cluster, its resource group and all that runs there** (2 DELETE to Azure)
+#### `grey`: **delete the cluster, its resource group and everything that runs there** (2 DELETE to Azure)
 
 #### `blue`: update (1 PUT to Azure)
 
@@ -125,10 +125,10 @@ def test_a_pull_request_from_a_fork_shows_nothing_that_is_recorded() -> None:
     assert comment_of(found) == (
         f"<!-- roadstead:plan acme base={BASE} head={HEAD} -->\n"
         "### Roadstead: what `bbbbbbbb` would do\n\n"
-        "This pull request comes from a fork: its manifests were checked, and what is recorded of the fleet "
-        "is not shown.\n\n"
-        "#### Mistakes\n\n"
-        "| place | field | what is wrong |\n|---|---|---|\n"
+        "This pull request comes from a fork: its manifests were validated, and the recorded state "
+        "of the fleet is not shown.\n\n"
+        "#### Problems\n\n"
+        "| place | field | problem |\n|---|---|---|\n"
         "| `clusters/red/cluster.yaml:7:3` | `spec.loaction` | there is no such field \\| @\u200bops |\n"
     )
     good = PullPlan("acme", "main", BASE, HEAD)
@@ -141,7 +141,7 @@ def test_mistakes_are_annotations_at_their_lines_and_the_conclusion_a_failure() 
     check = check_of(MIXED)
     assert (check.name, check.conclusion) == ("roadstead/plan", "failure")
     assert check.title == (
-        "1 create, 1 update, 1 delete, 1 unchanged, 1 held, 1 invalid; 1 mistake in the manifests"
+        "1 create, 1 update, 1 delete, 1 unchanged, 1 held, 1 invalid; 1 problem in the manifests"
     )
     assert check.annotations == (
         Annotation("clusters/red/cluster.yaml", 7, "spec.loaction: there is no such field | @ops"),
@@ -177,7 +177,7 @@ def test_a_text_over_githubs_limit_is_cut_between_parts_and_says_so() -> None:
     documents = {item.cluster: (None, document(item.cluster)) for item in items}
     body = comment_of(view(*items, documents=documents))
     assert COMMENT_LIMIT - 1000 < len(body) < 65_536
-    assert body.endswith("The rest is not shown.**\n")
+    assert body.endswith("GitHub accepts no longer text.**\n")
     assert body.count("<details>") == body.count("</details>")
     assert len(check_of(view(*items, documents=documents)).summary) <= 65_535
 
@@ -185,7 +185,7 @@ def test_a_text_over_githubs_limit_is_cut_between_parts_and_says_so() -> None:
 def test_a_long_difference_is_cut_and_says_so() -> None:
     new = {"name": "a", "spec": {f"key{n:04}": n for n in range(1000)}, "components": ""}
     body = comment_of(view(Item("a", Action.CREATE, 1), documents={"a": (None, new)}))
-    assert "(the rest of the difference is not shown)\n```\n\n</details>" in body
+    assert "(the rest of the diff is not shown)\n```\n\n</details>" in body
     assert "key0999" not in body
 
 
@@ -194,8 +194,8 @@ def test_deletes_that_one_guard_holds_stand_together() -> None:
     other = Item("c", Action.HELD, 1, reason="protected", held_delete=True)
     documents = {name: (document(name), None) for name in "abc"}
     body = comment_of(view(*held, other, documents=documents))
-    assert "#### `c`: **held, else it would be deleted**\n\nprotected\n" in body
-    assert "#### 2 clusters: **held, else they would be deleted**\n\nthe budget\n\n`a`, `b`\n" in body
+    assert "#### `c`: **delete, needs approval**\n\nprotected\n" in body
+    assert "#### 2 clusters: **deletes that need approval**\n\nthe budget\n\n`a`, `b`\n" in body
 
 
 def test_what_destroys_nodes_is_marked() -> None:

@@ -1,8 +1,8 @@
-"""What a GitHub webhook says, decided from its headers and raw body alone.
+"""Parse and verify a GitHub webhook, from its headers and raw body alone.
 
 The signature is checked before anything is parsed, in constant time, over the raw bytes
 (docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries). Two secrets are accepted, so that
-one can be rotated; with none configured every delivery is refused.
+one can be rotated; without any, every delivery is rejected.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
 MOST_SECONDS = 1 << 36
-"""A time of the year 4147: what is later is no time."""
+"""The year 4147: a later time is invalid."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The request is not a delivery we take: HTTP status and why."""
+    """The request is not a valid delivery: HTTP status and reason."""
 
     status: int
     reason: str
@@ -31,7 +31,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A genuine delivery that asks for nothing."""
+    """A valid delivery that requires no plan."""
 
     reason: str
 
@@ -40,7 +40,7 @@ class Ignored:
 class Pushed:
     """The tracked branch moved to ``commit``; ``delivery`` is GitHub's id, the same on a redelivery.
 
-    ``at`` is when it was pushed, which may be long before the delivery comes; None where it is not said.
+    ``at`` is when it was pushed, which may be long before the delivery; None if the delivery has no time.
     """
 
     delivery: str
@@ -50,7 +50,7 @@ class Pushed:
 
 @dataclass(frozen=True)
 class PullChanged:
-    """A pull request into the tracked branch has something new to plan: its commit ``head``, or its base."""
+    """A pull request into the tracked branch changed: its commit ``head``, or its base."""
 
     delivery: str
     number: int
@@ -66,7 +66,7 @@ PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
 def read_delivery(
     headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str], repository: str, branch: str
 ) -> Delivery:
-    """Return what the delivery asks for; ``headers`` are looked up without regard to case."""
+    """Return the delivery; the case of ``headers`` does not matter."""
     header = {name.lower(): value for name, value in headers.items()}
     if len(body) > MAX_BODY_BYTES:
         return Refused(413, f"the body has {len(body)} bytes; at most {MAX_BODY_BYTES} are read")
@@ -147,7 +147,7 @@ def _read_pull(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
         return Refused(400, "the pull_request has no head.sha or base.ref")
     rebased = action == "edited" and _at(payload, "changes.base") is not None
     if action not in PLANNED_ACTIONS and not rebased:
-        return Ignored(f"a pull request that was {action[:40]} asks for no plan")
+        return Ignored(f"a pull request that was {action[:40]} needs no plan")
     if base != branch:
         return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
     return PullChanged(delivery, number, head[:64], action)

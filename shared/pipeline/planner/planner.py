@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from shared.fleet.desired import Desired, DesiredFleet
-from shared.fleet.planning.plan import Action, Item, make_plan
+from shared.fleet.desired import DesiredFleet
+from shared.fleet.planning.plan import Item, make_plan
 from shared.fleet.resolve.fingerprints import Known
 from shared.jobs.diagnosis import UNREAD
 from shared.jobs.errors import ReconcileError, Retryable, Stale
-from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval, PlanRequest
-from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
+from shared.jobs.record import ClusterRecord
 from shared.jobs.retry import wait_before_retry
-from shared.pipeline.outbox import request_plan, request_plan_again, send_continuation
+from shared.pipeline.outbox import request_plan, request_plan_again
 from shared.pipeline.planner import commit_status
 from shared.pipeline.planner.branch_head import (
     CONFIRM_SECONDS,
@@ -28,6 +27,7 @@ from shared.pipeline.planner.branch_head import (
     describe_confirmation,
     needs_confirmation,
 )
+from shared.pipeline.planner.handover import hand_over, supersede
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.repository.commit_reader import read_desired, read_known, save_fingerprints
 from shared.ports import FleetRecord, PlanRecord, Ports
@@ -83,7 +83,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     try:
         begun = ports.state.save_fleet(replace(fleet, planning=head, looked=look.at, waiting=""))
         if fleet.planning:
-            _overtake(fleet.planning, ports)
+            supersede(fleet.planning, ports)
         # Only now: rows that were read before it could be those from before another planner's work.
         records = {record.name: record for record in ports.state.clusters()}
         known = read_known(records, ports)
@@ -118,22 +118,6 @@ def _comes_after(ports: Ports, commit: str, earlier: str) -> bool:
         return False
 
 
-def _overtake(commit: str, ports: Ports) -> None:
-    """Give the rows that an unfinished plan acts on another version.
-
-    Its planner may be alive and frozen between its look at the fleet's row and its save of a cluster's.
-    That save now fails, and its next look tells it that it was overtaken.
-    """
-    unfinished = ports.state.plan(commit)
-    for item in unfinished.plan.items if unfinished else ():
-        while item.acts and (record := ports.state.cluster(item.cluster)) is not None:
-            try:
-                ports.state.save(record)
-            except Stale:
-                continue
-            break
-
-
 def _carry_out(
     request: PlanRequest,
     head: str,
@@ -157,9 +141,7 @@ def _carry_out(
     plan_record = PlanRecord(plan, ports.clock(), approval=approval)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
-    for item in plan.items:
-        if item.acts:
-            _hand_over(item, desired.clusters.get(item.cluster), head, fleet, ports)
+    hand_over(plan, desired, fleet, ports)
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, desired, records, known, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
@@ -199,47 +181,3 @@ def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRec
         request_plan_again(
             request.model_copy(update={"attempt": request.attempt + 1}), after=again, ports=ports
         )
-
-
-def _hand_over(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord, ports: Ports) -> None:
-    """Save the row's new generation, unless it has it already, and send its continuation.
-
-    Raise Stale when another planner has begun; asked between the read and the save, see ``_overtake``.
-    """
-    while True:
-        record = ports.state.cluster(item.cluster)
-        if ports.state.fleet().etag != fleet.etag:
-            raise Stale("another planner has begun")
-        accepted = _accepted(item, record, desired, commit, ports)
-        if accepted is None:
-            if record is not None:
-                send_continuation(record, ports)
-            return
-        try:
-            saved = ports.state.save(accepted)
-        except Stale:
-            continue  # a worker saved its step meanwhile; take its row and accept on top of it
-        ports.state.append([accepted_event(saved)])
-        send_continuation(saved, ports)
-        return
-
-
-def _accepted(
-    item: Item, record: ClusterRecord | None, desired: Desired | None, commit: str, ports: Ports
-) -> ClusterRecord | None:
-    """Return the row with the item accepted; None when it was before, or the row has moved on."""
-    now = ports.clock()
-    if record is None:
-        # Only a plan that saw no row may make one: an update whose row is gone met a finished delete.
-        if not item.begins or desired is None:
-            return None
-        return accept_new(desired, uid=item.uid, commit=commit, now=now)
-    if item.action is Action.RETRY:
-        return (
-            accept_retry(record, now=now) if record.failed and record.generation == item.generation else None
-        )
-    if record.uid != item.uid or record.generation != item.generation - 1:
-        return None
-    if item.action is Action.DELETE:
-        return accept_delete(record, commit=commit, now=now)
-    return accept_change(record, desired, commit=commit, now=now) if desired else None

@@ -1,7 +1,7 @@
 """What a pull request would do, as GitHub shows it: a comment, a check run or a commit status.
 
-Pure. What stops a cluster comes first, then what destroys, then the rest. Every value that comes from a
-manifest is escaped; a text that would be too long says what it leaves out.
+Pure. Items that are not carried out come first, then those that destroy, then the rest. Every value from a
+manifest is escaped; a text that would be too long says what it omits.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ PROBLEMS_SHOWN = 100
 NAMES_TOGETHER = 100
 
 OUTDATED = (
-    "> [!WARNING]\n> **Out of date**: the branch that this would be merged into has moved on since. "
-    "Update the branch of the pull request, or push to it, to see a new plan."
+    "> [!WARNING]\n> **Out of date**: the base branch has moved since this plan. "
+    "Update the branch of the pull request, or push to it, to get a new plan."
 )
 _STOPPED = ("refused", "invalid", "held")
 _ORDER = (*_STOPPED, "delete", "update", "adopt", "create", "retry")
 
 Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
-"""Each cluster's stored form as recorded and as the pull request asks for it."""
+"""The stored form of each cluster, as recorded and as the pull request changes it."""
 
 
 @dataclass(frozen=True)
 class PullPlan:
-    """What is known of a pull request: ``plan`` is None when it comes from a fork.
+    """The plan of a pull request: ``plan`` is None when it comes from a fork.
 
-    ``branch`` at commit ``base`` is what ``head`` would be merged into; ``note`` is for a person.
+    ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
     """
 
     fleet: str
@@ -60,7 +60,7 @@ class PullPlan:
 
     @property
     def conclusion(self) -> str:
-        """What GitHub colours it: failure, neutral or success."""
+        """The conclusion of the check: failure, neutral or success."""
         actions = {item.action.value for item in self.plan.items} if self.plan else set()
         if self.problems or self.refusal or actions & {"refused", "invalid"}:
             return "failure"
@@ -68,18 +68,18 @@ class PullPlan:
 
     @property
     def title(self) -> str:
-        """The pull request in a few words."""
+        """The result in a few words."""
         if self.refusal:
             return self.refusal
         wrong = len(self.problems)
-        mistakes = f"{wrong} mistake{'s' * (wrong != 1)} in the manifests" if wrong else ""
+        problems = f"{wrong} problem{'s' * (wrong != 1)} in the manifests" if wrong else ""
         if self.plan is None:
-            return mistakes or "the manifests are valid (from a fork: no plan is shown)"
-        return "; ".join(part for part in (self.plan.summary, mistakes) if part)
+            return problems or "the manifests are valid (from a fork: no plan is shown)"
+        return "; ".join(part for part in (self.plan.summary, problems) if part)
 
 
 def marker(fleet: str) -> str:
-    """Return how a fleet's comment begins."""
+    """Return the first characters of a fleet's comment."""
     return f"<!-- roadstead:plan {fleet} "
 
 
@@ -90,7 +90,7 @@ def comment_of(view: PullPlan) -> str:
 
 
 def outdated(body: str, base: str) -> str:
-    """Return a comment marked as out of date, unless it is so already or was made for this base."""
+    """Return a comment with a warning that it is out of date, unless it has one or is for this base."""
     first, _, rest = body.partition("\n")
     if f" base={base} " in first or rest.startswith(OUTDATED):
         return body
@@ -98,14 +98,14 @@ def outdated(body: str, base: str) -> str:
 
 
 def status_of(view: PullPlan) -> CommitStatus:
-    """Return the commit status, for a token: it may not write check runs."""
+    """Return the commit status, for a token, which cannot write check runs."""
     text = line(view.title)
     short = text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 3] + "..."
     return CommitStatus("failure" if view.conclusion == "failure" else "success", short, CONTEXT)
 
 
 def check_of(view: PullPlan) -> Check:
-    """Return the check run, with each mistake at its line."""
+    """Return the check run, with each problem at its line."""
     notes = tuple(
         Annotation(p.file, p.line, f"{p.field}: {p.message}" if p.field else p.message) for p in view.problems
     )
@@ -113,9 +113,7 @@ def check_of(view: PullPlan) -> Check:
 
 
 def _text(view: PullPlan) -> str:
-    return fit(
-        _parts(view), COMMENT_LIMIT, "**This text is cut: GitHub takes no more. The rest is not shown.**"
-    )
+    return fit(_parts(view), COMMENT_LIMIT, "**Shortened: GitHub accepts no longer text.**")
 
 
 def _parts(view: PullPlan) -> Iterator[str]:
@@ -125,8 +123,8 @@ def _parts(view: PullPlan) -> Iterator[str]:
         return
     if view.plan is None:
         yield (
-            "This pull request comes from a fork: its manifests were checked, and what is recorded of the "
-            "fleet is not shown."
+            "This pull request comes from a fork: its manifests were validated, and the recorded state of "
+            "the fleet is not shown."
         )
     else:
         yield f"Merged into {_place(view)}: **{view.plan.summary}**; {_azure(view, view.plan)}."
@@ -142,14 +140,14 @@ def _place(view: PullPlan) -> str:
 
 def _azure(view: PullPlan, plan: Plan) -> str:
     calls = sum((_calls(view, item) for item in plan.items), AzureCalls())
-    return f"about {_words(calls)}" if calls.total else "nothing to write to Azure"
+    return f"about {_calls_text(calls)}" if calls.total else "nothing to write to Azure"
 
 
 def _calls(view: PullPlan, item: Item) -> AzureCalls:
     return azure_calls(item, view.documents.get(item.cluster, (None, None))[1])
 
 
-def _words(calls: AzureCalls) -> str:
+def _calls_text(calls: AzureCalls) -> str:
     kinds = [f"{n} {name}" for n, name in ((calls.puts, "PUT"), (calls.deletes, "DELETE")) if n]
     return f"{' and '.join(kinds)} to Azure"
 
@@ -157,16 +155,16 @@ def _words(calls: AzureCalls) -> str:
 def _problems(view: PullPlan) -> Iterator[str]:
     if not view.problems:
         if view.plan is None:
-            yield "No mistake was found."
+            yield "The manifests are valid."
         return
     records = [
         (code(f"{p.file}:{p.line}:{p.column}"), code(p.field), prose(p.message))
         for p in view.problems[:PROBLEMS_SHOWN]
     ]
     more = len(view.problems) - len(records)
-    yield "#### Mistakes\n\n" + table(("place", "field", "what is wrong"), records)
+    yield "#### Problems\n\n" + table(("place", "field", "problem"), records)
     if more:
-        yield f"{more} more mistakes are not shown."
+        yield f"{more} more problems are not shown."
 
 
 def _items(view: PullPlan) -> Iterator[str]:
@@ -186,13 +184,13 @@ def _items(view: PullPlan) -> Iterator[str]:
 
 
 def _guard(item: Item) -> str:
-    """Return why a delete is held, "" for all else."""
+    """Return why a delete needs approval, "" for every other item."""
     return item.reason if item.held_delete else ""
 
 
 def _held(items: Sequence[Item], reason: str) -> Iterator[str]:
-    """Yield the deletes that one guard holds, with the reason once."""
-    yield f"#### {len(items)} clusters: **held, else they would be deleted**\n\n{prose(reason)}"
+    """Yield the deletes that one guard blocks, with the reason once."""
+    yield f"#### {len(items)} clusters: **deletes that need approval**\n\n{prose(reason)}"
     for first in range(0, len(items), NAMES_TOGETHER):
         yield ", ".join(code(item.cluster) for item in items[first : first + NAMES_TOGETHER])
 
@@ -200,10 +198,10 @@ def _held(items: Sequence[Item], reason: str) -> Iterator[str]:
 def _item(view: PullPlan, item: Item) -> Iterator[str]:
     old, new = view.documents.get(item.cluster, (None, None))
     calls = _calls(view, item)
-    azure = f" ({_words(calls)})" if calls.total else ""
+    azure = f" ({_calls_text(calls)})" if calls.total else ""
     head = f"#### {code(item.cluster)}: {_action(item, old, new)}{azure}"
-    told = item.action is Action.INVALID and view.problems
-    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not told else head
+    listed = item.action is Action.INVALID and view.problems
+    yield f"{head}\n\n{prose(item.reason)}" if item.reason and not listed else head
     if item.changes:
         yield _changes(item)
     if new is not None and old != new:
@@ -211,13 +209,15 @@ def _item(view: PullPlan, item: Item) -> Iterator[str]:
 
 
 def _action(item: Item, old: object, new: object) -> str:
-    """Return what happens in words; bold is what stops or destroys."""
+    """Return the action as text; bold if it is not carried out, or destroys."""
     if item.action is Action.DELETE:
-        return "**delete the cluster, its resource group and all that runs there**"
+        return "**delete the cluster, its resource group and everything that runs there**"
     if item.action is Action.HELD:
-        return "**held**" if new else "**held, else it would be deleted**"
+        if item.held_delete:
+            return "**delete, needs approval**"
+        return "**on hold**" if new else "**delete, on hold**"
     if item.action is Action.INVALID:
-        return "**stays as it is**" if old else "**is not created**"
+        return "**invalid: keeps its last valid spec**" if old else "**invalid: not created**"
     return f"**{item.action.value}**" if item.action.value in _STOPPED else item.action.value
 
 
@@ -240,21 +240,21 @@ def _diff(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
     before, after = _yaml(_as_written(old, new, ())), _yaml(new)
     lines = list(islice(difflib.unified_diff(before, after, "recorded", "this", lineterm=""), DIFF_LINES + 1))
     if len(lines) > DIFF_LINES:
-        lines[DIFF_LINES:] = ["(the rest of the difference is not shown)"]
+        lines[DIFF_LINES:] = ["(the rest of the diff is not shown)"]
     return "\n".join(lines)
 
 
 def _as_written(old: Any, new: Any, path: tuple[str, ...]) -> Any:
-    """Return ``old``, with what differs from ``new`` in order alone as ``new`` has it."""
+    """Return ``old`` in the order of ``new``, so that a diff shows no differences in order."""
     if alike(old, new, path):
         return new
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return {key: _as_written(value, new.get(key), (*path, str(key))) for key, value in old.items()}
     if named(old) and named(new):
         places = {item["name"]: place for place, item in enumerate(new)}
-        beside = {item["name"]: item for item in new}
+        by_name = {item["name"]: item for item in new}
         in_place = sorted(old, key=lambda item: places.get(item["name"], len(places)))
-        return [_as_written(item, beside.get(item["name"]), path) for item in in_place]
+        return [_as_written(item, by_name.get(item["name"]), path) for item in in_place]
     return old
 
 
@@ -262,12 +262,12 @@ def _yaml(document: Mapping[str, Any] | None) -> list[str]:
     if document is None:
         return []
     out = io.StringIO()
-    yaml.safe_dump(_said(document["spec"]), out, sort_keys=True, allow_unicode=True, width=100)
+    yaml.safe_dump(_without_empty(document["spec"]), out, sort_keys=True, allow_unicode=True, width=100)
     return out.getvalue().splitlines()
 
 
-def _said(value: Any) -> Any:
-    """Return a value without what is empty: every cluster has that, and nobody wrote it."""
+def _without_empty(value: Any) -> Any:
+    """Return a value without its empty parts, which no manifest sets."""
     if isinstance(value, Mapping):
-        return {key: _said(inner) for key, inner in value.items() if inner not in ({}, [], None)}
-    return [_said(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _without_empty(inner) for key, inner in value.items() if inner not in ({}, [], None)}
+    return [_without_empty(inner) for inner in value] if isinstance(value, list) else value

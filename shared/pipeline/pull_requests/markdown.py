@@ -1,7 +1,7 @@
-"""GitHub's Markdown from text that nobody vouches for: it cannot break a table, ping a person or link.
+"""GitHub's Markdown from untrusted text: it cannot break a table, mention a person or create a link.
 
-Rules: github.github.com/gfm. Values go into code spans, where nothing but a backtick and, in a table, a bar
-has a meaning; prose is escaped sign by sign.
+Rules: github.github.com/gfm. Values go into code spans, where only a backtick and, in a table, a bar have a
+meaning; every special character of prose is escaped.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-_UNSEEN = "\u200b"
-"""A space without width: after it, @name is no mention, #1 no reference and :// no link."""
+_ZERO_WIDTH = "\u200b"
+"""A zero-width space: after it, @name is no mention, #1 no reference and :// no link."""
 
 
 def line(text: str) -> str:
-    """Return text as one line without control signs."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    """Return text as one line without control characters."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def code(text: str) -> str:
@@ -30,13 +30,13 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence that may hold other people's words, with every sign of Markdown taken as a sign."""
+    """Return a sentence from elsewhere, with every special character of Markdown escaped."""
     shown = re.sub(r"([\\`*_\[\]~|])", r"\\\1", html.escape(line(text), quote=False))
-    return re.sub(r"(@|#|://|\bGH-|\bwww\.)", rf"\1{_UNSEEN}", shown)
+    return re.sub(r"(@|#|://|\bGH-|\bwww\.)", rf"\1{_ZERO_WIDTH}", shown)
 
 
 def table(heads: Sequence[str], records: Iterable[Sequence[str]]) -> str:
-    """Return a table; its cells are Markdown already."""
+    """Return a table of cells that are Markdown already."""
     ruler = "|".join(["---"] * len(heads))
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, *records)]
     return "\n".join([lines[0], f"|{ruler}|", *lines[1:]])
@@ -49,20 +49,20 @@ def fence(text: str, language: str = "") -> str:
 
 
 def details(summary: str, body: str) -> str:
-    """Return a body that is folded away below its summary (plain words)."""
+    """Return a body that is collapsed below its summary, which is plain text."""
     return f"<details><summary>{html.escape(summary)}</summary>\n\n{body}\n\n</details>"
 
 
 def fit(parts: Iterable[str], limit: int, last: str) -> str:
-    """Return as many whole parts as fit into ``limit`` characters; ``last`` ends a text that was cut."""
+    """Return as many whole parts as fit into ``limit`` characters; ``last`` ends a shortened text."""
     room = limit - len(last) - 2
-    kept: list[str] = []
+    fitting: list[str] = []
     for part in parts:
         room -= len(part) + 2
         if room < 0:
-            return "\n\n".join([*kept, last])
-        kept.append(part)
-    return "\n\n".join(kept)
+            return "\n\n".join([*fitting, last])
+        fitting.append(part)
+    return "\n\n".join(fitting)
 
 
 def _longest_run(text: str) -> int:

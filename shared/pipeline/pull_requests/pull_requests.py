@@ -1,9 +1,9 @@
-"""Pull requests: the planner, read-only. What a merge would do is told on the pull request, nothing is saved.
+"""Pull requests: the planner, read-only. A comment describes what a merge would do; nothing is saved.
 
-Planned is the commit that GitHub's test merge makes, so that what the branch lacks of its base is not
-taken for a change. While GitHub has none, we ask again; with conflicts, or without one in the end, the head
-alone is planned and the comment says so. A pull request from a fork is checked against the rules of the
-language alone: nothing that is recorded of the fleet is shown on it.
+The planner plans the commit of GitHub's test merge, so that a branch that is behind its base shows no false
+changes. It asks again while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
+the head alone, and the comment says so. Manifests from a fork are only validated: nothing of the recorded
+state is shown on such a pull request.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ log = logging.getLogger(__name__)
 
 MERGE_SECONDS = 5.0
 MERGE_ATTEMPTS = 3
-"""How long GitHub is given to make its test merge, and to show the head that the event told of."""
+"""How often GitHub is asked for its test merge, and for the head that the webhook announced."""
 READ_ATTEMPTS = 5
 NEW_MANIFESTS = 500
-"""How many manifests a pull request may bring that its base does not have."""
-PULLS_MARKED = 20
+"""How many new manifests a pull request may have, compared with its base."""
+OUTDATED_PULLS = 20
 
 CONFLICTS = (
-    "The branch has conflicts with its base, so that there is no merge to plan: this is its head alone, and "
-    "what the base got meanwhile looks undone."
+    "The branch conflicts with its base, so there is no merge to plan. "
+    "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 NO_MERGE = (
-    "GitHub has not made a test merge: this is the head of the branch alone, and what the base got meanwhile "
-    "looks undone."
+    "GitHub has not created a test merge. "
+    "This plan is of the head alone: it shows newer changes of the base as undone."
 )
 
 
@@ -50,7 +50,7 @@ class TooMuch(Exception):
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Tell on a pull request what it would do; what goes wrong is tried again a few times."""
+    """Report on a pull request what it would do; errors are retried a few times."""
     try:
         pull = ports.pulls.pull(request.pull)
         if pull is None or not pull.open or pull.base != ports.config.branch:
@@ -59,7 +59,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
             request_plan_again(_next_attempt(request), after=MERGE_SECONDS, ports=ports)
             return
-        _tell(pull, _view(pull, ports), ports)
+        _report(pull, _view(pull, ports), ports)
     except ReconcileError as error:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
         wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
@@ -68,13 +68,13 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:
-    """Say on the newest open pull requests that the tracked branch moved on to a commit.
+    """Mark the comments of the newest open pull requests as out of date after a new commit.
 
-    One call, and for each pull request one to read our comment and one to write it. Trouble is only
-    logged: it must not keep a plan from being carried out.
+    Takes one call, and for each pull request one to read our comment and one to write it. Errors are only
+    logged, because they must not prevent a plan.
     """
     try:
-        for pull in ports.pulls.open_pulls(ports.config.branch)[:PULLS_MARKED]:
+        for pull in ports.pulls.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
             found = ports.pulls.comment(pull.number, comment.marker(ports.config.fleet))
             if found is None:
                 continue
@@ -90,7 +90,7 @@ def _next_attempt(request: PlanRequest) -> PlanRequest:
 
 
 def _view(pull: Pull, ports: Ports) -> PullPlan:
-    """Read what the pull request asks for and plan it against what is recorded; change nothing."""
+    """Read the pull request and plan it against the recorded state; change nothing."""
     base = ports.repository.look(ports.config.branch).commit
     view = PullPlan(ports.config.fleet, ports.config.branch, base, pull.head)
     if not pull.merge:
@@ -119,7 +119,7 @@ def _planned(
 
 
 def _desired(commit: str, base: str, records: Mapping[str, ClusterRecord], ports: Ports) -> DesiredFleet:
-    """Return what a commit asks for; raise TooMuch before thousands of manifests are read."""
+    """Resolve a commit; raise TooMuch before thousands of manifests are read."""
     files = read_files(commit, ports)
     known = {entry.sha for entry in ports.repository.tree(base)}
     new = sum(files.blobs[path] not in known for path in manifest_paths(files))
@@ -131,8 +131,8 @@ def _desired(commit: str, base: str, records: Mapping[str, ClusterRecord], ports
     return desired_of(commit, files, read_known(records, ports), ports)
 
 
-def _tell(pull: Pull, view: PullPlan, ports: Ports) -> None:
-    """Write the check or the status first, then the comment unless it says the same already."""
+def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
+    """Write the check or the status first, then the comment, unless its text is the same already."""
     if ports.pulls.can_check:
         ports.pulls.check(pull.head, comment.check_of(view))
     else:

@@ -1,0 +1,81 @@
+"""Hand a plan over: save the new generation of each cluster, and send its first message.
+
+Two planners may be alive at once, because a session can be lost while its planner stands still. Every save
+here follows a check that no other planner has begun.
+"""
+
+from __future__ import annotations
+
+from shared.fleet.desired import Desired, DesiredFleet
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.errors import Stale
+from shared.jobs.events import accepted_event
+from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
+from shared.pipeline.outbox import send_continuation
+from shared.ports import FleetRecord, Ports
+
+
+def hand_over(plan: Plan, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> None:
+    """Start the job of every item that acts; raise Stale when another planner has begun."""
+    for item in plan.items:
+        if item.acts:
+            _start(item, desired.clusters.get(item.cluster), plan.commit, fleet, ports)
+
+
+def supersede(commit: str, ports: Ports) -> None:
+    """Save the records that an unfinished plan acts on, unchanged, so that they have another version.
+
+    Its planner may be alive, and stand still between its read of the fleet's record and its save of a
+    cluster's. That save now fails, and the planner's next read shows that it was superseded.
+    """
+    unfinished = ports.state.plan(commit)
+    for item in unfinished.plan.items if unfinished else ():
+        while item.acts and (record := ports.state.cluster(item.cluster)) is not None:
+            try:
+                ports.state.save(record)
+            except Stale:
+                continue
+            break
+
+
+def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord, ports: Ports) -> None:
+    """Save the new generation of the record, unless it has it already, and send its continuation.
+
+    The check for another planner is between the read and the save: see ``supersede``.
+    """
+    while True:
+        record = ports.state.cluster(item.cluster)
+        if ports.state.fleet().etag != fleet.etag:
+            raise Stale("another planner has begun")
+        accepted = _accepted(item, record, desired, commit, ports)
+        if accepted is None:
+            if record is not None:
+                send_continuation(record, ports)
+            return
+        try:
+            saved = ports.state.save(accepted)
+        except Stale:
+            continue  # a worker has saved its step since; accept on top of that record
+        ports.state.append([accepted_event(saved)])
+        send_continuation(saved, ports)
+        return
+
+
+def _accepted(
+    item: Item, record: ClusterRecord | None, desired: Desired | None, commit: str, ports: Ports
+) -> ClusterRecord | None:
+    """Return the record with the item accepted; None if it was before, or if the record has moved on."""
+    now = ports.clock()
+    if record is None:
+        # Only a plan that saw no record may create one: an update without a record met a finished delete.
+        if not item.begins or desired is None:
+            return None
+        return accept_new(desired, uid=item.uid, commit=commit, now=now)
+    if item.action is Action.RETRY:
+        current = record.failed and record.generation == item.generation
+        return accept_retry(record, now=now) if current else None
+    if record.uid != item.uid or record.generation != item.generation - 1:
+        return None
+    if item.action is Action.DELETE:
+        return accept_delete(record, commit=commit, now=now)
+    return accept_change(record, desired, commit=commit, now=now) if desired else None
