@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localcloud.world.cloud import MemoryCloud
-from localcloud.world.state import MemoryState
+from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.tables.memory_state import MemoryState
 from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push
