@@ -39,11 +39,12 @@ test: check $(AZURITE) ## every check and every test
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
 	@$(BIN)/python -m simulation --seeds $(SEEDS)
 
-check: $(READY) ## format, lint, types, layers
+check: $(READY) ## format, lint, types, layers, wording
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache | tail -n 3
+	@$(BIN)/python -m tools.wording
 
 lock: $(READY) ## resolve requirements.in into requirements.txt, with a hash of every file
 	@echo "Resolving requirements.in: about a minute ..."

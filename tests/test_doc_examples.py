@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ metadata: {{name: part-{}}}
 def manifests(page: Path) -> dict[str, bytes]:
     """Return the examples of a page by the path of their file."""
     found: dict[str, bytes] = {}
-    for number, block in enumerate(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.M | re.S)):
+    blocks = re.findall(r"^ *```yaml\n(.*?)^ *```$", page.read_text(), re.M | re.S)
+    for number, block in enumerate(map(textwrap.dedent, blocks)):
         text = PART.format(number, block) if block.startswith("spec:") else block
         if "apiVersion: roadstead.dev/" in text:
             manifest = yaml.safe_load(text)

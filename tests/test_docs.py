@@ -1,53 +1,168 @@
-"""The documents tell the truth about names that code also has."""
+"""What the documents name exists: links, anchors, files, targets, commands, options and settings."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from cli.pages import error_page
+from shared.fleet.planning.plan import Action
+from shared.pipeline.api import schema
 from shared.settings import Settings
+from tools import wording
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(path for path in ROOT.rglob("*.md") if not {".venv", ".tools"} & set(path.parts))
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for path in sorted(ROOT.rglob("*.md"))
+    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+}
+FOLDERS = "bench|cli|docs|examples|handlers|infra|localcloud|schemas|shared|simulation|tests|tools"
+FILES = re.compile(rf"(?<![\w/.-])((?:{FOLDERS})/[\w./-]*[\w/])")
+"""A path of the repository, in a code span or a block of code."""
+GENERATED_LOCALLY = ("infra/fleet.bicepparam",)
 
 
-def text(name: str) -> str:
-    return (ROOT / name).read_text()
+def code_of(page: str) -> str:
+    """Return the code spans and blocks of a page, a line each, continued lines joined."""
+    blocks: list[str] = re.findall(r"^ *```\w*\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)
+    spans: list[str] = re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^ *```.*?^ *```$", "", page))
+    return "\n".join([*(block.replace("\\\n", " ") for block in blocks), *spans])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), target
+def anchors(page: str) -> set[str]:
+    """Return the anchors that GitHub gives a page: its headings, and the ids that it sets itself."""
+    text = re.sub(r"(?ms)^ *```.*?^ *```$", "", page)
+    headings: list[str] = re.findall(r"^#+ +(.+)$", text, re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+def links(page: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the anchor of every relative link."""
+    text = re.sub(r"(?ms)^ *```.*?^ *```$", "", page)
+    for target in re.findall(r"\]\((?!https?://)([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        yield path, anchor
+
+
+def commands(page: str) -> Iterator[list[str]]:
+    """Yield every command line of roadstead that a page names."""
+    for line in re.findall(r"^\W*(roadstead .+)$", code_of(page), re.MULTILINE):
+        yield shlex.split(re.split(r" (?:#|>|\||2>)", line)[0], comments=True)
+
+
+@cache
+def command_names() -> frozenset[str]:
+    """Return what docs/commands.md has a section for; tests/cli holds that page against the command."""
+    return frozenset(re.findall(r"^### roadstead (.+)$", PAGES["docs/commands.md"], re.MULTILINE))
+
+
+@cache
+def help_of(name: str) -> str:
+    roadstead = Path(sys.executable).with_name("roadstead")
+    environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+    command = [str(roadstead), *name.split(), "--help"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def test_there_are_pages_with_links_anchors_files_and_commands() -> None:
+    text = "\n".join(PAGES.values())
+    assert len(PAGES) > 35
+    assert sum(bool(anchor) for _, anchor in links(text)) > 40
+    assert len(set(FILES.findall(code_of(text)))) > 40
+    assert len({command[1] for command in commands(text)}) > 10
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_relative_link_and_anchor_leads_somewhere(name: str) -> None:
+    for path, anchor in links(PAGES[name]):
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.exists(), path
+        if anchor:
+            page = PAGES[target.resolve().relative_to(ROOT).as_posix()]
+            assert anchor in anchors(page), f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_file_of_the_repository_that_is_named_exists(name: str) -> None:
+    for path in FILES.findall(code_of(PAGES[name])):
+        assert path in GENERATED_LOCALLY or (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_module_that_is_run_exists(name: str) -> None:
+    for module in re.findall(r"python -m ([a-z][\w.]+)", code_of(PAGES[name])):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_make_target_that_is_named_exists(name: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"^(?:\$ )?make ([a-z]+)", code_of(PAGES[name]), re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_and_every_option_that_is_named_exists(name: str) -> None:
+    for words in commands(PAGES[name]):
+        arguments = words[1:]
+        if arguments[0].isupper() or arguments[0].startswith("-"):
+            continue
+        whole = " ".join(arguments[:2])
+        command = whole if whole in command_names() else arguments[0]
+        assert command in command_names(), words
+        options = {word.partition("=")[0] for word in arguments if word.startswith("--")} - {"--help"}
+        assert not options or options <= set(re.findall(r"--[a-z-]+", help_of(command))), words
+
+
+def test_every_field_of_the_api_is_explained() -> None:
+    objects = [each for each in vars(schema).values() if hasattr(each, "__required_keys__")]
+    fields = {field for each in objects for field in each.__annotations__}
+    named = set(re.findall(r"\w+", code_of(PAGES["docs/api.md"])))
+    assert len(fields) > 60
+    assert fields - named == set()
+    assert {action.value for action in Action} - named == set()
 
 
 def test_every_setting_is_explained() -> None:
-    page = text("docs/settings.md")
+    page = PAGES["docs/settings.md"]
     named = {name.lower() for name in re.findall(r"`([A-Za-z_]+)`", page)} | {"website_hostname"}
-    example = json.loads(text("local.settings.example.json"))["Values"]
+    example = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     assert {name.lower() for name in Settings.model_fields} - named == set()
     hosts_own = {"functions_worker_runtime", "azurewebjobsstorage"}
     assert {name.lower() for name in example} - named - hosts_own == set()
 
 
 def test_the_defaults_of_settings_are_those_of_the_code() -> None:
-    told = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/]+)`? \|", text("docs/settings.md"), re.MULTILINE))
+    page = PAGES["docs/settings.md"]
+    documented = dict(re.findall(r"^\| `([A-Z_]+)` \| `?([\w.:/]+)`? \|", page, re.MULTILINE))
     defaults = {
         name.upper(): f"{field.default:g}" if isinstance(field.default, float | int) else field.default
         for name, field in Settings.model_fields.items()
         if field.default not in (None, "", 0) and not field.is_required()
     }
-    assert {name: told.get(name) for name in defaults} == defaults
+    assert {name: documented.get(name) for name in defaults} == defaults
 
 
-def test_the_page_on_errors_is_what_the_table_of_advice_says() -> None:
-    assert text("docs/errors.md") == error_page.page(), "run python -m cli.pages.error_page > docs/errors.md"
+def test_the_page_on_errors_is_generated_from_the_table_of_advice() -> None:
+    assert PAGES["docs/errors.md"] == error_page.page(), "run python -m cli.pages.error_page > docs/errors.md"
 
 
-def test_the_readme_names_only_targets_that_make_knows() -> None:
-    targets = set(re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE))
-    assert set(re.findall(r"make ([a-z]+) ", text("README.md"))) <= targets | {"and"}
+def test_the_wording_check_finds_what_the_vocabulary_replaces() -> None:
+    known = wording.vocabulary(wording.VOCABULARY.read_text())
+    text = "The planner looks\nafter it; a deposit is kept."
+    assert [(line, found) for line, found, _ in wording.findings(text, known)] == [
+        (0, "looks after"),
+        (1, "kept"),
+    ]
+    assert len(list(wording.files(ROOT, wording.CHECKED))) > 30

@@ -90,7 +90,8 @@ def test_every_setting_that_the_app_reads_is_set_in_azure_or_known_to_be_local_o
 
 
 def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names() -> None:
-    deployment = (INFRA / "README.md").read_text().lower()
+    guides = ("deploy-to-azure.md", "connect-github.md")
+    deployment = "".join((ROOT / "docs" / "how-to" / name).read_text().lower() for name in guides)
     token = TEMPLATES["main.bicep"].text.lower()
     page = (ROOT / "docs" / "settings.md").read_text().lower()
     for permission in ("contents: read", "commit statuses: write", "pull requests: write"):
