@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from shared.fleet.aks.removed_keys import dropped
+from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs.errors import DeadLettered, Retryable
 from shared.jobs.recipes import STEPS, Recipe, Step
@@ -210,7 +210,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
     return replace(
         record,
         document=document,
-        dropped=dropped(record.document, document, record.dropped),
+        dropped=keys_to_remove(record.document, document, record.dropped),
         digest=desired.digest,
         generation=record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,

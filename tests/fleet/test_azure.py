@@ -9,7 +9,7 @@ import pytest
 
 from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_asked
 from shared.fleet.aks.node_pool_body import pool_difference
-from shared.fleet.aks.writes import ImmutableChange, settled
+from shared.fleet.aks.writes import ImmutableChange, is_final
 from shared.fleet.kubernetes_versions import must_rise, runs_newer
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
@@ -66,7 +66,7 @@ def test_labels_and_taints_that_git_drops_are_taken_away_and_others_are_left_alo
     profile = created(cluster)["properties"]["agentPoolProfiles"][0]
     plain = desired()
     assert pool_body(plain.spec.node_pools[0], plain, OWNER, profile) is None
-    after = replace(plain, dropped={"system": ("a", "k=v:NoSchedule")})
+    after = replace(plain, removed_keys={"system": ("a", "k=v:NoSchedule")})
     body = pool_body(after.spec.node_pools[0], after, OWNER, profile)
     assert body is not None
     assert body["properties"]["nodeLabels"] == {"policy": "x"}
@@ -113,7 +113,7 @@ def test_a_failed_or_cancelled_resource_gets_a_write_without_a_difference(state:
     ],
 )
 def test_every_state_but_three_means_that_azure_is_at_work(state: str, ended: bool) -> None:
-    assert settled(state) is ended
+    assert is_final(state) is ended
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_fleet_of_the_same_name_in_another_repository_is_another_fleet() -> No
     assert not other.owns({"tags": OWNER.tags})
     assert not other.made_group({"tags": OWNER.tags})
     assert other.is_others({"tags": OWNER.tags})
-    assert other.told({"tags": OWNER.tags}).endswith(
+    assert other.describe_tags({"tags": OWNER.tags}).endswith(
         "found roadstead-fleet=example and roadstead-cluster=one and roadstead-repository=example/fleet; "
         "GITHUB_REPOSITORY_PREVIOUS tells of a renamed repository"
     )
@@ -210,7 +210,7 @@ def test_only_a_resource_with_the_marks_of_fleet_and_cluster_is_ours() -> None:
     assert OWNER.owns({"tags": {key.upper(): value for key, value in OWNER.tags.items()}})
     assert not OWNER.owns({"tags": {**OWNER.tags, "roadstead-fleet": "other"}})
     assert not OWNER.owns({})
-    assert OWNER.told({"tags": {"Roadstead-Fleet": "other"}}) == (
+    assert OWNER.describe_tags({"tags": {"Roadstead-Fleet": "other"}}) == (
         "expected the tags roadstead-fleet=example and roadstead-cluster=one, "
         "found roadstead-fleet=other and no roadstead-cluster"
     )

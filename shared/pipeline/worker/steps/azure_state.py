@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.fleet.aks.ownership import Owner
-from shared.fleet.aks.writes import Write, is_stopped, settled
+from shared.fleet.aks.writes import Write, is_final, is_stopped
 from shared.fleet.json_tree import Json
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
@@ -100,7 +100,9 @@ def not_ours(existing: Json, record: ClusterRecord, ports: Ports) -> Outcome | N
         return None
     if state_of(existing) == "Deleting":
         return others_go(record, ports)
-    told = f"the cluster {record.name} is not touched: it is not this fleet's: {owner.told(existing)}"
+    told = (
+        f"the cluster {record.name} is not touched: it is not this fleet's: {owner.describe_tags(existing)}"
+    )
     way_out = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
     return Fail(NotOwned(f"{told}{way_out}"))
 
@@ -144,11 +146,11 @@ def _why_failed(properties: Json, record: ClusterRecord) -> Outcome:
 def busy(properties: Json) -> str:
     """Say what Azure is doing, "" for nothing; every state but the settled ones is an operation under way."""
     state = str(properties.get("provisioningState") or "")
-    if not settled(state):
+    if not is_final(state):
         return f"Azure is {_DOING.get(state, 'updating')} the cluster"
     for pool in properties.get("agentPoolProfiles") or ():
         state = str(pool.get("provisioningState") or "")
-        if not settled(state):
+        if not is_final(state):
             return f"Azure is {_DOING.get(state, 'updating')} the node pool {pool['name']}"
     return ""
 

@@ -14,7 +14,7 @@ from shared.fleet.aks.cluster_body import (
     control_plane,
     group_body,
     left_too_old,
-    pools_to_rise,
+    pools_to_upgrade,
     upgrade_ahead,
 )
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
@@ -175,7 +175,7 @@ def _no_way_up(existing: Json, record: ClusterRecord, ports: Ports) -> Fail | No
     """Refuse versions that Azure does not offer, or not over these pools, before anything is moved."""
     desired, owner = record.desired, owner_of(record, ports)
     rises = upgrade_ahead(desired, existing)
-    pools = pools_to_rise(desired, owner, existing)
+    pools = pools_to_upgrade(desired, owner, existing)
     if not rises and not pools:
         return None
     spec = desired.spec

@@ -43,7 +43,11 @@ def delete_cluster(record: ClusterRecord, ports: Ports) -> Outcome:
     owner = owner_of(record, ports)
     if not owner.owns(existing):
         gone = state_of(existing) == "Deleting" and record.owned and not asked
-        return others_go(record, ports) if gone else _not_deleted(owner.told(existing), record, asked=asked)
+        return (
+            others_go(record, ports)
+            if gone
+            else _not_deleted(owner.describe_tags(existing), record, asked=asked)
+        )
     state = state_of(existing)
     if state in BAD and asked:
         return failure(existing["properties"], f"the deletion of the cluster {record.name}", record)

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 from shared.fleet.aks.cluster_body import control_plane, newer_than_asked, upgrade_ahead
 from shared.fleet.aks.node_pool_body import (
-    marks_write,
+    autoscaler_off_write,
     new_pool_write,
+    ownership_write,
     pool_difference,
     pool_write,
-    resting_write,
 )
 from shared.fleet.aks.node_pool_replacement import (
     Create,
@@ -122,13 +122,15 @@ def _taken_over(pool: NodePool, profile: Json, record: ClusterRecord, ports: Por
     ]
     accepted = desired.adopt == "with-differences" and not owner.is_others(profile)
     if owner.is_others(profile) or (found and not accepted):
-        told = f"the node pool {name} is not touched: it is not this cluster's: {owner.told(profile)}"
+        told = (
+            f"the node pool {name} is not touched: it is not this cluster's: {owner.describe_tags(profile)}"
+        )
         differs = f"; it differs from the manifest in {', '.join(found[:5])}" if found else ""
         way_out = "give the pool another name in the manifest"
         if found and not owner.is_others(profile):
             way_out += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
         return Fail(NotOwned(f"{told}{differs}; {way_out}"))
-    write = marks_write(pool, owner, profile)
+    write = ownership_write(pool, owner, profile)
     wrote = f"{name}:{write.digest}"
     if wrote == record.job.wrote:
         return not_kept(f"the node pool {name}", write)
@@ -188,7 +190,7 @@ def _gone(profile: Json, minutes: int, record: ClusterRecord, ports: Ports) -> O
 
 def _rested(old: Json, record: ClusterRecord, ports: Ports) -> Outcome | None:
     """Switch the autoscaler of a pool off, or it would make new nodes for the pods that leave."""
-    write = resting_write(old)
+    write = autoscaler_off_write(old)
     if write is None:
         return None
     name = str(old["name"])
