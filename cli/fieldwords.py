@@ -68,7 +68,7 @@ def _model(schema: Schema) -> str:
 def _value(field: Schema) -> str:
     """Tell in words what a field may hold."""
     if "$ref" in field:
-        return "section"
+        return "object"
     if "const" in field:
         return f"`{_plain(field['const'])}`"
     if "enum" in field:
@@ -79,23 +79,21 @@ def _value(field: Schema) -> str:
     if kind == "object":
         return f"map{': ' + rule if rule else _map(field)}"
     if kind == "string":
-        return f"text: {rule}" if rule else f"text{_length(field)}"
-    words = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}.get(
-        kind, "anything"
-    )
+        return f"string: {rule}" if rule else f"string{_length(field)}"
+    words = {"integer": "integer", "number": "number", "boolean": "true or false"}.get(kind, "anything")
     return words + _range(field)
 
 
 def _items(items: Schema) -> str:
     if "$ref" in items:
-        return "sections"
-    return re.sub(r"^text\b", "texts", _value(items)).replace("a whole number", "whole numbers")
+        return "objects"
+    return re.sub(r"^(string|integer)\b", r"\1s", _value(items))
 
 
 def _map(field: Schema) -> str:
     inner = field.get("additionalProperties")
     if not isinstance(inner, dict) or "$ref" in inner:
-        return " of sections" if _below("", field)[0] else ""
+        return " of objects" if _below("", field)[0] else ""
     return f" of {_items(inner)}"
 
 
@@ -126,10 +124,10 @@ def _plain(value: object) -> str:
 
 
 def change(row: Row) -> str:
-    """Tell what a change of a field of a cluster does; a section has one for each of its fields."""
+    """Tell what a change of a field of a cluster does; an object has one for each of its fields."""
     if row.path in _CHANGES:
         return _CHANGES[row.path]
-    if row.value.endswith("section"):
+    if row.value.endswith("object"):
         return ""
     pool = row.path.startswith("nodePools[].")
     plain = re.sub(r"\[\]|\.<name>", "", row.path)

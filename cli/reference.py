@@ -63,7 +63,7 @@ checked with; [The fleet repository](fleet.md) explains how they work together.
 
 - Paths are below `spec`. `[]` stands for each item of a list, `<name>` for a key of your choice.
 - *required*: the resolved cluster must have it, from its own file, its environment, its class or
-  `fleet.yaml`; a field of a section, where the section is written. What is not said is left to Azure.
+  `fleet.yaml`; a field of an object, where the object is written. Azure decides what the manifest omits.
 - *a change* is what it does to a cluster that exists. A recreation is refused with the way out before
   anything is written. After "in place:" stand the changes that Azure makes all the same.
 - Fields with the names of Azure Resource Manager mean what they mean there:
@@ -78,7 +78,7 @@ _KINDS: Mapping[type[BaseModel], str] = {
     Cluster: "`clusters/<name>/cluster.yaml`: one AKS cluster.",
     System: "`systems/<name>.yaml`: a team's tenant. Checked; nothing is carried out from it yet.",
 }
-_OWN_ROWS = tuple(Row(name, "text", str(field["description"])) for name, field in OWN.items())
+_OWN_ROWS = tuple(Row(name, "string", str(field["description"])) for name, field in OWN.items())
 
 
 def page() -> str:

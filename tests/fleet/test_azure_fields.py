@@ -57,7 +57,7 @@ def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dic
     ("fields", "words"),
     [
         ({"supportPlan": "AKSLongTermSupport"}, "needs sku.tier: Premium"),
-        ({"disableLocalAccounts": True}, "needs aadProfile, or nobody can sign in"),
+        ({"disableLocalAccounts": True}, "needs aadProfile; without it nobody can sign in"),
         ({"securityProfile": {"workloadIdentity": ON}}, "needs oidcIssuerProfile.enabled: true"),
         ({"identityProfile": {"kubeletidentity": {"resourceId": USER}}}, "needs identity.type: UserAssigned"),
         (

@@ -375,7 +375,7 @@ def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
     fleet = good(systems__store=GOOD["systems/shop.yaml"].replace("name: shop", "name: store"))
     assert list(fleet.systems) == ["shop"]
     assert [str(problem) for problem in fleet.problems] == [
-        "systems/store.yaml:9:16 spec.namespaces[0]: shop on one is of the system shop; "
+        "systems/store.yaml:9:16 spec.namespaces[0]: shop on one belongs to the system shop; "
         "choose another namespace"
     ]
 
