@@ -1,4 +1,4 @@
-"""What git drops of a node pool: known from the generations, until one of them is Ready."""
+"""Labels and taints to remove from a node pool: collected over generations until one of them is Ready."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def test_another_value_of_a_label_drops_nothing_and_another_effect_drops_the_old
     assert found == {"apps": ("a=1:NoSchedule",)}
 
 
-def test_a_pool_that_goes_takes_its_marks_along() -> None:
+def test_a_removed_pool_leaves_no_keys_to_remove() -> None:
     before = {"spec": {"nodePools": [{"name": "apps", "nodeLabels": {"a": "b"}}]}}
     assert keys_to_remove(before, {"spec": {"nodePools": []}}, {"apps": ("c",)}) == {}

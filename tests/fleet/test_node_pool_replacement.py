@@ -1,4 +1,4 @@
-"""What is done with the node pools of a cluster, whatever a crash, a revert or a person has left there."""
+"""The next action for the node pools of a cluster, whatever a crash, a revert or a person left there."""
 
 from __future__ import annotations
 
@@ -128,14 +128,14 @@ def test_of_two_that_do_not_fit_the_one_that_azure_could_not_make_goes() -> None
     assert found.misfit == f"vmSize from {SMALL} to {MIDDLE}"
 
 
-def test_a_replacement_says_what_it_is_for_even_where_azure_has_nothing() -> None:
+def test_a_replacement_names_its_reason_even_where_azure_has_no_value() -> None:
     cluster = desired({"name": "system"}, {"name": "apps", "maxPods": 50})
     found = stage(cluster, "apps", live("apps"))
     assert isinstance(found, Replace)
     assert found.reason == "maxPods from nothing to 50"
 
 
-def test_the_name_of_a_replacement_fits_and_is_nobody_elses() -> None:
+def test_the_name_of_a_replacement_fits_and_is_free() -> None:
     cluster = desired(
         {"name": "system"}, {"name": "winpol", "osType": "Windows", "vmSize": LARGE}, {"name": "winpob"}
     )
