@@ -80,7 +80,7 @@ def _value(field: Schema) -> str:
         return f"map of strings: {rule}" if rule else f"map{_map(field)}"
     if kind == "string":
         return f"string: {rule}" if rule else f"string{_length(field)}"
-    names = {"integer": "integer", "number": "number", "boolean": "boolean"}
+    names = {"integer": "integer", "number": "number", "boolean": "true or false"}
     return names.get(kind, "any") + _range(field)
 
 
@@ -127,7 +127,7 @@ def change(row: Row) -> str:
     """Return the effect of a change of a field; an object has one for each of its fields."""
     if row.path in _CHANGES:
         return _CHANGES[row.path]
-    if row.value == "object":
+    if row.value.endswith("object"):
         return ""
     pool = row.path.startswith("nodePools[].")
     plain = re.sub(r"\[\]|\.<name>", "", row.path)

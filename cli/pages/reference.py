@@ -62,12 +62,11 @@ Every kind of manifest and every field. `python -m cli.pages.reference` generate
 that validate manifests; [The fleet repository](fleet.md) explains how the kinds work together.
 
 - Paths are below `spec`. `[]` stands for each item of a list, `<name>` for a key of your choice.
-- *required*: the resolved cluster must have the field, from its own file, its environment, its class or
-  `fleet.yaml`. A required field of an object is required where the object is. Azure decides what no file
-  sets.
-- *change*: the effect on a cluster that exists. Roadstead refuses a change that needs a new cluster, and says
-  what to do instead. After "in place:" come the values between which Azure can change the field nevertheless.
-- Fields with the names of Azure Resource Manager have the meaning that they have there:
+- *required*: the resolved cluster must have it, from its own file, its environment, its class or
+  `fleet.yaml`; a field of an object, where the object is written. Azure decides what the manifest omits.
+- *a change* is what it does to a cluster that exists. A recreation is refused with the way out before
+  anything is written. After "in place:" stand the changes that Azure makes all the same.
+- Fields with the names of Azure Resource Manager mean what they mean there:
   learn.microsoft.com/rest/api/aks/managed-clusters and learn.microsoft.com/rest/api/aks/agent-pools.
 
 """

@@ -15,8 +15,8 @@ from shared.fleet.manifests import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
 
 
-class Taken(NamedTuple):
-    """What a cluster takes in Azure that no other may have."""
+class AzureNames(NamedTuple):
+    """The names in Azure that belong to one cluster alone."""
 
     subscription_id: str
     resource_group: str
@@ -29,9 +29,9 @@ class Desired:
     """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
-    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys``
-    are to be removed from each node pool, see there; they are not part of the stored form. Two clusters that
-    have the same stored form are equal.
+    ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by
+    node pool, the labels and taints to remove; it is not part of the stored form. Clusters with the same
+    stored form are equal.
     """
 
     name: str
@@ -46,13 +46,15 @@ class Desired:
     @property
     def id(self) -> ClusterId:
         """Where the cluster lives in Azure."""
-        return ClusterId(self.taken.subscription_id, self.taken.resource_group, self.name)
+        return ClusterId(self.azure_names.subscription_id, self.azure_names.resource_group, self.name)
 
     @property
-    def taken(self) -> Taken:
-        """What it takes in Azure."""
+    def azure_names(self) -> AzureNames:
+        """The names in Azure that belong to it alone."""
         spec = self.spec
-        return Taken(spec.subscription_id, spec.resource_group, spec.dns_prefix, spec.node_resource_group)
+        return AzureNames(
+            spec.subscription_id, spec.resource_group, spec.dns_prefix, spec.node_resource_group
+        )
 
     @property
     def components_path(self) -> str:
@@ -74,7 +76,7 @@ class Desired:
     def from_document(
         cls, document: Mapping[str, Any], removed_keys: Mapping[str, tuple[str, ...]] | None = None
     ) -> Desired:
-        """Read the stored form; ``spec`` is checked by the rules of today only when it is asked for."""
+        """Read the stored form; ``spec`` is validated by the current rules only when it is read."""
         return Stored(document, removed_keys=removed_keys)
 
     @property
@@ -90,10 +92,10 @@ class Desired:
 
 
 class Stored(Desired):
-    """A cluster from its stored form, which is also what it is written as again.
+    """A cluster from its stored form, which is written again unchanged.
 
-    Thousands of these cost little. Where the cluster lives is known even if the rules of today would refuse
-    the spec, so that it can be deleted; ``spec`` raises pydantic's ValidationError then.
+    Thousands of these cost little. Where the cluster lives is known even if the current rules refuse the
+    spec, so that it can be deleted; ``spec`` raises pydantic's ValidationError then.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Stored(Desired):
         digest: str = "",
         removed_keys: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        # Not through the fields of the class: it is frozen, and the spec is made later.
+        # Not through the fields of the class: it is frozen, and the spec is validated later.
         self.__dict__.update(
             name=document["name"],
             components=document["components"],
@@ -117,14 +119,14 @@ class Stored(Desired):
 
     @cached_property
     def spec(self) -> ClusterSpec:
-        """The spec as today's model reads it, with the defaults that came since."""
+        """The spec as the current model reads it, with the defaults that were added since."""
         return ClusterSpec.model_validate(self._spec)
 
     @property
-    def taken(self) -> Taken:
-        """What it takes in Azure."""
+    def azure_names(self) -> AzureNames:
+        """The names in Azure that belong to it alone."""
         place = self._spec["subscriptionId"], self._spec["resourceGroup"]
-        return Taken(*place, self._spec.get("dnsPrefix"), self._spec.get("nodeResourceGroup"))
+        return AzureNames(*place, self._spec.get("dnsPrefix"), self._spec.get("nodeResourceGroup"))
 
     @property
     def components_path(self) -> str:
@@ -147,9 +149,9 @@ class Stored(Desired):
 
 
 def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored form as it would be written today: a default that came since is no change.
+    """Return a stored form as it would be written now: a default that was added since is no change.
 
-    One that the rules of today refuse stays as it is.
+    A form that the current rules refuse stays as it is.
     """
     try:
         return {**document, "spec": _dumped(Stored(document).spec)}

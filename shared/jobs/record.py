@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shared.fleet.aks.removed_keys import removed_keys
+from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs import stored_forms
 from shared.jobs.errors import DeadLettered, Retryable
@@ -166,7 +166,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
     return replace(
         record,
         document=document,
-        removed_keys=removed_keys(record.document, document, record.removed_keys),
+        removed_keys=keys_to_remove(record.document, document, record.removed_keys),
         digest=desired.digest,
         generation=record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,

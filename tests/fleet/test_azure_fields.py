@@ -1,4 +1,4 @@
-"""The typed fields of Azure: which go together, what is refused, and how they reach ARM."""
+"""The typed fields of Azure: valid combinations, refusals, and the ARM bodies."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dic
     ("fields", "words"),
     [
         ({"supportPlan": "AKSLongTermSupport"}, "needs sku.tier: Premium"),
-        ({"disableLocalAccounts": True}, "needs aadProfile, or nobody can sign in"),
+        ({"disableLocalAccounts": True}, "needs aadProfile; without it nobody can sign in"),
         ({"securityProfile": {"workloadIdentity": ON}}, "needs oidcIssuerProfile.enabled: true"),
         ({"identityProfile": {"kubeletidentity": {"resourceId": USER}}}, "needs identity.type: UserAssigned"),
         (
@@ -100,7 +100,7 @@ def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dic
         ),
     ],
 )
-def test_fields_that_do_not_go_together_are_told(fields: dict[str, Any], words: str) -> None:
+def test_fields_that_contradict_each_other_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError) as raised:
         desired(**fields)
     assert words in str(raised.value)
@@ -117,7 +117,9 @@ def test_fields_that_do_not_go_together_are_told(fields: dict[str, Any], words: 
         ({"windowsProfile": {"adminPassword": "x"}}, "windowsProfile.adminPassword sounds like a secret"),
     ],
 )
-def test_what_has_a_typed_place_is_refused_among_the_untyped(properties: dict[str, Any], words: str) -> None:
+def test_a_property_with_a_field_of_its_own_is_refused_below_azure_properties(
+    properties: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ValidationError) as raised:
         desired(azure={"properties": properties})
     assert words in str(raised.value)

@@ -1,4 +1,4 @@
-"""Every typed field is called, and takes the values, as in the models of Azure's own library."""
+"""Every typed field has the name and values of the models of Azure's own library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalogue of wrong manifests, each with every line that it is told: catalogue.txt, in words to read."""
+"""A catalogue of invalid manifests, each with all of its messages: catalogue.txt."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def catalogue() -> Iterator[Row]:
 ROWS = list(catalogue())
 
 
-def test_the_catalogue_is_long_and_the_good_fleet_is_good() -> None:
+def test_the_catalogue_is_long_and_the_valid_fleet_is_valid() -> None:
     assert len(ROWS) >= 120
     assert len({(row.path, row.out, row.put) for row in ROWS}) == len(ROWS)
     assert resolved({path: text.encode() for path, text in GOOD.items()}).problems == ()
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number}-{row.path}" for number, row in enumerate(ROWS)])
-def test_a_wrong_manifest_is_told_exactly_so(row: Row) -> None:
+def test_an_invalid_manifest_gives_exactly_these_messages(row: Row) -> None:
     files = {path: text.encode() for path, text in (GOOD | {row.path: row.text()}).items()}
     assert tuple(str(problem) for problem in resolved(files).problems) == row.told

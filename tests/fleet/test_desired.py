@@ -1,4 +1,4 @@
-"""What the files of a commit ask for, and how mistakes are told."""
+"""What the files of a commit ask for, and how mistakes are reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_example_fleet_has_no_problem() -> None:
     assert list(fleet.clusters) == ["atlantic-aks", "pacific-aks", "sargasso-aks"]
 
 
-def test_a_cluster_takes_the_defaults_it_does_not_override() -> None:
+def test_a_cluster_inherits_the_defaults_that_it_does_not_override() -> None:
     spec = resolved(fleetfiles.example()).clusters["sargasso-aks"].spec
     assert spec.sku.tier == "Free"
     assert spec.kubernetes_version == "1.33"
@@ -130,7 +130,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("old", "new", "words"), MISTAKES, ids=[words[:40] for _, _, words in MISTAKES])
-def test_a_mistake_is_told_with_its_place_and_what_would_be_right(old: str, new: str, words: str) -> None:
+def test_a_mistake_is_reported_with_its_place_and_a_way_to_correct_it(old: str, new: str, words: str) -> None:
     fleet = edited(old, new)
     assert fleet.clusters == {}
     assert len(fleet.problems) == 1
@@ -139,14 +139,14 @@ def test_a_mistake_is_told_with_its_place_and_what_would_be_right(old: str, new:
     assert words in line
 
 
-def test_a_mistake_in_the_defaults_is_told_at_its_place_in_fleet_yaml() -> None:
+def test_a_mistake_in_the_defaults_is_reported_at_its_place_in_fleet_yaml() -> None:
     fleet = edited("vmSize: Standard_D4s_v5", "vmSize: tiny", "fleet.yaml")
     assert [problem.file for problem in fleet.problems] == ["fleet.yaml"]
     assert fleet.problems[0].field == "spec.defaults.nodePools[system].vmSize"
     assert list(fleet.invalid) == ["one"]
 
 
-def test_every_mistake_of_a_manifest_is_told_at_once() -> None:
+def test_all_mistakes_of_a_manifest_are_reported_at_once() -> None:
     fleet = edited("  resourceGroup: rg-one\n  location: eastus", "  resourceGroup: ''\n  location: ''")
     assert [problem.field for problem in fleet.problems] == ["spec.resourceGroup", "spec.location"]
 
@@ -161,7 +161,7 @@ def test_every_mistake_of_a_manifest_is_told_at_once() -> None:
         ({CLUSTER: b"[]"}, "must be an object, got a list"),
     ],
 )
-def test_a_missing_or_broken_file_holds_what_depends_on_it(
+def test_a_missing_or_invalid_file_invalidates_what_depends_on_it(
     files: dict[str, bytes | None], words: str
 ) -> None:
     merged: dict[str, bytes | None] = {**fleetfiles.fleet("one"), **files}
@@ -203,7 +203,7 @@ MISPLACED = [
 
 
 @pytest.mark.parametrize(("path", "linked", "words"), MISPLACED, ids=[words for *_, words in MISPLACED])
-def test_a_folder_does_not_vanish_by_being_unreadable(path: str, linked: bool, words: str) -> None:
+def test_an_unreadable_folder_does_not_count_as_deleted(path: str, linked: bool, words: str) -> None:
     files = fleetfiles.fleet("one") | ({} if linked else {path: b""})
     fleet = resolved(files, frozenset({path} if linked else ()))
     assert list(fleet.clusters) == ["one"]
@@ -211,7 +211,7 @@ def test_a_folder_does_not_vanish_by_being_unreadable(path: str, linked: bool, w
 
 
 @pytest.mark.parametrize("path", ["clusters/README.md", "clusters/.gitkeep"])
-def test_a_file_that_cannot_have_been_a_cluster_is_nobodys_concern(path: str) -> None:
+def test_a_file_that_cannot_have_been_a_cluster_is_ignored(path: str) -> None:
     fleet = resolved({**fleetfiles.fleet("one"), path: b""})
     assert (list(fleet.clusters), fleet.problems) == (["one"], ())
 

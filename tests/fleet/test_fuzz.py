@@ -1,4 +1,4 @@
-"""Whatever bytes a repository holds: problems or clusters come out, never an exception, and soon."""
+"""Any bytes in a repository give problems or clusters, never an exception, and quickly."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def good() -> dict[str, bytes]:
 @given(
     st.dictionaries(st.sampled_from(PATHS), st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 )
-def test_any_bytes_in_any_file_are_resolved_or_told(changed: dict[str, bytes]) -> None:
+def test_any_bytes_in_any_file_are_resolved_or_reported(changed: dict[str, bytes]) -> None:
     survives(good() | changed)
 
 
@@ -129,7 +129,7 @@ MUTATION = st.tuples(
 
 @bounded
 @given(st.lists(MUTATION, min_size=1, max_size=4))
-def test_any_mutation_of_a_good_fleet_is_resolved_or_told(
+def test_any_mutation_of_a_valid_fleet_is_resolved_or_reported(
     mutations: list[tuple[str, Callable[[str, int, int, str], str], float, float, str]],
 ) -> None:
     texts = dict(GOOD)
@@ -147,7 +147,7 @@ LINES = sorted({line for text in GOOD.values() for line in text.splitlines()})
     st.sampled_from([path for path in PATHS if path.endswith(".yaml")]),
     st.lists(st.tuples(st.integers(0, 30), st.sampled_from(LINES)), min_size=1, max_size=5),
 )
-def test_any_good_line_in_any_wrong_place_is_resolved_or_told(
+def test_any_valid_line_in_any_wrong_place_is_resolved_or_reported(
     path: str, moved: list[tuple[int, str]]
 ) -> None:
     lines = GOOD[path].splitlines()
@@ -162,14 +162,14 @@ def test_any_good_line_in_any_wrong_place_is_resolved_or_told(
     st.sets(NAMES | st.sampled_from(PATHS)),
     st.sets(st.sampled_from(PATHS)),
 )
-def test_any_tree_of_files_and_links_is_resolved_or_told(
+def test_any_tree_of_files_and_links_is_resolved_or_reported(
     plain: set[str], links: set[str], gone: set[str]
 ) -> None:
     files = {path: text for path, text in good().items() if path not in gone | links}
     survives(dict.fromkeys(plain - links, b"x") | files, frozenset(links))
 
 
-def test_the_worst_that_a_file_of_the_largest_size_can_hold_is_told_soon() -> None:
+def test_the_worst_content_of_a_file_of_the_largest_size_is_reported_quickly() -> None:
     size = 250_000
     for text in (
         "a: " + "[" * size,

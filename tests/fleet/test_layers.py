@@ -1,4 +1,4 @@
-"""Layers: what wins, what is lost and never silently, what is protected, and where each value comes from."""
+"""Layers: precedence, removals, protection, and the source of each value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value, texts
 from tests import fleetfiles
 from tests.fleet.test_catalogue import GOOD
 from tests.fleet.test_desired import resolved
-from tests.fleet.test_nodes import node
+from tests.fleet.test_yaml_tree import node
 
 ONE = "clusters/one/cluster.yaml"
 
@@ -78,7 +78,7 @@ def leaves(value: Node, path: tuple[str | int, ...] = ()) -> dict[tuple[str | in
 
 @relaxed
 @given(LAYERS)
-def test_every_value_of_the_result_stands_in_the_layer_that_it_names(layers: list[dict[str, Any]]) -> None:
+def test_every_value_of_the_result_is_in_the_layer_that_its_mark_names(layers: list[dict[str, Any]]) -> None:
     nodes = [marked(layer, number) for number, layer in enumerate(layers)]
     written = [{leaf.value for leaf in leaves(layer).values()} for layer in nodes]
     for leaf in leaves(reduce(merge, nodes)).values():
@@ -87,7 +87,7 @@ def test_every_value_of_the_result_stands_in_the_layer_that_it_names(layers: lis
 
 @relaxed
 @given(LAYERS)
-def test_what_the_last_layer_writes_is_in_the_result(layers: list[dict[str, Any]]) -> None:
+def test_the_values_of_the_last_layer_are_in_the_result(layers: list[dict[str, Any]]) -> None:
     nodes = [marked(layer, number) for number, layer in enumerate(layers)]
     merged = reduce(merge, nodes)
     for path, leaf in leaves(nodes[-1]).items():
@@ -105,7 +105,7 @@ def _named(root: Node, path: tuple[str | int, ...]) -> str | int:
 
 @relaxed
 @given(LAYERS)
-def test_a_layer_that_says_nothing_of_a_field_leaves_it_as_it_is(layers: list[dict[str, Any]]) -> None:
+def test_a_layer_that_lacks_a_field_leaves_it_unchanged(layers: list[dict[str, Any]]) -> None:
     nodes = [marked(layer, number) for number, layer in enumerate(layers)]
     merged, below = reduce(merge, nodes), reduce(merge, nodes[:-1], node({}))
     for key in below.value.keys() - nodes[-1].value.keys():
@@ -114,7 +114,7 @@ def test_a_layer_that_says_nothing_of_a_field_leaves_it_as_it_is(layers: list[di
 
 @relaxed
 @given(LAYERS)
-def test_the_quick_way_to_plain_values_gives_the_same_as_the_long_one(layers: list[dict[str, Any]]) -> None:
+def test_plain_values_are_the_same_with_and_without_finished_parts(layers: list[dict[str, Any]]) -> None:
     merged = reduce(merge, [marked(layer, 0) for layer in layers])
     fill = Placeholders({"name": "one"}).fill
     slow = without_nulls(merged).plain()
@@ -131,7 +131,7 @@ def filled(value: Any, fill: Callable[[str], str]) -> Any:
 
 
 @given(st.text(st.sampled_from("{}name ocatin"), max_size=30))
-def test_nothing_else_in_braces_is_touched(text: str) -> None:
+def test_other_braces_stay_as_they_are(text: str) -> None:
     fill = Placeholders({"name": "N", "location": "L"}).fill
     assert fill(text) == text.replace("{name}", "N").replace("{location}", "L")
 
@@ -163,7 +163,7 @@ def test_placeholders_are_filled_with_what_the_cluster_has() -> None:
     assert one.spec.resource_group == "rg-one"
 
 
-def test_an_item_is_taken_from_a_list_and_can_be_written_anew_above() -> None:
+def test_an_item_is_removed_from_a_list_and_a_layer_above_can_add_it_again() -> None:
     gone = edited(
         "environments/dev.yaml", "    tags:", "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
     )
@@ -189,12 +189,14 @@ def test_an_item_is_taken_from_a_list_and_can_be_written_anew_above() -> None:
         ("dev", "  deletionProtection: true\n", True),
     ],
 )
-def test_production_protects_what_says_nothing_else(environment: str, said: str, protected: bool) -> None:
+def test_production_protects_a_cluster_unless_its_manifest_decides_otherwise(
+    environment: str, said: str, protected: bool
+) -> None:
     fleet = edited(ONE, "  environment: dev\n", f"  environment: {environment}\n{said}")
     assert fleet.clusters["one"].spec.deletion_protection is protected
 
 
-def test_a_wrong_shared_file_holds_those_that_use_it_and_nobody_else() -> None:
+def test_an_invalid_shared_file_invalidates_its_users_and_no_other_cluster() -> None:
     assert list(edited("classes/plain.yaml", "tier: Standard", "tier: gold").invalid) == ["one"]
     assert list(edited("environments/dev.yaml", "tags:", "tag:").invalid) == ["one"]
     assert list(edited("environments/prod.yaml", "production", "produktion").invalid) == []
@@ -230,7 +232,7 @@ def test_a_shared_value_that_is_invalid_in_every_cluster_is_reported_once() -> N
         ("[prod]", ["one"]),
     ],
 )
-def test_a_wrong_list_of_environments_holds_the_clusters_of_those_and_nobody_else(
+def test_an_invalid_list_of_environments_invalidates_only_the_clusters_of_these(
     environments: str, held: list[str]
 ) -> None:
     wrong = edited("fleet.yaml", "[dev, prod]", environments)
@@ -242,7 +244,7 @@ def test_nothing_may_be_deleted_while_the_list_of_environments_is_wrong() -> Non
     assert edited("fleet.yaml", "[dev, prod]", "[dev, prod, tset]").guards is None
 
 
-def test_a_layer_may_take_away_what_any_class_has_and_what_is_taken_away_already() -> None:
+def test_a_layer_may_remove_what_any_class_has_and_what_is_removed_already() -> None:
     removed = "    nodePools: [{name: apps, $patch: delete}]\n    sku: null\n    tags:"
     fleet = edited("environments/dev.yaml", "    tags:", removed)
     assert fleet.problems == ()
@@ -253,7 +255,7 @@ def test_a_layer_may_take_away_what_any_class_has_and_what_is_taken_away_already
     assert resolved({path: text.encode() for path, text in files.items()}).problems == ()
 
 
-def test_what_a_broken_layer_would_have_is_not_missed() -> None:
+def test_removals_over_an_invalid_layer_are_not_reported() -> None:
     removed = "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
     files = GOOD | {
         "environments/dev.yaml": GOOD["environments/dev.yaml"].replace("    tags:", removed, 1),
@@ -263,7 +265,7 @@ def test_what_a_broken_layer_would_have_is_not_missed() -> None:
     assert {problem.file for problem in told} == {"classes/web.yaml"}
 
 
-def test_a_shared_file_that_cannot_be_read_is_told_and_holds_its_users() -> None:
+def test_a_shared_file_that_cannot_be_read_is_reported_and_invalidates_its_users() -> None:
     files = {path: text.encode() for path, text in GOOD.items() if path != "classes/web.yaml"}
     linked = resolved(files, frozenset({"classes/web.yaml"}))
     assert [str(problem) for problem in linked.cluster_problems["one"]] == [
@@ -306,18 +308,18 @@ def test_the_stored_form_names_class_environment_and_labels_and_reads_the_older_
         ("components", "clusters/one/cluster.yaml:1"),
     ],
 )
-def test_every_value_tells_its_file_and_line(path: str, source: str) -> None:
+def test_every_value_has_its_file_and_line(path: str, source: str) -> None:
     assert good().source("one", path) == source
 
 
-def test_a_removed_value_is_told_where_it_was_removed_and_keys_may_have_dots() -> None:
+def test_a_removed_value_has_the_place_of_its_removal_and_keys_may_have_dots() -> None:
     fleet = edited(ONE, "team: shop", "environment: null\n    cost.center: '7'\n    cost: '8'")
     assert fleet.problems == ()
     assert fleet.source("one", "spec.tags.environment") == f"{ONE}:10"
     assert fleet.source("one", "spec.tags.cost.center") == f"{ONE}:11"
 
 
-def test_a_cluster_is_explained_with_filled_values_and_one_that_is_wrong_is_not() -> None:
+def test_a_valid_cluster_is_explained_with_filled_values_and_an_invalid_one_is_not() -> None:
     fleet = edited("clusters/two/cluster.yaml", "location", "loaction")
     one = fleet.explained("one")
     assert one is not None
@@ -330,7 +332,7 @@ def test_a_cluster_is_explained_with_filled_values_and_one_that_is_wrong_is_not(
     )
 
 
-def test_two_clusters_that_azure_cannot_both_have_are_both_held() -> None:
+def test_two_clusters_that_azure_cannot_both_have_are_both_invalid() -> None:
     text = GOOD["clusters/two/cluster.yaml"].replace("  location", "  nodeResourceGroup: nodes\n  location")
     three = text.replace("name: two", "name: three")
     fleet = good(clusters__two__cluster=text, clusters__three__cluster=three)
@@ -341,7 +343,7 @@ def test_two_clusters_that_azure_cannot_both_have_are_both_held() -> None:
     ]
 
 
-def test_a_system_takes_clusters_by_name_and_by_label() -> None:
+def test_a_system_selects_clusters_by_name_and_by_label() -> None:
     labelled = GOOD["clusters/two/cluster.yaml"].replace(
         "  name: two\n", "  name: two\n  labels: {a: b, c: d}\n"
     )
@@ -365,7 +367,7 @@ def test_a_system_takes_clusters_by_name_and_by_label() -> None:
         ("roadstead.dev/environment: prod", ()),
     ],
 )
-def test_a_system_takes_clusters_by_environment_and_class(labels: str, clusters: tuple[str, ...]) -> None:
+def test_a_system_selects_clusters_by_environment_and_class(labels: str, clusters: tuple[str, ...]) -> None:
     fleet = edited("systems/shop.yaml", "names: [one]", f"matchLabels: {{{labels}}}")
     assert fleet.problems == ()
     assert fleet.systems["shop"].clusters == clusters
@@ -375,7 +377,7 @@ def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
     fleet = good(systems__store=GOOD["systems/shop.yaml"].replace("name: shop", "name: store"))
     assert list(fleet.systems) == ["shop"]
     assert [str(problem) for problem in fleet.problems] == [
-        "systems/store.yaml:9:16 spec.namespaces[0]: shop on one is of the system shop; "
+        "systems/store.yaml:9:16 spec.namespaces[0]: shop on one belongs to the system shop; "
         "choose another namespace"
     ]
 
@@ -402,7 +404,7 @@ def test_the_example_is_resolved_through_its_classes() -> None:
 
 @relaxed
 @given(LAYERS)
-def test_texts_are_found_wherever_they_stand(layers: list[dict[str, Any]]) -> None:
+def test_strings_are_found_at_any_depth(layers: list[dict[str, Any]]) -> None:
     merged = reduce(merge, [marked(layer, 0) for layer in layers])
     found = [leaf.value for leaf in leaves(merged).values() if isinstance(leaf.value, str)]
     assert [text for _, text in texts(merged)] == found

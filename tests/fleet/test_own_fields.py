@@ -17,7 +17,7 @@ def one(old: str, new: str) -> Desired:
     return fleet.clusters["one"]
 
 
-def test_adoption_is_stored_only_when_it_is_asked_for() -> None:
+def test_adoption_is_stored_only_when_the_manifest_requests_it() -> None:
     asked = one("  name: one", "  name: one\n  annotations: {roadstead.dev/adopt: when-equal, note: x}")
     silent = one("  name: one", "  name: one\n  annotations: {note: x}")
     assert (asked.adopt, silent.adopt) == ("when-equal", "")
@@ -27,7 +27,7 @@ def test_adoption_is_stored_only_when_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("until", ["2026-05-01T13:00:00Z", "2026-05-01T15:00:00+02:00"])
-def test_a_suspension_ends_at_a_time_that_is_kept_in_utc(until: str) -> None:
+def test_a_suspension_stores_its_end_in_utc(until: str) -> None:
     cluster = one("spec:", SUSPEND.format(until))
     assert cluster.document()["spec"]["suspend"] == {
         "owner": "shop",

@@ -24,7 +24,7 @@ def test_what_runs_already_asks_for_nothing() -> None:
 
 
 @given(wanted=st.integers(20, 45), start=st.integers(20, 45), patch=st.integers(0, 20))
-def test_hops_end_at_what_is_asked_for_and_never_go_back(wanted: int, start: int, patch: int) -> None:
+def test_hops_end_at_the_desired_version_and_never_go_back(wanted: int, start: int, patch: int) -> None:
     current, hops = f"1.{start}.{patch}", 0
     while hop := next_version(f"1.{wanted}", current):
         assert numbers(hop)[1] - numbers(current)[1] == 1
@@ -46,7 +46,7 @@ def test_the_control_plane_waits_for_pools_that_follow_it_and_not_for_pinned_one
     assert behind("1.32.9", pools) == ["follows"]
 
 
-def test_a_version_that_is_not_offered_is_told_with_those_that_are() -> None:
+def test_a_version_that_is_not_offered_is_reported_with_those_that_are() -> None:
     assert not_offered("1.34", "1.31.9", OFFERED) == ""
     assert not_offered("1.33.4", "1.32.9", OFFERED) == ""
     why = not_offered("1.35", "1.32.9", OFFERED)

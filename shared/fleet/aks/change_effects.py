@@ -1,4 +1,4 @@
-"""What changing a field of an existing cluster does: data, in the words of the manifest.
+"""What changing a field of an existing cluster does: data, with the names of the manifest.
 
 A pattern is the path in a cluster's ``spec``; ``[]`` is any node pool, ``*`` any one key, and what lies
 below a named field is meant too. The first row that matches counts; a field without a row is changed in
@@ -54,7 +54,7 @@ def _rows(effect: Effect, patterns: str) -> Iterator[Row]:
 
 _IMAGES = ("ubuntu", "ubuntu2204", "ubuntu2404", "azurelinux", "azurelinux3", "azurecontainerlinux")
 _LINUX = tuple((old, new) for old in ("", *_IMAGES) for new in _IMAGES)
-"""A Linux pool takes another Linux image in place: its nodes are imaged anew one after the other."""
+"""A Linux pool takes another Linux image in place: AKS reimages its nodes one after the other."""
 
 ROWS: tuple[Row, ...] = (
     Row("networkProfile.networkPlugin", Effect.RECREATION, (("kubenet", "azure"),)),
@@ -112,7 +112,7 @@ ROWS: tuple[Row, ...] = (
 )
 
 _UNKNOWN_BEFORE = {Effect.RECREATION: Effect.CHECKED, Effect.ROTATION: Effect.MAY_ROTATE}
-"""The effects where the older manifest says nothing, and nobody knows here what Azure has."""
+"""The effects where the older manifest has no value, so that the value in Azure is unknown here."""
 
 
 def effect_of(path: str, old: Any, new: Any) -> Effect:
@@ -124,22 +124,22 @@ def effect_of(path: str, old: Any, new: Any) -> Effect:
     if row is None:
         return Effect.IN_PLACE
     before, after = _text(old), _text(new)
-    led_on = any(way in ((before, after), (before, "*")) for way in row.ways)
-    return Effect.IN_PLACE if led_on else row.effect
+    allowed = any(way in ((before, after), (before, "*")) for way in row.ways)
+    return Effect.IN_PLACE if allowed else row.effect
 
 
 def planned_effect(path: str, old: Any, new: Any) -> Effect:
-    """Return the effect of a change between two manifests: the older one may not say what Azure has."""
-    if _text(new) == "" and _leaf(path) not in _TAKEN_AWAY:
+    """Return the effect of a change between two manifests: the older one may lack what Azure has."""
+    if _text(new) == "" and _leaf(path) not in _REMOVED:
         return Effect.LEFT
     if _text(old) == _text(new):
-        return Effect.IN_PLACE  # ARM does not tell the letter case of sizes, ids and enums apart
+        return Effect.IN_PLACE  # ARM ignores the letter case of sizes, ids and enums
     effect = effect_of(path, old, new)
     return _UNKNOWN_BEFORE.get(effect, effect) if _text(old) == "" else effect
 
 
-_TAKEN_AWAY = ("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints")
-"""What is taken away from Azure when git no longer says it."""
+_REMOVED = ("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints")
+"""What Roadstead removes from Azure when git no longer has it."""
 
 
 def row_of(path: str) -> Row | None:
@@ -164,6 +164,6 @@ def _leaf(path: str) -> str:
 
 
 def _text(value: Any) -> str:
-    if value in (None, [], {}, "[]", "{}"):  # also as a plan tells an empty list or map
+    if value in (None, [], {}, "[]", "{}"):  # also as a plan shows an empty list or object
         return ""
     return str(value).lower()

@@ -1,4 +1,4 @@
-"""ARM bodies: the smallest write that brings what exists to what is asked for, or none.
+"""ARM bodies: the smallest write that brings what exists to what is desired, or none.
 
 Only what the manifest names is compared; everything else belongs to Azure, to a policy or to a person and
 is sent back as it was read. What counts as a difference is data in ``overlay``, what a difference does is
@@ -52,9 +52,9 @@ def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...
 
 
 def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    """Return every field in which a cluster and its pools differ from the manifest; our marks do not count.
+    """Return every field in which a cluster and its pools differ from the manifest; our tags do not count.
 
-    For people: of an adoption before it, and of drift. Pools that the manifest does not have are not told.
+    For people: of an adoption before it, and of drift. Pools that the manifest does not have are left out.
     """
     found = list(difference(desired, owner, existing))
     mine = serving(_profiles(existing), owner)
@@ -65,7 +65,7 @@ def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]
             found += [
                 f"nodePools[{pool.name}].{path}" for path in pool_difference(pool, desired, owner, profile)
             ]
-    return [path for path in found if not _MARK.search(path)]
+    return [path for path in found if not _OWN_TAG.search(path)]
 
 
 def dropped_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
@@ -85,7 +85,7 @@ def pools_behind(desired: Desired, owner: Owner, existing: Json) -> list[str]:
     return behind(control_plane(existing), _pool_versions(desired, owner, existing))
 
 
-def pools_to_rise(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
+def pools_to_upgrade(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
     """Return (version of its own that a pool asks for, version that runs) where it is to be upgraded.
 
     By the pool's name in the manifest; a new pool counts with no version that runs.
@@ -143,11 +143,11 @@ def _profiles(existing: Json) -> Sequence[Json]:
     return existing["properties"].get("agentPoolProfiles") or ()
 
 
-_MARK = re.compile(r"(^|\.)tags\.roadstead-[a-z]+\Z")
+_OWN_TAG = re.compile(r"(^|\.)tags\.roadstead-[a-z]+\Z")
 
 
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
-    """Return the body of a creation: what the manifest says, and the choices that only a creation makes."""
+    """Return the body of a creation: the manifest's fields, and the choices that only a creation makes."""
     spec = desired.spec
     properties = {
         "dnsPrefix": desired.name[:54].rstrip("-"),

@@ -1,6 +1,6 @@
 """ARM bodies of node pools: the smallest write that brings a pool to the manifest, or none.
 
-A pool whose fixed properties changed is not written: it is replaced, see ``rotation``.
+A pool whose fixed properties changed is not written: it is replaced, see ``node_pool_replacement``.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ def new_pool_write(
     return Write({"properties": properties})
 
 
-def marks_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
-    """Return the PUT that takes a pool over by our tags alone."""
+def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
+    """Return the PUT that adopts a pool: it writes our tags and nothing else."""
     tags = owner.pool_tags(pool.name, str(existing["name"]))
     existing = as_it_runs(existing, "orchestratorVersion")
     body, found = overlay(existing, {"tags": tags})
     return Write({"properties": _writable(body)}, tuple(found))
 
 
-def resting_write(existing: Json) -> Write | None:
-    """Return the PUT that keeps the autoscaler from a pool that is to be emptied, None when it needs none."""
+def autoscaler_off_write(existing: Json) -> Write | None:
+    """Return the PUT that switches the autoscaler off before a drain, None when it is off."""
     if not existing.get("enableAutoScaling"):
         return None
-    kept = _writable(as_it_runs(existing, "orchestratorVersion"))
-    properties = {k: v for k, v in kept.items() if k not in ("minCount", "maxCount")}
+    writable = _writable(as_it_runs(existing, "orchestratorVersion"))
+    properties = {k: v for k, v in writable.items() if k not in ("minCount", "maxCount")}
     leaf = Leaf(("enableAutoScaling",), True, False)
     return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
 
@@ -83,7 +83,7 @@ def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Js
 
 
 def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
-    """Return the differences that only another pool can mend."""
+    """Return the differences that only a new pool can resolve."""
     leaves = pool_leaves(pool, desired, owner, existing)
     return [
         leaf for leaf in leaves if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new) is Effect.ROTATION
@@ -102,7 +102,7 @@ def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
 
 
 def version_of(pool: NodePool, desired: Desired) -> str:
-    """Return the Kubernetes version that the manifest asks for in a pool."""
+    """Return the Kubernetes version that the manifest requests for a pool."""
     return pool.orchestrator_version or desired.spec.kubernetes_version
 
 
@@ -111,14 +111,14 @@ def _wanted(
 ) -> dict[str, Any]:
     """Return what an existing pool should have.
 
-    It removes labels and taints that git no longer has, and leaves others that the manifest does not name.
+    Labels and taints that git no longer has are removed; others that git does not have stay.
     """
     properties = _properties(pool, owner, str(existing["name"]))
-    said = properties.get("nodeLabels") or {}
-    gone = desired.removed_keys.get(pool.name, ())
+    own_labels = properties.get("nodeLabels") or {}
+    removed = desired.removed_keys.get(pool.name, ())
     labels = (existing.get("nodeLabels") or {}).items()
-    properties["nodeLabels"] = {**{key: value for key, value in labels if key not in gone}, **said}
-    taints = [taint for taint in existing.get("nodeTaints") or () if taint not in gone]
+    properties["nodeLabels"] = {**{key: value for key, value in labels if key not in removed}, **own_labels}
+    taints = [taint for taint in existing.get("nodeTaints") or () if taint not in removed]
     properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))
@@ -130,10 +130,10 @@ def _wanted(
 
 def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]:
     typed = pool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
-    said = {key: value for key, value in typed.items() if value not in ({}, [])}
+    own = {key: value for key, value in typed.items() if value not in ({}, [])}
     tags = {**pool.tags, **owner.pool_tags(pool.name, azure_name)}
-    marked = {**said, "enableAutoScaling": pool.autoscaling, "tags": tags}
-    return merged(marked, pool.azure.properties if pool.azure else {})
+    tagged = {**own, "enableAutoScaling": pool.autoscaling, "tags": tags}
+    return merged(tagged, pool.azure.properties if pool.azure else {})
 
 
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:

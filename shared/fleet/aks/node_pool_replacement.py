@@ -1,9 +1,9 @@
 """Which pools in Azure serve which pools of the manifest, and what to do with each next.
 
-A pool whose fixed properties changed is replaced: a second pool is made under another name and with the
-tag ``roadstead-pool``, the first is drained, then removed. So a pool of the manifest has one pool in Azure,
-or two while it is being replaced. Every decision looks at the world alone, and can be taken again.
-A pool without our tags serves only where none of ours does, and has to be taken over before it is replaced.
+A pool whose fixed properties changed is replaced: Roadstead creates a second pool under another name and with
+the tag ``roadstead-pool``, the first is drained, then removed. So a pool of the manifest has one pool in
+Azure, or two while it is being replaced. Every decision depends on the state of Azure alone, and can be
+repeated. A pool without our tags serves only where none of ours does, and is adopted before it is replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DRAIN_MINUTES = 30
 
 @dataclass(frozen=True)
 class Create:
-    """No pool serves it: make one under this name."""
+    """No pool serves it: create one under this name."""
 
     name: str
 
@@ -42,11 +42,11 @@ class Keep:
 
 @dataclass(frozen=True)
 class Replace:
-    """Its pool cannot become what is asked for: make a second one under this name."""
+    """Its pool cannot be changed to the desired one: create a second pool under this name."""
 
     old: Json
     name: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ def stage_of(
     if len(mine) == 1:
         if fitting:
             return Keep(mine[0])
-        return Replace(mine[0], _free(pool, names), _told(fixed[0]))
+        return Replace(mine[0], _free(pool, names), _described(fixed[0]))
     # Of two that fit, or of none, one has to go before anything else: one that Azure could not make, or
     # the one with the other name. With none that fits, the one that stays is replaced afterwards.
     kept = min(fitting or mine, key=lambda profile: (unfinished(profile), profile["name"] != pool.name))
-    misfit = "" if fitting else _told(fixed[mine.index(kept)])
+    misfit = "" if fitting else _described(fixed[mine.index(kept)])
     return Retire(next(profile for profile in mine if profile is not kept), kept, misfit)
 
 
@@ -101,7 +101,7 @@ def drain_minutes(profile: Json) -> int:
     return int(settings.get("drainTimeoutInMinutes") or DRAIN_MINUTES)
 
 
-def _told(leaves: Iterable[Leaf]) -> str:
+def _described(leaves: Iterable[Leaf]) -> str:
     return ", ".join(f"{leaf} from {leaf.shown_old} to {leaf.new}" for leaf in leaves)
 
 

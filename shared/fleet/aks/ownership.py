@@ -1,4 +1,4 @@
-"""Whose a resource is: tags on everything that Roadstead makes, none of which changes with a commit."""
+"""Who owns a resource: tags on everything that Roadstead creates, none of which changes with a commit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster",
 
 @dataclass(frozen=True)
 class Owner:
-    """The marks on everything we make; ``previous`` is what the repository was called before a rename.
+    """The tags of a cluster's resources; ``previous`` is the repository's name before a rename.
 
-    Two apps can be set to one fleet's name by mistake: the repository tells their clusters apart.
+    Two apps can be configured with one fleet's name by mistake: the repository distinguishes their clusters.
     """
 
     fleet: str
@@ -26,19 +26,19 @@ class Owner:
     @property
     def tags(self) -> dict[str, str]:
         """The tags of a resource that belongs to this cluster of this fleet."""
-        return {**self._marks, REPOSITORY_TAG: self.repository.lower()}
+        return {**self._identity, REPOSITORY_TAG: self.repository.lower()}
 
     @property
-    def _marks(self) -> dict[str, str]:
+    def _identity(self) -> dict[str, str]:
         return {FLEET_TAG: self.fleet, CLUSTER_TAG: self.cluster}
 
     def owns(self, resource: Json) -> bool:
         """Tell whether a resource carries the tags of this fleet and cluster; Azure may change key case."""
-        marked = all(tag(resource, key) == value for key, value in self._marks.items())
-        return marked and self._from_our_repository(resource)
+        tagged = all(tag(resource, key) == value for key, value in self._identity.items())
+        return tagged and self._from_our_repository(resource)
 
     def made_group(self, group: Json) -> bool:
-        """Tell whether a resource group was made for a cluster of this fleet."""
+        """Tell whether a resource group was created for a cluster of this fleet."""
         return tag(group, FLEET_TAG) == self.fleet and self._from_our_repository(group)
 
     def _from_our_repository(self, resource: Json) -> bool:
@@ -47,17 +47,18 @@ class Owner:
 
     def is_others(self, resource: Json) -> bool:
         """Tell whether a resource carries the tags of another fleet, or of another cluster of ours."""
-        return not self.owns(resource) and any(tag(resource, key) is not None for key in self._marks)
+        return not self.owns(resource) and any(tag(resource, key) is not None for key in self._identity)
 
-    def told(self, resource: Json) -> str:
-        """Return a sentence with the tags that a resource should carry to be ours, and those it has."""
+    def describe_tags(self, resource: Json) -> str:
+        """Return a sentence with the tags that a resource of ours has, and those that this one has."""
         ours = self._from_our_repository(resource)
-        marks = self._marks if ours else self.tags
-        expected = " and ".join(f"{key}={value}" for key, value in marks.items())
+        expected_tags = self._identity if ours else self.tags
+        expected = " and ".join(f"{key}={value}" for key, value in expected_tags.items())
         found = " and ".join(
-            f"no {key}" if (value := tag(resource, key)) is None else f"{key}={value}" for key in marks
+            f"no {key}" if (value := tag(resource, key)) is None else f"{key}={value}"
+            for key in expected_tags
         )
-        renamed = "" if ours else "; GITHUB_REPOSITORY_PREVIOUS tells of a renamed repository"
+        renamed = "" if ours else "; set GITHUB_REPOSITORY_PREVIOUS after a rename of the repository"
         return f"expected the tags {expected}, found {found}{renamed}"
 
     def pool_tags(self, pool: str, azure_name: str) -> dict[str, str]:

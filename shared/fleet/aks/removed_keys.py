@@ -1,6 +1,6 @@
-"""Labels and taints of node pools that git no longer has: Roadstead removes these, and no others.
+"""Labels and taints of node pools that git had and no longer has: Roadstead removes these, and no others.
 
-Those of a policy, a person or AKS look the same in Azure; only the earlier manifest tells them apart.
+In Azure, a label of a policy, a person or AKS looks the same; only the earlier manifest tells them apart.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from shared.fleet.json_tree import Json
 
 
-def removed_keys(
+def keys_to_remove(
     before: Json, after: Json, earlier: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the keys of labels, and the taints, to be removed from each pool, by its name in the manifest.
+    """Return the keys of labels, and the taints, to remove from each pool, by its name in the manifest.
 
-    ``before`` and ``after`` are stored forms of a cluster; ``earlier`` is what was not removed yet.
+    ``before`` and ``after`` are stored forms of a cluster; ``earlier`` is what still had to be removed.
     """
     had = {pool["name"]: _keys(pool) for pool in before["spec"]["nodePools"]}
     found = {}
     for pool in after["spec"]["nodePools"]:
         name = pool["name"]
-        gone = {*had.get(name, ()), *earlier.get(name, ())} - _keys(pool)
-        if gone:
-            found[name] = tuple(sorted(gone))
+        removed = {*had.get(name, ()), *earlier.get(name, ())} - _keys(pool)
+        if removed:
+            found[name] = tuple(sorted(removed))
     return found
 
 

@@ -14,7 +14,7 @@ from shared.fleet.kubernetes_versions import must_rise
 
 
 class ImmutableChange(ValueError):
-    """The manifest asks to change a field that is fixed on the existing resource."""
+    """The manifest changes a field that is fixed on the existing resource."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def is_stopped(existing: Json) -> bool:
     return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
 
 
-def settled(state: str) -> bool:
-    """Tell whether a provisioning state is an end; in any other one Azure is at work and refuses writes."""
+def is_final(state: str) -> bool:
+    """Tell whether a provisioning state is final; in any other state Azure is at work and refuses writes."""
     return state in ("Succeeded", "Failed", "Canceled", "")
 
 
@@ -59,7 +59,7 @@ def running_version(properties: Json, name: str) -> str:
 def as_it_runs(properties: Json, name: str) -> Json:
     """Return properties that ask for the version that runs, where an upgrade to a newer one has failed.
 
-    What is sent back as it was read would otherwise carry the upgrade out, whatever git says by then.
+    A PUT of the properties as they were read would resume the upgrade, whatever git asks for by then.
     """
     asked, runs = str(properties.get(name) or ""), running_version(properties, name)
     return {**properties, name: runs} if must_rise(asked, runs) else properties
@@ -73,7 +73,7 @@ _WAYS_OUT = {
 
 
 def refuse_fixed(found: Iterable[Leaf], what: str, prefix: str) -> None:
-    """Raise ImmutableChange for the first difference that no PUT can mend; ``prefix`` begins its path."""
+    """Raise ImmutableChange for the first difference that no PUT can resolve; ``prefix`` begins its path."""
     for leaf in found:
         way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
         if way_out:

@@ -1,6 +1,6 @@
-"""ARM JSON taken apart by the manifest's models: what has a typed place, and the rest.
+"""ARM JSON split by the manifest's models: properties that have a field, and the rest.
 
-ARM does not tell the letter case of names and enums apart; what is kept has the models' spelling.
+ARM ignores the letter case of names and enums; the result has the spelling of the models.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from shared.fleet.resolve.placeholders import PLACEHOLDER
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model keeps a property: its name and type, and the model of a value that is a section."""
+    """The field of a property: its name and type, and the model of a value that is an object."""
 
     name: str
     adapter: TypeAdapter[Any]
     kind: Any
-    section: type[BaseModel] | None
+    model_of_value: type[BaseModel] | None
 
 
 @dataclass
 class Parts:
-    """A resource taken apart; ``left`` are sentences about what a manifest cannot say.
+    """A resource that is split; ``left`` are sentences about what a manifest cannot express.
 
     ``read_only`` are patterns of what only Azure writes.
     """
@@ -51,12 +51,12 @@ class Parts:
                 continue
             if place is None:
                 rest |= self._untyped(key, value, where + ".".join(at))
-            elif place.section is not None and isinstance(value, Mapping):
-                below, beside = self.take(value, place.section, at, where)
+            elif place.model_of_value is not None and isinstance(value, Mapping):
+                below, remainder = self.take(value, place.model_of_value, at, where)
                 if below:
                     self._try(place, below, where + ".".join(at), typed)
-                if beside:
-                    rest[place.name] = beside
+                if remainder:
+                    rest[place.name] = remainder
             else:
                 self._leaf(place, value, where + ".".join(at), typed)
         in_order = (place.name for place in places(model).values())
@@ -77,37 +77,37 @@ class Parts:
         try:
             place.adapter.validate_python(value)
         except ValidationError as error:
-            self.left.append(f"{name}: {words_of(error)}")
+            self.left.append(f"{name}: {first_message(error)}")
             return
         typed[place.name] = {**typed.get(place.name, {}), **value} if isinstance(value, Mapping) else value
 
     def _untyped(self, key: str, value: Any, name: str) -> dict[str, Any]:
         if SECRET.fullmatch(key) or (isinstance(value, Mapping) and any(map(SECRET.fullmatch, _keys(value)))):
-            self.left.append(f"{name}: it sounds like a secret, and a secret has no place in git")
+            self.left.append(f"{name}: it sounds like a secret, and secrets do not belong in git")
             return {}
-        kept = without_empty(value)
-        return {} if empty(kept) else {key: kept}
+        rest = without_empty(value)
+        return {} if empty(rest) else {key: rest}
 
 
 def empty(value: Any) -> bool:
-    """Tell whether ARM says nothing with a value."""
+    """Tell whether a value is empty."""
     return value is None or value in ({}, [], "")
 
 
 def without_empty(value: Any) -> Any:
-    """Return a value without what says nothing, at any depth of its maps."""
+    """Return a value without empty values, at any depth of its objects."""
     if not isinstance(value, Mapping):
         return value
-    kept = {key: without_empty(inner) for key, inner in value.items()}
-    return {key: inner for key, inner in kept.items() if not empty(inner)}
+    entries = {key: without_empty(inner) for key, inner in value.items()}
+    return {key: inner for key, inner in entries.items() if not empty(inner)}
 
 
-def words_of(error: ValidationError) -> str:
-    """Return the first of a model's complaints in its own words."""
+def first_message(error: ValidationError) -> str:
+    """Return the first message of a validation error."""
     first = error.errors()[0]
     at = "".join(f".{step}" for step in first["loc"])
-    told = str(first.get("ctx", {}).get("error") or first["msg"])
-    return f"{at[1:]} {told}" if at else told
+    message = str(first.get("ctx", {}).get("error") or first["msg"])
+    return f"{at[1:]} {message}" if at else message
 
 
 @cache
@@ -118,17 +118,17 @@ def places(model: type[BaseModel]) -> Mapping[str, Place]:
     for name, info in model.model_fields.items():
         kind = hints[name]
         alias = info.alias or name
-        found[alias.lower()] = Place(alias, TypeAdapter(kind), kind, _section_of(kind))
+        found[alias.lower()] = Place(alias, TypeAdapter(kind), kind, _model_of_value_of(kind))
     return found
 
 
-def _section_of(kind: Any) -> type[BaseModel] | None:
+def _model_of_value_of(kind: Any) -> type[BaseModel] | None:
     """Return the model that a field is, or None for lists, maps by free names, and plain values."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return kind
     if get_origin(kind) in (tuple, dict, Literal):
         return None
-    return next((model for inner in get_args(kind) if (model := _section_of(inner)) is not None), None)
+    return next((model for inner in get_args(kind) if (model := _model_of_value_of(inner)) is not None), None)
 
 
 def _spelled(kind: Any, value: Any) -> Any:

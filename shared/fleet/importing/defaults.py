@@ -1,4 +1,4 @@
-"""What means the same unsaid: a spec without the defaults that ARM shows of every cluster.
+"""Removes from a spec the defaults that ARM shows for every cluster.
 
 The defaults are those of learn.microsoft.com/rest/api/aks/managed-clusters and .../agent-pools.
 """
@@ -35,7 +35,7 @@ DEFAULTS: Mapping[str, Any] = {
     "storageProfile.diskCSIDriver.version": "v1",
     "servicePrincipalProfile.clientId": "msi",
 }
-"""What ARM shows of a cluster that nobody asked for anything else."""
+"""What ARM shows of a cluster whose manifest has no other value."""
 POOL_DEFAULTS: Mapping[str, Any] = {
     "type": "VirtualMachineScaleSets",
     "mode": "User",
@@ -48,53 +48,53 @@ POOL_DEFAULTS: Mapping[str, Any] = {
     "securityProfile.sshAccess": "LocalUser",
     "upgradeSettings.maxUnavailable": "0",
 }
-"""The same of a node pool. ``osDiskType`` is said: a new pool of some sizes would be Ephemeral."""
+"""The same of a node pool. ``osDiskType`` is no default: a new pool of some sizes would be Ephemeral."""
 
 
-def short(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec without what means the same unsaid."""
-    kept: dict[str, Any] = {}
+def shortened(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec without defaults."""
+    result: dict[str, Any] = {}
     for key, value in spec.items():
         place = places(ClusterProperties).get(key.lower())
         if key == "nodePools":
-            kept[key] = [_short_pool(pool) for pool in value]
+            result[key] = [_short_pool(pool) for pool in value]
         elif place is None:
-            kept[key] = value
-        elif (small := without_defaults(value, place.section, DEFAULTS, (key,))) is not None:
-            kept[key] = small
-    if kept.get("identity") == {"type": "SystemAssigned"}:
-        del kept["identity"]
-    return kept
+            result[key] = value
+        elif (small := without_defaults(value, place.model_of_value, DEFAULTS, (key,))) is not None:
+            result[key] = small
+    if result.get("identity") == {"type": "SystemAssigned"}:
+        del result["identity"]
+    return result
 
 
 def _short_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
-    kept = without_defaults(pool, NodePool, POOL_DEFAULTS, ())
-    return kept if isinstance(kept, dict) else dict(pool)
+    result = without_defaults(pool, NodePool, POOL_DEFAULTS, ())
+    return result if isinstance(result, dict) else dict(pool)
 
 
 def without_defaults(
     value: Any, model: type[BaseModel] | None, defaults: Mapping[str, Any], path: Path
 ) -> Any:
-    """Return a value without what means the same unsaid, None when that is all of it."""
+    """Return a value without defaults, None when nothing remains."""
     if not isinstance(value, Mapping):
         default = defaults.get(".".join(path))
         meant = same(value, None, path) or (default is not None and same(value, default, path))
         return None if meant else value
-    kept = {}
+    result = {}
     for key, inner in value.items():
         place = places(model).get(key.lower()) if model else None
-        if place is not None and place.section is None and isinstance(inner, Mapping):
-            small: Any = inner  # labels and tags: each of them is wanted
+        if place is not None and place.model_of_value is None and isinstance(inner, Mapping):
+            small: Any = inner  # labels and tags: none of them is a default
         else:
-            small = without_defaults(inner, place.section if place else None, defaults, (*path, key))
+            small = without_defaults(inner, place.model_of_value if place else None, defaults, (*path, key))
         if not empty(small):
-            kept[key] = small
-    return (kept if _whole(kept, model) else dict(value)) if kept else None
+            result[key] = small
+    return (result if _is_valid(result, model) else dict(value)) if result else None
 
 
-def _whole(section: Mapping[str, Any], model: type[BaseModel] | None) -> bool:
-    """Tell whether a section may be written so: a model may need what would mean the same unsaid."""
+def _is_valid(value: Mapping[str, Any], model: type[BaseModel] | None) -> bool:
+    """Tell whether an object is valid as it is: a model may require a field that has its default."""
     try:
-        return model is None or bool(model.model_validate(section))
+        return model is None or bool(model.model_validate(value))
     except ValidationError:
         return False

@@ -1,6 +1,6 @@
-"""The manifest of a cluster that exists: what Azure shows, said in the words of a fleet repository.
+"""The manifest of a cluster that exists in Azure.
 
-What only Azure writes is left out, and so is what means the same unsaid; what has no typed place goes to
+What only Azure writes is left out, and so are defaults; a property without a field goes to
 ``azure.properties``. The manifest, planned against that very cluster, writes nothing but our ownership tags.
 """
 
@@ -17,8 +17,8 @@ from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import minor
 from shared.fleet.aks.writes import is_stopped, running_version
 from shared.fleet.desired import Desired
-from shared.fleet.importing.arm_to_spec import Parts, empty, words_of
-from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, short, without_defaults
+from shared.fleet.importing.arm_to_spec import Parts, empty, first_message
+from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, shortened, without_defaults
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import must_rise, numbers, runs_newer
 from shared.fleet.manifests import Cluster, ClusterSpec, NodePool
@@ -46,14 +46,14 @@ _FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
 
 
 class NotImportable(ValueError):
-    """No manifest can say what this cluster is; the message says why, and what to do."""
+    """No manifest can describe this cluster; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A manifest: ``spec`` says everything, ``short`` without what means the same unsaid.
+    """A manifest: ``spec`` is complete, ``short`` has no defaults.
 
-    ``left`` tells what a manifest cannot say, ``differences`` the fields that a takeover would write.
+    ``left`` lists what a manifest cannot express, ``differences`` the fields that an adoption would write.
     """
 
     name: str
@@ -79,7 +79,7 @@ def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapp
         raise NotImportable(f"{cluster.name} is stopped: Azure shows no nodes then; start it first")
     parts = Parts(READ_ONLY)
     if owner.is_others(existing):
-        parts.left.append(f"tags: the cluster has an owner already: {owner.told(existing)}")
+        parts.left.append(f"tags: the cluster has an owner already: {owner.describe_tags(existing)}")
     typed, rest = parts.take(properties, ClusterProperties)
     _leave_azures_own(typed, cluster, existing)
     typed["kubernetesVersion"] = _version(properties)
@@ -87,7 +87,7 @@ def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapp
         "subscriptionId": cluster.subscription,
         "resourceGroup": cluster.resource_group,
         "location": str(existing["location"]).replace(" ", "").lower(),
-        **_beside(existing, parts),
+        **_around_properties(existing, parts),
         **typed,
         "nodePools": [
             _pool(profile, owner, typed["kubernetesVersion"], parts.left)
@@ -110,7 +110,7 @@ def _version(properties: Json) -> str:
 
 
 def _leave_azures_own(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
-    """Take away names and identities that Azure chose by itself."""
+    """Remove names and identities that Azure chose itself."""
     group = str(typed.get("nodeResourceGroup") or "")
     location = str(existing["location"])
     if group.lower() == f"mc_{cluster.resource_group}_{cluster.name}_{location}".lower():
@@ -125,13 +125,13 @@ def _leave_azures_own(typed: dict[str, Any], cluster: ClusterId, existing: Json)
             del network[f"{one}s"]
 
 
-def _beside(existing: Json, parts: Parts) -> dict[str, Any]:
-    """Return what a manifest says of what ARM has beside the properties."""
+def _around_properties(existing: Json, parts: Parts) -> dict[str, Any]:
+    """Return the fields for what ARM has outside the properties."""
     sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
     if str(sku.get("name") or "Base").lower() != "base":
-        parts.left.append(f"sku.name: {sku['name']}; only Base has a place")
+        parts.left.append(f"sku.name: {sku['name']}; a manifest has only Base")
     if existing.get("extendedLocation"):
-        parts.left.append("extendedLocation: it has no place")
+        parts.left.append("extendedLocation: a manifest has no field for it")
     outer = {"sku": {"tier": sku.get("tier")}, "tags": _tags(existing)}
     typed, _ = parts.take(outer, ClusterSpec)
     users = list(identity.get("userAssignedIdentities") or ())
@@ -140,7 +140,9 @@ def _beside(existing: Json, parts: Parts) -> dict[str, Any]:
     if identity.get("type") == "SystemAssigned":
         return typed | {"identity": {"type": "SystemAssigned"}}
     if identity.get("type") not in (None, "None"):
-        parts.left.append(f"identity: {identity['type']} with {len(users)} identities has no place")
+        parts.left.append(
+            f"identity: {identity['type']} with {len(users)} identities: a manifest has no field for it"
+        )
     return typed
 
 
@@ -163,7 +165,7 @@ def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) ->
     try:
         NodePool.model_validate(pool)
     except ValidationError as error:
-        raise NotImportable(f"node pool {profile['name']}: {words_of(error)}") from error
+        raise NotImportable(f"node pool {profile['name']}: {first_message(error)}") from error
     return pool
 
 
@@ -176,7 +178,7 @@ def _windows(maintenance: Mapping[str, Json], parts: Parts) -> list[dict[str, An
         try:
             MaintenanceConfiguration.model_validate(typed)
         except ValidationError as error:
-            parts.left.append(f"{at}: {words_of(error)}")
+            parts.left.append(f"{at}: {first_message(error)}")
         else:
             windows.append(typed)
     return windows
@@ -192,7 +194,7 @@ def _checked(
             break
         except ValidationError as error:
             spec = _without(spec, error, left)
-    brief = short(spec)
+    brief = shortened(spec)
     try:
         _desired(name, brief)
     except ValidationError:
@@ -207,11 +209,11 @@ def _desired(name: str, spec: Mapping[str, Any]) -> Desired:
 
 
 def _without(spec: Mapping[str, Any], error: ValidationError, left: list[str]) -> dict[str, Any]:
-    """Take away what a manifest cannot say, and tell of it; raise NotImportable when that is the whole."""
+    """Remove a field that a manifest cannot express, and list it; raise NotImportable if it is required."""
     where = error.errors()[0]["loc"]
     if len(where) < 2 or where[0] != "spec" or where[1] not in spec or where[1] in _NEEDED:
-        raise NotImportable(words_of(error)) from error
-    left.append(words_of(error).removeprefix("spec."))
+        raise NotImportable(first_message(error)) from error
+    left.append(first_message(error).removeprefix("spec."))
     return {key: value for key, value in spec.items() if key != where[1]}
 
 

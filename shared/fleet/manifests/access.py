@@ -20,23 +20,23 @@ PrivateDnsZone = Annotated[
 
 
 class ApiServerAccessProfile(Section):
-    """From where the API server is reached."""
+    """How the API server is reached."""
 
     enable_private_cluster: Flag = None
     """The API server has an address in the cluster's network only."""
     private_dns_zone: PrivateDnsZone | None = None
-    """Where the private address of the API server is registered: a zone that Azure makes, none, or one
-    of yours."""
+    """Where the private address of the API server is registered: a zone that Azure creates (system), none,
+    or your own zone."""
     enable_private_cluster_public_fqdn: Flag = None
     """The private address also has a public name."""
     authorized_ip_ranges: Annotated[tuple[IpRange, ...], Field(max_length=200)] | None = None
-    """From where a public API server is reached; everybody where nothing is said."""
+    """The addresses that may reach a public API server; all by default."""
     disable_run_command: Flag = None
-    """Nobody runs commands in the cluster by way of Azure (az aks command invoke)."""
+    """Running commands in the cluster through Azure (az aks command invoke) is disabled."""
     enable_vnet_integration: Flag = None
-    """The API server has an address in a subnet of yours, without a tunnel."""
+    """The API server has an address in your subnet, without a tunnel."""
     subnet_id: SubnetId | None = None
-    """The subnet that the API server is put into."""
+    """The subnet of the API server."""
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
@@ -55,13 +55,13 @@ class AadProfile(Section):
     """Sign-in with Microsoft Entra ID, managed by AKS."""
 
     managed: Literal[True]
-    """AKS itself manages the integration; the older way is gone."""
+    """AKS itself manages the integration; the legacy integration no longer exists."""
     enable_azure_rbac: Flag = None
-    """Who may do what in Kubernetes is said by role assignments in Azure."""
+    """Role assignments in Azure decide who may do what in Kubernetes."""
     admin_group_object_ids: tuple[Guid, ...] | None = None
     """Groups of Entra ID whose members administrate the cluster."""
     tenant_id: Guid | None = None
-    """The tenant that people sign in to; that of the subscription where nothing is said."""
+    """The tenant that people sign in to; the subscription's tenant by default."""
 
 
 class OidcIssuerProfile(Section):

@@ -9,7 +9,9 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from shared.fleet.manifests.arm_types import Flag, Section, Switch, Text, VaultId, WorkspaceId, resource
 from shared.fleet.manifests.base import Cidr, SubnetId, rule
 
-TextFlag = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes: add-ons take text')]
+TextFlag = Annotated[
+    StrictStr, rule("true|false", '"true" or "false", in quotes: the settings of add-ons are strings')
+]
 GatewayId = Annotated[
     StrictStr, resource("Microsoft.Network", "applicationGateways", "an application gateway")
 ]
@@ -34,7 +36,7 @@ class AzurePolicy(Section):
     """Azure Policy."""
 
     enabled: StrictBool
-    """Policies of Azure are enforced in the cluster."""
+    """Azure Policy is enforced in the cluster."""
     config: AzurePolicyConfig | None = None
 
 
@@ -42,11 +44,11 @@ class SecretsProviderConfig(Section):
     """Settings of the secrets store."""
 
     enable_secret_rotation: TextFlag | None = None
-    """Secrets are read again while pods run."""
+    """Secrets are refreshed while pods run."""
     rotation_poll_interval: Annotated[StrictStr, rule(r"[0-9]+[smh]", 'a duration such as "2m"')] | None = (
         None
     )
-    """How often they are read again."""
+    """How often secrets are refreshed."""
 
 
 class SecretsProvider(Section):
@@ -81,18 +83,18 @@ class OmsAgent(Section):
 
 
 class ApplicationGatewayConfig(Section):
-    """Which application gateway serves."""
+    """Which application gateway serves ingresses."""
 
     application_gateway_id: GatewayId | None = Field(default=None, alias="applicationGatewayId")
     """An application gateway that exists."""
     application_gateway_name: Text | None = None
-    """The name of the gateway that the add-on makes."""
+    """The name of the gateway that the add-on creates."""
     subnet_id: SubnetId | None = None
-    """The subnet for the gateway that the add-on makes."""
+    """The subnet for the gateway that the add-on creates."""
     subnet_cidr: Cidr | None = Field(default=None, alias="subnetCIDR")
-    """The range of a new subnet for the gateway that the add-on makes."""
+    """The range of a new subnet for the gateway that the add-on creates."""
     watch_namespace: Text | None = None
-    """Ingresses of this namespace alone are served."""
+    """Only ingresses of this namespace are served."""
 
 
 class ApplicationGateway(Section):
@@ -117,17 +119,17 @@ class AddonProfiles(Section):
 
 
 class Nginx(Section):
-    """The ingress controller that comes first."""
+    """The default ingress controller."""
 
     default_ingress_controller_type: Literal["AnnotationControlled", "External", "Internal", "None"]
-    """Whether there is one, and whether its address is public."""
+    """Whether the cluster has one, and whether its address is public."""
 
 
 class AppRoutingIstio(Section):
     """The gateway of Istio without sidecars."""
 
     mode: Literal["Enabled", "Disabled"]
-    """Whether the gateway is there."""
+    """Whether the gateway is installed."""
 
 
 class GatewayImplementations(Section):
@@ -167,29 +169,29 @@ class WorkloadAutoScalerProfile(Section):
     keda: Switch | None = None
     """KEDA: pods are scaled by events."""
     vertical_pod_autoscaler: Switch | None = None
-    """What pods request follows what they use."""
+    """The resource requests of pods follow their usage."""
 
 
 class IngressGateway(Section):
     """A gateway into the mesh."""
 
     mode: Literal["External", "Internal"]
-    """Whether its address is public or of the network."""
+    """Whether its address is public or in the cluster's network."""
     enabled: StrictBool
-    """The gateway is there."""
+    """The gateway is installed."""
 
 
 class EgressGateway(Section):
     """A gateway out of the mesh."""
 
     enabled: StrictBool
-    """The gateway is there."""
+    """The gateway is installed."""
     name: Text
     """Its name."""
     namespace: Text | None = None
     """Its namespace."""
     gateway_configuration_name: Text | None = None
-    """The StaticGatewayConfiguration that says its addresses."""
+    """The StaticGatewayConfiguration with its addresses."""
 
 
 class MeshComponents(Section):
@@ -200,11 +202,11 @@ class MeshComponents(Section):
     egress_gateways: tuple[EgressGateway, ...] | None = None
     """The gateways out of the mesh."""
     proxy_redirection_mechanism: Literal["InitContainers", "CNIChaining"] | None = None
-    """How traffic is brought to the sidecars."""
+    """How traffic is redirected to the sidecars."""
 
 
 class PluginAuthority(Section):
-    """A certificate authority of yours, in a key vault."""
+    """Your own certificate authority, in a key vault."""
 
     key_vault_id: VaultId
     """The key vault."""
@@ -236,7 +238,7 @@ class Istio(Section):
         ]
         | None
     ) = None
-    """Which Istio runs; two while a newer one is tried."""
+    """The revisions of Istio that run; two during a canary upgrade."""
 
 
 class ServiceMeshProfile(Section):
@@ -249,7 +251,7 @@ class ServiceMeshProfile(Section):
     @model_validator(mode="after")
     def _istio_only_when_on(self) -> Self:
         if self.mode == "Disabled" and self.istio:
-            raise ValueError("mode: Disabled goes without istio")
+            raise ValueError("remove istio, or set mode: Istio")
         return self
 
 

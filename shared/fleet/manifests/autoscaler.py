@@ -1,4 +1,4 @@
-"""The cluster autoscaler: one profile for all pools of a cluster. ARM takes text for all but four fields."""
+"""The cluster autoscaler: one profile for all pools of a cluster. All but four fields are strings in ARM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, StrictStr
 from shared.fleet.manifests.arm_types import Duration, Flag, Minutes, Section
 from shared.fleet.manifests.base import rule
 
-Number = Annotated[StrictStr, rule(r"[0-9]+", 'a whole number in quotes, such as "10"')]
+Number = Annotated[StrictStr, rule(r"[0-9]+", 'an integer in quotes, such as "10"')]
 Fraction = Annotated[StrictStr, rule(r"0(\.[0-9]+)?|1(\.0+)?", 'a fraction in quotes, such as "0.5"')]
 Truth = Annotated[StrictStr, rule("true|false", '"true" or "false", in quotes')]
 
@@ -20,13 +20,13 @@ class AutoScalerProfile(Section):
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
     balance_similar_node_groups: Truth | None = None
-    """Pools of the same kind are kept at similar sizes."""
+    """The autoscaler keeps similar pools at similar sizes."""
     daemonset_eviction_for_empty_nodes: Flag = None
     """Pods of DaemonSets are evicted before an empty node is removed."""
     daemonset_eviction_for_occupied_nodes: Flag = None
     """Pods of DaemonSets are evicted before a node that is not empty is removed."""
     ignore_daemonsets_utilization: Flag = None
-    """What DaemonSets use does not count when a node's use is weighed."""
+    """The usage of DaemonSets does not count towards a node's utilization."""
     expander: Literal["least-waste", "most-pods", "priority", "random"] | None = None
     """Which pool grows when several could."""
     max_empty_bulk_delete: Number | None = None
@@ -34,15 +34,15 @@ class AutoScalerProfile(Section):
     max_graceful_termination_sec: Number | None = None
     """How many seconds pods may take to end when a node is removed."""
     max_node_provision_time: Minutes | None = None
-    """How long a new node may take to come."""
+    """How long a new node may take to start."""
     max_total_unready_percentage: Number | None = None
-    """With more nodes that are not ready than this part, in percent, nothing is scaled."""
+    """With a higher percentage of unready nodes, the autoscaler stops."""
     new_pod_scale_up_delay: Duration | None = None
-    """Pods younger than this do not make a pool grow."""
+    """Pods younger than this do not trigger a scale-up."""
     ok_total_unready_count: Number | None = None
-    """So many nodes may be unready, whatever the percentage."""
+    """The number of nodes that may be unready, whatever the percentage."""
     scan_interval: Duration | None = None
-    """How often it looks."""
+    """How often the autoscaler checks."""
     scale_down_delay_after_add: Duration | None = None
     """How long after a pool grew nodes may be removed again."""
     scale_down_delay_after_delete: Duration | None = None
@@ -54,7 +54,7 @@ class AutoScalerProfile(Section):
     scale_down_unready_time: Duration | None = None
     """How long a node that is not ready must be unneeded before it is removed."""
     scale_down_utilization_threshold: Fraction | None = None
-    """Below this use of a node, as a part of what it has, it is unneeded."""
+    """The utilization, as a fraction, below which a node is unneeded."""
     skip_nodes_with_local_storage: Truth | None = None
     """Nodes with pods that use local storage are not removed."""
     skip_nodes_with_system_pods: Truth | None = None

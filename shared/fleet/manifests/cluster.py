@@ -58,14 +58,14 @@ ImageVersion = Annotated[
 
 
 class Sku(Section):
-    """The price tier of the control plane; Standard for a new cluster that does not say."""
+    """The price tier of the control plane; Standard by default for a new cluster."""
 
     tier: Literal["Free", "Standard", "Premium"] | None = None
     """Free, Standard with an agreement on uptime, or Premium with long-term support."""
 
 
 class FluxSource(Manifest):
-    """What Flux on the cluster pulls, and which Flux: ``components`` is a file of this repository."""
+    """The source that Flux pulls, and the Flux to install: ``components`` is a file of this repository."""
 
     repository: GitUrl
     """The git repository that Flux pulls."""
@@ -78,12 +78,12 @@ class FluxSource(Manifest):
 
 
 class Suspension(Manifest):
-    """Leaves a cluster alone for a time: no step of it runs, and what drifts is still reported."""
+    """Suspends a cluster until a time: none of its steps runs, and drift is still reported."""
 
     owner: Annotated[StrictStr, Field(min_length=1, max_length=200)]
-    """Who answers for it."""
+    """Who is responsible for the suspension."""
     reason: Annotated[StrictStr, Field(min_length=1, max_length=200)]
-    """Why, for those who wonder."""
+    """Why the cluster is suspended."""
     until: UtcMoment
     """When it ends by itself."""
 
@@ -94,8 +94,8 @@ class ClusterProperties(Section):
     instead: ClassVar[Mapping[str, str]] = {"agentPoolProfiles": "write the pools below nodePools"}
 
     kubernetes_version: Version
-    """The version; "1.33" pins the minor, "1.33.2" pins the patch. It goes up one minor at a time, and
-    never back."""
+    """The version; "1.33" pins the minor, "1.33.2" pins the patch. It rises one minor at a time, and is
+    never lowered."""
     dns_prefix: (
         Annotated[
             StrictStr,
@@ -103,7 +103,7 @@ class ClusterProperties(Section):
         ]
         | None
     ) = None
-    """How the API server's name begins; the cluster's name where nothing is said."""
+    """The prefix of the API server's DNS name; the cluster's name by default."""
     support_plan: Literal["KubernetesOfficial", "AKSLongTermSupport"] | None = None
     """Support for a year, or long-term support, which needs the tier Premium."""
     auto_upgrade_profile: AutoUpgradeProfile | None = None
@@ -111,15 +111,15 @@ class ClusterProperties(Section):
     network_profile: NetworkProfile = NetworkProfile()
     api_server_access_profile: ApiServerAccessProfile | None = None
     public_network_access: Literal["Enabled", "Disabled"] | None = None
-    """Whether the API server is reached from the internet at all."""
+    """Whether the API server can be reached from the internet."""
     aad_profile: AadProfile | None = None
     disable_local_accounts: Flag = None
-    """Nobody signs in but with Entra ID; it needs aadProfile."""
+    """Only sign-in with Entra ID is possible; it needs aadProfile."""
     oidc_issuer_profile: OidcIssuerProfile | None = None
     identity_profile: IdentityProfile | None = None
     security_profile: SecurityProfile | None = None
     disk_encryption_set_id: DiskEncryptionId | None = None
-    """The key of yours that disks are encrypted with."""
+    """Your own key for the encryption of disks."""
     addon_profiles: AddonProfiles | None = None
     ingress_profile: IngressProfile | None = None
     service_mesh_profile: ServiceMeshProfile | None = None
@@ -132,7 +132,7 @@ class ClusterProperties(Section):
     windows_profile: WindowsProfile | None = None
     http_proxy_config: HttpProxyConfig | None = None
     node_resource_group: ResourceGroupName | None = None
-    """The group that AKS makes for nodes, disks and addresses; MC_... where nothing is said."""
+    """The group that AKS creates for nodes, disks and addresses; MC_... by default."""
     node_resource_group_profile: NodeResourceGroupProfile | None = None
     node_provisioning_profile: NodeProvisioningProfile | None = None
     bootstrap_profile: BootstrapProfile | None = None
@@ -140,7 +140,7 @@ class ClusterProperties(Section):
 
 
 class ClusterAzure(Manifest):
-    """What ARM knows and the manifest has no place for yet."""
+    """Properties of ARM for which the manifest has no field yet."""
 
     properties: Annotated[
         dict[StrictStr, JsonValue],
@@ -155,7 +155,7 @@ class ClusterSpec(ClusterProperties):
     subscription_id: Uuid
     """The Azure subscription that the cluster lives in."""
     resource_group: ResourceGroupName
-    """The resource group that the cluster lives in; made if it is not there."""
+    """The resource group that the cluster lives in; created if it does not exist."""
     location: Location
     """The Azure region."""
     sku: Sku = Sku()
@@ -165,12 +165,12 @@ class ClusterSpec(ClusterProperties):
     maintenance_windows: tuple[MaintenanceConfiguration, ...] = ()
     """When Azure may work on the cluster by itself."""
     tags: Tags = Field(default_factory=dict)
-    """Tags of the cluster in Azure; those that git does not name are left alone."""
+    """Tags of the cluster in Azure; tags that git does not name stay."""
     azure: ClusterAzure | None = None
     flux: FluxSource
     deletion_protection: StrictBool = False
     """The cluster is not deleted, whatever happens to its folder; in production it is true unless the
-    cluster says otherwise."""
+    manifest sets it to false."""
     suspend: Suspension | None = None
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""
@@ -196,7 +196,7 @@ class ClusterSpec(ClusterProperties):
             if version[:shared] > control_plane[:shared]:
                 raise ValueError(
                     f"node pool {pool.name}: orchestratorVersion {pool.orchestrator_version} is newer than "
-                    f"kubernetesVersion {self.kubernetes_version}; the control plane goes first"
+                    f"kubernetesVersion {self.kubernetes_version}; the control plane is upgraded first"
                 )
             if lags(pool.orchestrator_version, self.kubernetes_version):
                 raise ValueError(
@@ -217,13 +217,15 @@ class ClusterSpec(ClusterProperties):
         if self.support_plan == "AKSLongTermSupport" and self.sku.tier != "Premium":
             raise ValueError("supportPlan: AKSLongTermSupport needs sku.tier: Premium")
         if self.disable_local_accounts and self.aad_profile is None:
-            raise ValueError("disableLocalAccounts: true needs aadProfile, or nobody can sign in")
+            raise ValueError("disableLocalAccounts: true needs aadProfile; without it nobody can sign in")
         if (
             self.aad_profile
             and self.aad_profile.admin_group_object_ids == ()
             and not self.aad_profile.enable_azure_rbac
         ):
-            raise ValueError("aadProfile needs adminGroupObjectIDs or enableAzureRBAC, or nobody is admitted")
+            raise ValueError(
+                "aadProfile needs adminGroupObjectIDs or enableAzureRBAC, without one nobody has access"
+            )
         identity = self.security_profile and self.security_profile.workload_identity
         issuer = self.oidc_issuer_profile and self.oidc_issuer_profile.enabled
         if identity and identity.enabled and not issuer:

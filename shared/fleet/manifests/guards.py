@@ -1,4 +1,4 @@
-"""What a commit may not do unasked."""
+"""What a commit may not do without an approval."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ class DeleteBudget(Manifest):
 
 
 class Guards(Manifest):
-    """What a commit may not do unasked."""
+    """What a commit may not do without an approval."""
 
     delete_budget: DeleteBudget = DeleteBudget()

@@ -14,9 +14,9 @@ class Identity(Manifest):
     """The identity that the control plane acts as."""
 
     type: Literal["SystemAssigned", "UserAssigned"] = "SystemAssigned"
-    """An identity that Azure makes with the cluster, or one of yours."""
+    """An identity that Azure creates with the cluster, or your own."""
     user_assigned_identity: IdentityId | None = None
-    """The identity of yours."""
+    """Your own identity."""
 
     @model_validator(mode="after")
     def _named_when_user_assigned(self) -> Self:
@@ -33,9 +33,9 @@ class KubeletIdentity(Section):
     resource_id: IdentityId
     """The identity."""
     client_id: Guid | None = None
-    """Its client id; Azure looks it up where nothing is said."""
+    """Its client id; Azure looks it up by default."""
     object_id: Guid | None = None
-    """Its object id; Azure looks it up where nothing is said."""
+    """Its object id; Azure looks it up by default."""
 
 
 class IdentityProfile(Section):

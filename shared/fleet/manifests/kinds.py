@@ -23,7 +23,7 @@ ADOPT = f"{OWN_PREFIX}adopt"
 
 def _own_label(key: str) -> str:
     if key.startswith(OWN_PREFIX):
-        raise ValueError(f"labels that begin with {OWN_PREFIX} are given by Roadstead; take it away")
+        raise ValueError(f"labels that begin with {OWN_PREFIX} are set by Roadstead; remove it")
     return key
 
 
@@ -31,12 +31,12 @@ def _not_ours(key: str) -> str:
     if not key.startswith(OWN_PREFIX):
         return key
     if key == ADOPT:
-        raise ValueError("is for a Cluster's metadata; take it away here")
+        raise ValueError("is for a Cluster's metadata; remove it here")
     raise ValueError(f"there is no such annotation; did you mean {ADOPT}, on a Cluster?")
 
 
 class Annotations(Manifest):
-    """Annotations as in Kubernetes; those that begin with ``roadstead.dev/`` mean something to Roadstead."""
+    """Annotations as in Kubernetes; those that begin with ``roadstead.dev/`` are read by Roadstead."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[Annotated[StrictStr, AfterValidator(_not_ours)], StrictStr] = Field(init=False)
@@ -46,7 +46,7 @@ class ClusterAnnotations(Annotations):
     """Annotations as in Kubernetes; the one that begins with ``roadstead.dev/`` is Roadstead's own."""
 
     adopt: Annotated[Literal["when-equal", "with-differences"] | None, Field(alias=ADOPT)] = None
-    """Take over a cluster that exists in Azure and is nobody's: only when it is as the manifest says, or also
+    """Adopt a cluster that exists in Azure and has no owner: only when it equals the manifest, or also
     when it differs.
     """
 
@@ -68,16 +68,16 @@ class ClusterMetadata(Metadata):
 
 
 class FleetSpec(Manifest):
-    """What all clusters share: defaults, the order of the environments, guards, and who is told."""
+    """What all clusters share: defaults, the order of the environments, guards, and notifications."""
 
     defaults: Defaults = Field(default_factory=dict)
     """Any part of a cluster's spec: what every cluster has unless its class, environment or own file
-    says otherwise."""
+    sets something else."""
     environments: tuple[ObjectName, ...] = ()
     """Every environment, once, in the order in which changes go through them."""
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
-    """Who is told of what. Checked; nothing is sent yet."""
+    """Who is notified of what. Validated; nothing is sent yet."""
 
 
 class Fleet(Manifest):
@@ -93,10 +93,10 @@ class EnvironmentSpec(Manifest):
     """What the clusters of an environment share; in production they are protected from deletion."""
 
     production: StrictBool = False
-    """Its clusters are protected from deletion unless they say otherwise."""
+    """Its clusters are protected from deletion unless they set deletionProtection to false."""
     defaults: Defaults = Field(default_factory=dict)
-    """Any part of a cluster's spec: what every cluster of the environment has unless its own file says
-    otherwise."""
+    """Any part of a cluster's spec: what every cluster of the environment has unless its own file sets
+    something else."""
 
 
 class Environment(Manifest):
@@ -109,7 +109,7 @@ class Environment(Manifest):
 
 
 class ClusterClass(Manifest):
-    """``classes/<name>.yaml``: any part of a cluster's spec; ``class`` in it names a class to begin with."""
+    """``classes/<name>.yaml``: any part of a cluster's spec; ``class`` in it names its base class."""
 
     api_version: ApiVersion
     kind: Literal["ClusterClass"]
@@ -118,9 +118,9 @@ class ClusterClass(Manifest):
 
 
 class Cluster(Manifest):
-    """``clusters/<name>/cluster.yaml``, with what the fleet, class and environment say laid under its spec.
+    """``clusters/<name>/cluster.yaml``, with its spec merged over the fleet, class and environment.
 
-    In the file, spec also has ``class`` and ``environment``; they are gone once they are resolved.
+    In the file, spec also has ``class`` and ``environment``; resolving removes both.
     """
 
     api_version: ApiVersion

@@ -1,4 +1,4 @@
-"""When Azure may touch a cluster by itself: ARM's maintenanceConfigurations, resources below the cluster.
+"""When Azure may work on a cluster by itself: ARM's maintenanceConfigurations, resources below the cluster.
 
 The step "maintenance-windows" writes those that the manifest names.
 """
@@ -61,35 +61,35 @@ class DateSpan(Section):
 
 
 class Daily(Section):
-    """Every so many days."""
+    """A daily schedule."""
 
     interval_days: Annotated[StrictInt, between(1, 7)]
-    """Every so many days."""
+    """The number of days between two windows."""
 
 
 class Weekly(Section):
-    """Every so many weeks."""
+    """A weekly schedule."""
 
     interval_weeks: Annotated[StrictInt, between(1, 4)]
-    """Every so many weeks."""
+    """The number of weeks between two windows."""
     day_of_week: Day
     """The day."""
 
 
 class AbsoluteMonthly(Section):
-    """Every so many months, on a day of the month."""
+    """A monthly schedule, on a day of the month."""
 
     interval_months: Annotated[StrictInt, between(1, 6)]
-    """Every so many months."""
+    """The number of months between two windows."""
     day_of_month: Annotated[StrictInt, between(1, 31)]
     """The day of the month."""
 
 
 class RelativeMonthly(Section):
-    """Every so many months, on the first, second ... weekday."""
+    """A monthly schedule, on the first, second ... weekday."""
 
     interval_months: Annotated[StrictInt, between(1, 6)]
-    """Every so many months."""
+    """The number of months between two windows."""
     week_index: Literal["First", "Second", "Third", "Fourth", "Last"]
     """Which of the month's weekdays of that name."""
     day_of_week: Day
@@ -113,7 +113,7 @@ class Schedule(Section):
 
 
 class MaintenanceWindow(Section):
-    """A window that comes again and again."""
+    """A recurring window."""
 
     schedule: Schedule
     duration_hours: Annotated[StrictInt, between(4, 24)]
@@ -123,18 +123,18 @@ class MaintenanceWindow(Section):
     ]
     """When it begins, in the time of utcOffset."""
     start_date: Date | None = None
-    """The day from which on it counts; today where nothing is said."""
+    """The first day on which it applies; today by default."""
     utc_offset: (
         Annotated[StrictStr, rule(r"[+-](0[0-9]|1[0-4]):[0-5][0-9]", 'an offset in quotes, such as "+01:00"')]
         | None
     ) = None
-    """How far the clock of startTime is from UTC; +00:00 where nothing is said."""
+    """The offset of startTime from UTC; +00:00 by default."""
     not_allowed_dates: tuple[DateSpan, ...] | None = None
     """Days on which Azure must not work."""
 
 
 class MaintenanceConfiguration(Section):
-    """One maintenance configuration; its name says what it is for."""
+    """One maintenance configuration; its name states its purpose."""
 
     name: Literal["default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule"]
     """What it is for: AKS's own weekly releases (default), upgrades of Kubernetes, or upgrades of the

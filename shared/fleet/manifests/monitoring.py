@@ -38,16 +38,16 @@ class ContainerInsights(Section):
     syslog_port: Annotated[StrictInt, between(1, 65_535)] | None = None
     """The port on which nodes send their system logs."""
     disable_prometheus_metrics_scraping: Flag = None
-    """The agent leaves metrics of Prometheus alone."""
+    """The agent does not scrape Prometheus metrics."""
     container_network_logs: Literal["Disabled", "Enabled"] | None = None
     """Logs of the traffic between pods."""
 
 
 class OpenTelemetry(Section):
-    """Where applications send what they measure."""
+    """Where applications send their telemetry."""
 
     enabled: Flag = None
-    """The receiver is there."""
+    """The receiver is installed."""
     http_port: Annotated[StrictInt, between(1, 65_535)] | None = None
     """Its port for HTTP."""
     grpc_port: Annotated[StrictInt, between(1, 65_535)] | None = None
@@ -58,7 +58,7 @@ class AppMonitoring(Section):
     """Monitoring of applications."""
 
     auto_instrumentation: Switch | None = None
-    """Applications are measured without a change of theirs."""
+    """Applications are instrumented without a change to them."""
     open_telemetry_metrics: OpenTelemetry | None = None
     """The receiver of metrics."""
     open_telemetry_logs_and_traces: OpenTelemetry | None = None
@@ -74,7 +74,7 @@ class AzureMonitorProfile(Section):
 
 
 class MetricsProfile(Section):
-    """What is measured about costs; it needs the tier Standard or Premium."""
+    """Cost metrics; they need the tier Standard or Premium."""
 
     cost_analysis: Switch
     """Costs by namespace and workload in Azure's cost analysis."""

@@ -11,7 +11,7 @@ from shared.fleet.manifests.base import Address, Cidr
 
 
 class ManagedIps(Section):
-    """How many public addresses Azure makes and owns."""
+    """How many public addresses Azure creates and owns."""
 
     count: Annotated[StrictInt, between(1, 100)] | None = None
     """How many IPv4 addresses."""
@@ -20,28 +20,28 @@ class ManagedIps(Section):
 
 
 class AddressRef(Section):
-    """A public address of yours."""
+    """Your own public address."""
 
     id: AddressId
     """The public address."""
 
 
 class PrefixRef(Section):
-    """A public address prefix of yours."""
+    """Your own public address prefix."""
 
     id: PrefixId
     """The prefix."""
 
 
 class LoadBalancerIps(Section):
-    """Public addresses of yours for the load balancer."""
+    """Your own public addresses for the load balancer."""
 
     public_ips: Annotated[tuple[AddressRef, ...], Field(min_length=1)]
     """The addresses."""
 
 
 class LoadBalancerPrefixes(Section):
-    """Public address prefixes of yours for the load balancer."""
+    """Your own public address prefixes for the load balancer."""
 
     public_ip_prefixes: Annotated[tuple[PrefixRef, ...], Field(min_length=1)]
     """The prefixes."""
@@ -76,26 +76,26 @@ class LoadBalancerProfile(Section):
 
 
 class NatIps(Section):
-    """Public addresses of yours for the NAT gateway."""
+    """Your own public addresses for the NAT gateway."""
 
     public_ips: Annotated[tuple[AddressId, ...], Field(min_length=1)]
     """The addresses."""
 
 
 class NatPrefixes(Section):
-    """Public address prefixes of yours for the NAT gateway."""
+    """Your own public address prefixes for the NAT gateway."""
 
     public_ip_prefixes: Annotated[tuple[PrefixId, ...], Field(min_length=1)]
     """The prefixes."""
 
 
 class NatGatewayProfile(Section):
-    """The NAT gateway that Azure makes and owns."""
+    """The NAT gateway that Azure creates and owns."""
 
     sku: Literal["Standard", "StandardV2"] | None = None
     """Which kind of NAT gateway."""
     managed_outbound_ip_profile: ManagedIps | None = None
-    """How many public addresses Azure makes for it."""
+    """How many public addresses Azure creates for it."""
     outbound_ips: NatIps | None = None
     outbound_ip_prefixes: NatPrefixes | None = None
     idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
@@ -106,7 +106,7 @@ class TransitEncryption(Section):
     """Encryption of traffic between pods."""
 
     type: Literal["WireGuard", "None"]
-    """With what traffic between pods on different nodes is encrypted."""
+    """The encryption of traffic between pods on different nodes."""
 
 
 class AdvancedSecurity(Section):
@@ -115,12 +115,12 @@ class AdvancedSecurity(Section):
     enabled: Flag = None
     """The security features are on."""
     advanced_network_policies: Literal["L7", "FQDN", "None"] | None = None
-    """What network policies can tell apart: names, requests too, or neither."""
+    """What network policies match: names, requests as well, or neither."""
     transit_encryption: TransitEncryption | None = None
 
 
 class Acceleration(Section):
-    """How packets are moved."""
+    """How packets are forwarded."""
 
     acceleration_mode: Literal["BpfVeth", "None"]
     """Whether packets go past the node's network stack."""
@@ -147,7 +147,7 @@ class NetworkProfile(Section):
     network_policy: Literal["azure", "calico", "cilium", "none"] | None = None
     """What enforces network policies."""
     network_dataplane: Literal["azure", "cilium"] | None = None
-    """What moves packets in the cluster."""
+    """What forwards packets in the cluster."""
     network_mode: Literal["transparent", "bridge"] | None = None
     """The older choice for plugin azure; leave it out."""
     pod_cidr: Cidr | None = None

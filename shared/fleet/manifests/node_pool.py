@@ -77,7 +77,7 @@ class PoolProperties(Section):
     vm_size: VmSize
     """The size of the nodes."""
     orchestrator_version: Version | None = None
-    """The pool's version of Kubernetes; that of the control plane where nothing is said."""
+    """The pool's version of Kubernetes; the control plane's version by default."""
     count: Annotated[StrictInt, between(0, 1000)] | None = None
     """A fixed number of nodes; or give minCount and maxCount."""
     min_count: Annotated[StrictInt, between(0, 1000)] | None = None
@@ -85,13 +85,13 @@ class PoolProperties(Section):
     max_count: Annotated[StrictInt, between(1, 1000)] | None = None
     """The largest number of nodes."""
     scale_down_mode: Literal["Delete", "Deallocate"] | None = None
-    """Whether nodes that are not needed are deleted, or kept switched off."""
+    """Whether nodes that are not needed are deleted, or deallocated."""
     availability_zones: Zones = ()
     """The zones that nodes are spread over; their order means nothing."""
     os_type: Literal["Linux", "Windows"] | None = None
-    """The nodes' operating system; Linux where nothing is said."""
+    """The nodes' operating system; Linux by default."""
     os_sku: OsSku | None = None
-    """The nodes' image; Azure's default where nothing is said."""
+    """The nodes' image; Azure's choice by default."""
     os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
     """Size of a node's disk, in GB."""
     os_disk_type: Literal["Managed", "Ephemeral"] | None = None
@@ -99,7 +99,7 @@ class PoolProperties(Section):
     kubelet_disk_type: Literal["OS", "Temporary"] | None = None
     """Which disk has containers, images and logs."""
     max_pods: Annotated[StrictInt, between(10, 250)] | None = None
-    """Pods on a node at most."""
+    """The maximum number of pods on a node."""
     vnet_subnet_id: SubnetId | None = None
     """The subnet of the nodes."""
     pod_subnet_id: SubnetId | None = None
@@ -107,17 +107,17 @@ class PoolProperties(Section):
     pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
     """Whether pods get addresses one by one or nodes get blocks of them."""
     node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
-    """Labels of the nodes. One that git drops is taken away; others that Azure shows are left alone."""
+    """Labels of the nodes. Roadstead removes one that git no longer has; others that Azure shows stay."""
     node_taints: tuple[NodeTaint, ...] = ()
-    """Taints of the nodes. One that git drops is taken away; others that Azure shows are left alone."""
+    """Taints of the nodes. Roadstead removes one that git no longer has; others that Azure shows stay."""
     tags: Tags = Field(default_factory=dict)
-    """Tags of the pool in Azure; those that git does not name are left alone."""
+    """Tags of the pool in Azure; tags that git does not name stay."""
     scale_set_priority: Literal["Regular", "Spot"] | None = None
-    """Spot nodes are cheap, and Azure takes them away when it needs them."""
+    """Spot nodes are cheap, and Azure evicts them when it needs the capacity."""
     scale_set_eviction_policy: Literal["Delete", "Deallocate"] | None = None
-    """What happens to a Spot node that is taken away."""
+    """What happens to an evicted Spot node."""
     spot_max_price: StrictFloat | None = None
-    """The most to pay for a Spot node in US dollars an hour; -1 is the price of demand."""
+    """The most to pay for a Spot node in US dollars an hour; -1 is the on-demand price."""
     upgrade_settings: PoolUpgradeSettings | None = None
     kubelet_config: KubeletConfig | None = None
     linux_os_config: LinuxOsConfig | None = None
@@ -138,7 +138,7 @@ class PoolProperties(Section):
         ]
         | None
     ) = None
-    """Nodes are put near each other."""
+    """Nodes are placed near each other."""
     host_group_id: (
         Annotated[StrictStr, resource("Microsoft.Compute", "hostGroups", "a dedicated host group")] | None
     ) = None
@@ -157,9 +157,9 @@ class PoolProperties(Section):
     workload_runtime: Literal["OCIContainer", "WasmWasi", "KataVmIsolation"] | None = None
     """What runs pods."""
     message_of_the_day: (
-        Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "text encoded in base64")] | None
+        Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "a string encoded in base64")] | None
     ) = None
-    """What people read who sign in on a node."""
+    """The message that people see when they sign in on a node."""
     creation_data: CreationData | None = None
     network_profile: PoolNetworkProfile | None = None
     security_profile: PoolSecurityProfile | None = None
@@ -170,7 +170,7 @@ class PoolProperties(Section):
 
 
 class PoolAzure(Manifest):
-    """What ARM knows and the manifest has no place for yet."""
+    """Properties of ARM for which the manifest has no field yet."""
 
     properties: Annotated[
         dict[StrictStr, JsonValue],
@@ -198,9 +198,7 @@ class NodePool(PoolProperties):
     @model_validator(mode="after")
     def _sized_one_way(self) -> Self:
         if self.count is not None and (self.min_count is not None or self.max_count is not None):
-            raise ValueError(
-                "has both count and minCount/maxCount; keep one (count: null takes a default away)"
-            )
+            raise ValueError("has both count and minCount/maxCount; keep one (count: null removes a default)")
         if (self.min_count is None) != (self.max_count is None):
             raise ValueError("minCount and maxCount go together; add the other one")
         if self.count is None and self.max_count is None:
@@ -239,9 +237,9 @@ class NodePool(PoolProperties):
         if self.os_sku and self.os_sku.startswith("Windows") != windows:
             right = "Windows" if self.os_sku.startswith("Windows") else "Linux"
             raise ValueError(f"osSKU: {self.os_sku} goes with osType: {right}")
-        if windows and (_asks(self.linux_os_config) or _asks(self.kubelet_config)):
+        if windows and (_is_set(self.linux_os_config) or _is_set(self.kubelet_config)):
             raise ValueError("linuxOSConfig and kubeletConfig are for Linux nodes")
-        if _asks(self.windows_profile) and not windows:
+        if _is_set(self.windows_profile) and not windows:
             raise ValueError("windowsProfile goes with osType: Windows")
         return self
 
@@ -252,7 +250,7 @@ class NodePool(PoolProperties):
             raise ValueError("scaleSetEvictionPolicy and spotMaxPrice go with scaleSetPriority: Spot")
         if self.spot_max_price is not None and self.spot_max_price != -1 and self.spot_max_price <= 0:
             raise ValueError(
-                f"spotMaxPrice must be -1 (the price of demand) or more than 0, got {self.spot_max_price}"
+                f"spotMaxPrice must be -1 (the on-demand price) or more than 0, got {self.spot_max_price}"
             )
         if self.node_public_ip_prefix_id and not self.enable_node_public_ip:
             raise ValueError("nodePublicIPPrefixID needs enableNodePublicIP: true")
@@ -261,10 +259,10 @@ class NodePool(PoolProperties):
         return self
 
 
-def _asks(part: Manifest | None) -> bool:
-    """Tell whether a part asks for anything; a layer may say ``{}``."""
-    return part is not None and _says(part.model_dump(exclude_none=True))
+def _is_set(part: Manifest | None) -> bool:
+    """Tell whether an object sets any field; a layer may have ``{}``."""
+    return part is not None and _has_value(part.model_dump(exclude_none=True))
 
 
-def _says(value: object) -> bool:
-    return any(map(_says, value.values())) if isinstance(value, dict) else value is not None
+def _has_value(value: object) -> bool:
+    return any(map(_has_value, value.values())) if isinstance(value, dict) else value is not None

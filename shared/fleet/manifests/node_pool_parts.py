@@ -44,7 +44,7 @@ class KubeletConfig(Section):
     image_gc_low_threshold: Annotated[StrictInt, between(0, 100)] | None = None
     """Down to which use of the disk, in percent, they are removed."""
     topology_manager_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] | None = None
-    """How processors, memory and devices are kept together."""
+    """How processors, memory and devices are aligned."""
     allowed_unsafe_sysctls: tuple[Text, ...] | None = None
     """Kernel settings that pods may change, although they are not safe."""
     fail_swap_on: Flag = None
@@ -52,7 +52,7 @@ class KubeletConfig(Section):
     container_log_max_size_mb: Count | None = None
     """At which size, in MB, a container's log is rotated."""
     container_log_max_files: Annotated[StrictInt, Field(ge=2)] | None = None
-    """How many files of a container's log are kept."""
+    """How many log files AKS keeps for each container."""
     pod_max_pids: StrictInt | None = None
     """How many processes a pod may have; -1 is any number."""
 
@@ -100,7 +100,7 @@ class Sysctls(Section):
     ) = None
     """The first and last port for outgoing connections."""
     net_ipv4_neigh_default_gc_thresh1: Count | None = None
-    """Neighbours that are kept without cleaning up."""
+    """Neighbours that are cached without garbage collection."""
     net_ipv4_neigh_default_gc_thresh2: Count | None = None
     """Neighbours from which on old ones are cleaned up."""
     net_ipv4_neigh_default_gc_thresh3: Count | None = None
@@ -193,7 +193,7 @@ class PoolSecurityProfile(Section):
     enable_vtpm: Flag = None
     """Nodes have a virtual TPM (trusted launch)."""
     enable_secure_boot: Flag = None
-    """Nodes start signed code alone (trusted launch)."""
+    """Nodes boot only signed code (trusted launch)."""
     ssh_access: Literal["LocalUser", "Disabled", "EntraId"] | None = None
     """Who gets to nodes with SSH."""
 
@@ -221,14 +221,14 @@ class GpuProfile(Section):
 
 
 class GatewayProfile(Section):
-    """A pool through which static egress goes."""
+    """A pool for static egress."""
 
     public_ip_prefix_size: Annotated[StrictInt, between(28, 31)] | None = None
     """How long the prefix of its public addresses is."""
 
 
 class CreationData(Section):
-    """The snapshot that a pool is made from."""
+    """The snapshot that a pool is created from."""
 
     source_resource_id: Annotated[
         StrictStr, resource("Microsoft.ContainerService", "snapshots", "a node pool snapshot")
@@ -237,7 +237,7 @@ class CreationData(Section):
 
 
 class ArtifactStreaming(Section):
-    """Containers that start before their image is there."""
+    """Containers that start before their image is complete."""
 
     enabled: StrictBool
     """Images are streamed."""
@@ -251,15 +251,15 @@ class DnsOverride(Section):
     protocol: Literal["PreferUDP", "ForceTCP"] | None = None
     """How the server is asked."""
     forward_destination: Literal["ClusterCoreDNS", "VnetDNS"] | None = None
-    """Who is asked."""
+    """Which server is asked."""
     forward_policy: Literal["Sequential", "RoundRobin", "Random"] | None = None
     """Which of several servers is asked."""
     max_concurrent: Count | None = None
     """How many questions may be open at once."""
     cache_duration_in_seconds: Count | None = None
-    """How many seconds an answer is kept."""
+    """How many seconds an answer is cached."""
     serve_stale_duration_in_seconds: Count | None = None
-    """How many seconds an old answer may be given when nobody answers."""
+    """How many seconds an expired answer may be served while no server answers."""
     serve_stale: Literal["Verify", "Immediate", "Disable"] | None = None
     """Whether old answers are given."""
 

@@ -14,18 +14,18 @@ class AutoUpgradeProfile(Section):
     """What Azure upgrades by itself."""
 
     upgrade_channel: Literal["rapid", "stable", "patch", "node-image", "none"] | None = None
-    """Which versions of Kubernetes Azure brings by itself."""
+    """Which versions of Kubernetes Azure installs by itself."""
     node_os_upgrade_channel: Literal["None", "Unmanaged", "NodeImage", "SecurityPatch"] | None = None
-    """Which images and patches Azure brings to nodes by itself."""
+    """Which images and patches Azure installs on nodes by itself."""
 
 
 class OverrideSettings(Section):
-    """Upgrades even where Azure warns of broken workloads, until a time."""
+    """Upgrades despite warnings of Azure about broken workloads, until a time."""
 
     force_upgrade: Flag = None
     """Upgrade although AKS finds deprecated APIs in use."""
     until: Moment | None = None
-    """Until when this counts."""
+    """Until when this applies."""
 
 
 class UpgradeSettings(Section):
@@ -72,7 +72,7 @@ class GmsaProfile(Section):
 
 
 class WindowsProfile(Section):
-    """Windows nodes; Azure makes the password, it never belongs in git."""
+    """Windows nodes; Azure creates the password; it never belongs in git."""
 
     admin_username: Text
     """The account's name."""
@@ -84,7 +84,7 @@ class WindowsProfile(Section):
 
 
 class HttpProxyConfig(Section):
-    """The proxy through which nodes reach the world."""
+    """The proxy through which nodes reach the internet."""
 
     enabled: Flag = None
     """The proxy is used."""
@@ -106,24 +106,24 @@ class NodeResourceGroupProfile(Section):
 
 
 class NodeProvisioningProfile(Section):
-    """Nodes that Azure makes as pods need them."""
+    """Nodes that Azure creates as pods need them."""
 
     mode: Literal["Manual", "Auto"] | None = None
-    """Auto lets AKS choose sizes and make nodes as pods need them."""
+    """Auto lets AKS choose sizes and create nodes as pods need them."""
     default_node_pools: Literal["None", "Auto"] | None = None
-    """Whether AKS brings definitions of pools to begin with."""
+    """Whether AKS adds default definitions of pools."""
 
 
 class BootstrapProfile(Section):
     """From where nodes take what they start with."""
 
     artifact_source: Literal["Cache", "Direct"]
-    """Microsoft's registry, or a cache in a registry of yours."""
+    """Microsoft's registry, or a cache in your own registry."""
     container_registry_id: RegistryId | None = None
     """The registry that caches."""
 
     @model_validator(mode="after")
     def _registry_with_cache(self) -> Self:
         if self.container_registry_id and self.artifact_source != "Cache":
-            raise ValueError("containerRegistryId goes with artifactSource: Cache")
+            raise ValueError("containerRegistryId needs artifactSource: Cache")
         return self

@@ -1,4 +1,4 @@
-"""Who is told of what. An address can be a secret, so git has only the name of the setting that holds it."""
+"""Who is notified of what. An address can be a secret, so git has only the name of its setting."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SettingName = Annotated[
 
 
 class Route(Manifest):
-    """A way to tell people; ``address`` is the name of a setting of the function app."""
+    """A way to notify people; ``address`` is the name of a setting of the function app."""
 
     name: ObjectName
     """The route's name."""
     type: Literal["teams", "slack", "webhook", "email"]
-    """What kind of place it leads to."""
+    """The kind of receiver."""
     address: SettingName
     """The name of the setting that holds the address, which can be a secret."""
     events: Annotated[
         tuple[Literal["held", "refused", "invalid", "failed", "ready", "deleted"], ...], Field(min_length=1)
     ] = ("held", "refused", "failed")
-    """Of what it tells; of held, refused and failed where nothing is said."""
+    """The events that it sends; held, refused and failed by default."""

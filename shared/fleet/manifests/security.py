@@ -24,7 +24,7 @@ class SecurityGating(Section):
     """Microsoft Defender's gate for images."""
 
     enabled: Flag = None
-    """The gate is there."""
+    """The gate is enabled."""
     allow_secret_access: Flag = None
     """It may read pull secrets of the cluster."""
     identities: tuple[GatingIdentity, ...] | None = None
@@ -37,12 +37,12 @@ class Defender(Section):
     log_analytics_workspace_resource_id: WorkspaceId | None = None
     """The workspace that findings go to."""
     security_monitoring: Switch | None = None
-    """Threats are watched for at run time."""
+    """Threats are detected at run time."""
     security_gating: SecurityGating | None = None
 
 
 class KeyVaultKms(Section):
-    """Encryption of etcd with a key of yours."""
+    """Encryption of etcd with your own key."""
 
     enabled: StrictBool
     """etcd is encrypted with the key."""

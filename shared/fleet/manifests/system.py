@@ -1,4 +1,4 @@
-"""A team's place on the clusters: which clusters, which namespaces, from which repository, how much."""
+"""A team's place on the clusters: which clusters, which namespaces, from which repository, which quota."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from shared.fleet.manifests.base import (
     rule,
 )
 
-_KEPT = ("default", "flux-system")
+_RESERVED = ("default", "flux-system")
 
 
 Namespace = Annotated[
     ObjectName,
     rule(
-        rf"(?!(kube-.*|{'|'.join(_KEPT)})\Z).*",
-        f"a namespace of the team's own, not {', '.join(_KEPT)} or kube-*",
+        rf"(?!(kube-.*|{'|'.join(_RESERVED)})\Z).*",
+        f"a namespace of the team's own, not {', '.join(_RESERVED)} or kube-*",
     ),
 ]
 Quantity = Annotated[
@@ -51,7 +51,7 @@ class ClusterSelector(Manifest):
         default_factory=dict
     )
     """Clusters that have all these labels, in their metadata or as roadstead.dev/environment and
-    roadstead.dev/class: what their own file names."""
+    roadstead.dev/class: the names in their own file."""
 
     @model_validator(mode="after")
     def _selects(self) -> Self:
@@ -72,7 +72,7 @@ class GitSource(Manifest):
 
 
 class Quota(Manifest):
-    """The most that the tenant may ask of one cluster."""
+    """What the tenant may request of one cluster at most."""
 
     cpu: Quantity | None = None
     """Processors that its pods may request."""
@@ -84,9 +84,9 @@ class SystemSpec(Manifest):
     """A team's tenant."""
 
     owners: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
-    """Who answers for it."""
+    """Who is responsible for it."""
     clusters: ClusterSelector
     namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1)]
-    """Its namespaces; on each cluster a namespace is of one system."""
+    """Its namespaces; on each cluster a namespace belongs to one system."""
     source: GitSource
     quota: Quota = Quota()

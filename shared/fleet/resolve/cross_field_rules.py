@@ -1,7 +1,7 @@
-"""Rules that one field cannot tell: of networks, of lists, and between clusters. All are checked offline.
+"""Rules over several fields: of networks, of lists, and between clusters. All are checked offline.
 
-Sources, below learn.microsoft.com/azure/aks: concepts-network-ip-address-planning (ranges that AKS keeps, the
-size of the service range, the DNS service's address), configure-dual-stack (families).
+Sources, below learn.microsoft.com/azure/aks: concepts-network-ip-address-planning (ranges that AKS reserves,
+the size of the service range, the DNS service's address), configure-dual-stack (families).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from shared.fleet.desired import Taken
+from shared.fleet.desired import AzureNames
 from shared.fleet.manifests import ClusterSpec, NetworkProfile
 from shared.fleet.resolve.problems import Path
 
@@ -19,7 +19,7 @@ Finding = tuple[Path, str]
 """Where in a cluster's spec, and what is wrong."""
 T = TypeVar("T")
 
-_KEPT = tuple(
+_RESERVED = tuple(
     ipaddress.ip_network(text)
     for text in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 )
@@ -71,7 +71,7 @@ def _network(
         wanted = _versions(families) or {4}
         given = [network.version for network in networks]
         if networks and (set(given) != wanted or len(given) > len(wanted)):
-            found.append((field, _family_words(cidrs, families)))
+            found.append((field, _family_message(cidrs, families)))
     found += [("pods", message) for message in _overlaps(services, pods)]
     if dns:
         found += [("dnsServiceIP", message) for message in _dns(dns, services)]
@@ -86,19 +86,20 @@ def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]
 
 
 def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Iterator[str]:
-    kept = next((kept for kept in _KEPT if kept.version == network.version and kept.overlaps(network)), None)
-    if kept is not None:
-        yield f"{network} overlaps {kept}, which AKS keeps for itself; choose another range"
+    overlaps = (one for one in _RESERVED if one.version == network.version and one.overlaps(network))
+    reserved = next(overlaps, None)
+    if reserved is not None:
+        yield f"{network} overlaps {reserved}, which AKS reserves; choose another range"
     largest = _LARGEST_SERVICE_RANGE[network.version]
     if field == "services" and network.prefixlen < largest:
-        yield f"{network} is too large; Azure takes /{largest} and smaller for services"
+        yield f"{network} is too large; Azure allows /{largest} and smaller for services"
 
 
 def _versions(families: tuple[str, ...]) -> set[int]:
     return {int(family.removeprefix("IPv")) for family in families}
 
 
-def _family_words(cidrs: tuple[str, ...], families: tuple[str, ...]) -> str:
+def _family_message(cidrs: tuple[str, ...], families: tuple[str, ...]) -> str:
     given = ", ".join(cidrs)
     if not families:
         return (
@@ -118,11 +119,11 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
     elif int(address) - int(network.network_address) < 2:
         yield (
             f"{dns} cannot be the DNS service: the first address of {network} is that of the Kubernetes "
-            f"API; take a later one, such as {network.network_address + 10}"
+            f"API; choose a later one, such as {network.network_address + 10}"
         )
 
 
-def duplicates(specs: Mapping[str, Taken]) -> Mapping[str, list[Finding]]:
+def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
     """Return, by cluster, what two clusters cannot both have in Azure."""
     found: dict[str, list[Finding]] = {}
     prefixes: dict[tuple[str, ...], str] = {}
@@ -152,9 +153,7 @@ def duplicates(specs: Mapping[str, Taken]) -> Mapping[str, list[Finding]]:
             f"nodeResourceGroup {group} in the same subscription",
         )
         if key in own:
-            message = (
-                f"{group} is the resourceGroup of {own[key]}; AKS makes this group itself: choose a new name"
-            )
+            message = f"{group} is the resourceGroup of {own[key]}; AKS creates this group: choose a new name"
             found.setdefault(name, []).append((("nodeResourceGroup",), message))
     return found
 
@@ -165,7 +164,7 @@ K = TypeVar("K")
 def _note(
     found: dict[str, list[Finding]], taken: dict[K, str], key: K, name: str, path: Path, what: str
 ) -> None:
-    """Note that a cluster takes something; tell both when another one has it."""
+    """Note that a cluster has a name; add a finding to both when another one has it too."""
     other = taken.setdefault(key, name)
     if other != name:
         for one, two in ((name, other), (other, name)):

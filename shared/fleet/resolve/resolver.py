@@ -132,7 +132,7 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
             clusters[name] = result
         else:
             invalid[name] = result
-    clashes = duplicates({name: cluster.taken for name, cluster in clusters.items()})
+    clashes = duplicates({name: cluster.azure_names for name, cluster in clusters.items()})
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 

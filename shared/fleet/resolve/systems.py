@@ -1,4 +1,4 @@
-"""Resolves Systems: which clusters a team's tenant is on. Nothing is planned from them; they hold nobody."""
+"""Resolves Systems: which clusters a team's tenant is on. A mistake in one invalidates no cluster."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> Iterator[Pro
     for number, name in enumerate(tenant.spec.clusters.names):
         if name not in known:
             near = nearest(name, known)
-            right = f"did you mean {near}?" if near else f"add clusters/{name}/cluster.yaml, or take it away"
+            right = (
+                f"did you mean {near}?" if near else f"add clusters/{name}/cluster.yaml, or remove the name"
+            )
             mark = node.find(("spec", "clusters", "names", number)).mark
             yield problem_at(mark, f"spec.clusters.names[{number}]", f"there is no cluster {name}; {right}")
 
@@ -91,5 +93,7 @@ def _taken(node: Node, tenant: Tenant, taken: dict[tuple[str, str], str]) -> Ite
         cluster = next((cluster for cluster, other in others.items() if other != tenant.name), None)
         if cluster is not None:
             mark = node.find(("spec", "namespaces", number)).mark
-            message = f"{namespace} on {cluster} is of the system {others[cluster]}; choose another namespace"
+            message = (
+                f"{namespace} on {cluster} belongs to the system {others[cluster]}; choose another namespace"
+            )
             yield problem_at(mark, f"spec.namespaces[{number}]", message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.fleet.aks.writes import Write, is_stopped, settled
+from shared.fleet.aks.writes import Write, is_final, is_stopped
 from shared.fleet.json_tree import Json
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
@@ -90,7 +90,7 @@ def not_ours(context: StepContext, existing: Json) -> Outcome | None:
         return None
     if state_of(existing) == "Deleting":
         return foreign_delete(context)
-    problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.told(existing)}"
+    problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.describe_tags(existing)}"
     remedy = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
     return Fail(NotOwned(f"{problem}{remedy}"))
 
@@ -135,11 +135,11 @@ def _cluster_failure(context: StepContext, properties: Json) -> Outcome:
 def busy(properties: Json) -> str:
     """Describe the operation that runs in Azure, "" for none; every state but the settled ones is one."""
     state = str(properties.get("provisioningState") or "")
-    if not settled(state):
+    if not is_final(state):
         return f"Azure is {_DOING.get(state, 'updating')} the cluster"
     for pool in properties.get("agentPoolProfiles") or ():
         state = str(pool.get("provisioningState") or "")
-        if not settled(state):
+        if not is_final(state):
             return f"Azure is {_DOING.get(state, 'updating')} the node pool {pool['name']}"
     return ""
 

@@ -14,7 +14,6 @@ from shared.fleet.aks.cluster_body import (
     control_plane,
     group_body,
     left_too_old,
-    pools_to_rise,
     upgrade_ahead,
 )
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
@@ -173,7 +172,7 @@ def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
     """Refuse versions that Azure does not offer, or not over these pools, before any upgrade begins."""
     desired = context.desired
     spec, upgrades = desired.spec, upgrade_ahead(desired, existing)
-    pools = pools_to_rise(desired, context.owner, existing)
+    pools = pools_to_upgrade(desired, context.owner, existing)
     if not upgrades and not pools:
         return None
     region = RegionId(spec.subscription_id, spec.location)

@@ -42,7 +42,11 @@ def delete_cluster(context: StepContext) -> Outcome:
     state = state_of(existing)
     if not owner.owns(existing):
         going = state == "Deleting" and record.was_tagged and not asked
-        return foreign_delete(context) if going else _not_deleted(context, owner.told(existing), asked=asked)
+        return (
+            foreign_delete(context)
+            if going
+            else _not_deleted(context, owner.describe_tags(existing), asked=asked)
+        )
     if state in BAD and asked:
         return failure(context, existing["properties"], f"the deletion of {what}")
     if state == "Deleting":

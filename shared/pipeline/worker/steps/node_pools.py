@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from shared.fleet.aks.cluster_body import control_plane, newer_than_asked, upgrade_ahead
 from shared.fleet.aks.node_pool_body import (
-    marks_write,
+    autoscaler_off_write,
     new_pool_write,
+    ownership_write,
     pool_difference,
     pool_write,
-    resting_write,
 )
 from shared.fleet.aks.node_pool_replacement import (
     Create,
@@ -126,13 +126,15 @@ def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
     ]
     accepted = desired.adopt == "with-differences" and not owner.is_others(profile)
     if owner.is_others(profile) or (found and not accepted):
-        problem = f"the node pool {name} is not touched: it is not this cluster's: {owner.told(profile)}"
+        problem = (
+            f"the node pool {name} is not touched: it is not this cluster's: {owner.describe_tags(profile)}"
+        )
         differs = f"; it differs from the manifest in {', '.join(found[:5])}" if found else ""
         remedy = "give the pool another name in the manifest"
         if found and not owner.is_others(profile):
             remedy += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
         return Fail(NotOwned(f"{problem}{differs}; {remedy}"))
-    write = marks_write(pool, owner, profile)
+    write = ownership_write(pool, owner, profile)
     return _put(context, profile, write, f"taking the node pool {name} over{fields(write)}")
 
 
@@ -196,7 +198,7 @@ def _removed(context: StepContext, profile: Json, minutes: int) -> Outcome:
 
 def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
     """Switch the autoscaler of a pool off, or it would create nodes for the pods that move."""
-    write = resting_write(old)
+    write = autoscaler_off_write(old)
     if write is None:
         return None
     pool = f"the node pool {old['name']}, which is about to be drained"

@@ -1,4 +1,4 @@
-"""A cluster that is certain to come out as it is recorded is not read, and nothing else is taken for it."""
+"""A cluster that is certain to be unchanged is not read, and no other cluster counts as unchanged."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ def resolved_again(files: dict[str, str]) -> list[str]:
         ({"fleet.yaml": fleet()["fleet.yaml"].replace("[dev, prod]", "[dev]")}, "c"),
     ],
 )
-def test_a_commit_makes_those_clusters_be_read_that_it_can_change(files: dict[str, str], names: str) -> None:
+def test_only_the_clusters_that_a_commit_can_change_are_read(files: dict[str, str], names: str) -> None:
     assert "".join(resolved_again(files)) == names
 
 
-def test_a_cluster_that_lost_its_class_or_its_place_is_not_as_it_was() -> None:
+def test_a_cluster_that_lost_its_class_or_its_place_is_resolved_again() -> None:
     empty = fleet() | {"classes/base.yaml": head("ClusterClass", "base").replace("spec:", "spec: {}")}
     known = recorded(resolved(empty, {}, []))
     del empty["classes/base.yaml"], empty["classes/big.yaml"]
@@ -136,7 +136,7 @@ def test_new_code_resolves_every_cluster_once_more() -> None:
         assert sum(isinstance(one, Stored) for one in again.clusters.values()) == taken
 
 
-def test_a_cluster_whose_row_is_not_what_was_noted_is_read() -> None:
+def test_a_cluster_whose_record_does_not_match_its_fingerprint_is_read() -> None:
     known = recorded(resolved(fleet(), {}, []))
     known["a"] = replace(known["a"], digest="0" * 16)
     known["b"] = replace(known["b"], fingerprint="")
@@ -195,7 +195,7 @@ def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) ->
 
 @settings(max_examples=300)
 @given(CHANGES, CHANGES)
-def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
+def test_what_is_recorded_changes_the_cost_of_a_commit_and_nothing_else(
     before: list[str | tuple[str, str, str]], after: list[str | tuple[str, str, str]]
 ) -> None:
     old = changed(fleet(), before)
@@ -213,7 +213,7 @@ def test_what_is_known_changes_the_cost_of_a_commit_and_nothing_else(
     assert make_plan("c" * 40, quick, rows, now=NOW) == make_plan("c" * 40, plain, rows, now=NOW)
 
 
-def test_a_stored_cluster_is_checked_only_when_its_spec_is_asked_for() -> None:
+def test_a_stored_cluster_is_validated_only_when_its_spec_is_read() -> None:
     one = resolved(fleet(), {}, []).clusters["a"]
     document = one.document()
     document["spec"] = {**document["spec"], "kubernetesVersion": "2.0"}
@@ -225,7 +225,7 @@ def test_a_stored_cluster_is_checked_only_when_its_spec_is_asked_for() -> None:
     assert normalised(document) == document
 
 
-def test_a_default_that_came_since_is_no_difference() -> None:
+def test_a_default_that_was_added_since_is_no_difference() -> None:
     document = resolved(fleet(), {}, []).clusters["a"].document()
     flux = {key: value for key, value in document["spec"]["flux"].items() if key != "branch"}
     assert normalised({**document, "spec": {**document["spec"], "flux": flux}}) == document

@@ -67,7 +67,7 @@ def test_scalars_follow_the_yaml_1_2_core_schema(text: str, value: object) -> No
         (b"a:\n\t- b\n", 2, "not valid YAML"),
     ],
 )
-def test_what_is_not_a_manifest_is_refused_with_its_place(content: bytes, line: int, words: str) -> None:
+def test_content_that_is_no_manifest_is_refused_with_its_place(content: bytes, line: int, words: str) -> None:
     with pytest.raises(YamlError) as caught:
         parse(content, "f")
     assert words in caught.value.message
@@ -120,7 +120,7 @@ def test_lists_of_named_things_merge_by_name_and_others_replace() -> None:
     }
 
 
-def test_layers_are_laid_from_below_so_a_map_over_a_null_begins_anew() -> None:
+def test_layers_merge_from_below_so_an_object_over_a_null_starts_empty() -> None:
     a, b, c = node({"m": {"x": 1}}), node({"m": None}), node({"m": {"y": 2}})
     assert merge(merge(a, b), c).plain() == {"m": {"y": 2}}
     named = [node({"l": [item]}) for item in ({"name": "i", "x": 1}, {"name": "i", "$patch": "delete"})]
@@ -129,7 +129,7 @@ def test_layers_are_laid_from_below_so_a_map_over_a_null_begins_anew() -> None:
     assert without_nulls(merge(named[0], named[1])).plain() == {"l": []}
 
 
-def test_null_takes_a_value_of_the_layer_below_away() -> None:
+def test_null_removes_a_value_of_the_layer_below() -> None:
     merged = merge(node({"a": {"x": 1, "y": 2}}), node({"a": {"x": None}}))
     assert without_nulls(merged).plain() == {"a": {"y": 2}}
 

@@ -21,7 +21,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest
 from tests.fleet.bodies import created, desired
 from tests.fleet.specs import SPECS
-from tests.fleet.test_azure_property import GENERATED
+from tests.fleet.test_comparison import GENERATED
 
 OWNER = Owner("fleet", "example/fleet", "one")
 ID = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
@@ -66,7 +66,7 @@ def test_what_was_imported_is_as_azure_has_it(spec: dict[str, Any]) -> None:
     assert found.left == ()
 
 
-def test_a_windows_pool_takes_nothing_of_a_layer_that_asks_for_nothing() -> None:
+def test_a_windows_pool_inherits_nothing_from_a_layer_that_requests_nothing() -> None:
     system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
     apps = {"name": "apps", "mode": "User", "vmSize": "Standard_D4s_v5", "count": 1}
     place = {"subscriptionId": ID.subscription, "resourceGroup": "rg-one", "location": "eastus"}
@@ -81,7 +81,9 @@ def test_a_windows_pool_takes_nothing_of_a_layer_that_asks_for_nothing() -> None
 
 @GENERATED
 @given(SPECS, SPECS)
-def test_beside_any_layers_it_asks_for_what_azure_has(spec: dict[str, Any], other: dict[str, Any]) -> None:
+def test_over_any_layers_the_minimal_manifest_asks_for_what_azure_has(
+    spec: dict[str, Any], other: dict[str, Any]
+) -> None:
     live = lived(spec)
     found = imported(ID, OWNER, live, {})
     base = {key: value for key, value in other.items() if key not in ("azure", "subscriptionId")}
@@ -157,7 +159,7 @@ def test_each_thing_has_its_place(live: Json, expected: dict[str, Any]) -> None:
     assert (found.left, found.differences) == ((), ())
 
 
-def test_what_azure_chose_by_itself_is_not_said() -> None:
+def test_names_that_azure_chose_itself_are_left_out() -> None:
     found = taken(shown(beside=USER))
     without_defaults = {
         "identityProfile",
@@ -187,7 +189,7 @@ def test_what_azure_chose_by_itself_is_not_said() -> None:
         ),
     ],
 )
-def test_a_pool_says_its_size_and_what_differs_from_the_usual(
+def test_an_imported_pool_has_its_size_and_what_differs_from_the_defaults(
     pool: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     live = shown(pool={"name": "apps", **pool})
@@ -214,7 +216,7 @@ def test_a_pool_says_its_size_and_what_differs_from_the_usual(
         ),
     ],
 )
-def test_what_a_manifest_cannot_say_is_told_and_nothing_else_is_lost(live: Json, words: str) -> None:
+def test_what_a_manifest_cannot_express_is_listed_and_nothing_else_is_lost(live: Json, words: str) -> None:
     found = taken(live)
     assert [words in told for told in found.left] == [True]
     tags = {key: value for key, value in live["tags"].items() if key == "team"}

@@ -1,4 +1,4 @@
-"""The objects that make Flux pull, and what they say back."""
+"""The objects that make Flux pull, and how their readiness is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another order of a list is no change where Azure knows none, and one where it does."""
+"""Differences between two specs: the order of a list counts only where it has a meaning in Azure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_first_address_family_is_the_primary_one(path: str) -> None:
     assert list(differences(old, new)) == [Change(f"spec.{path}", '["4", "6"]', '["6", "4"]')]
 
 
-def test_a_section_that_comes_or_goes_is_told_field_by_field_and_a_pool_by_its_name() -> None:
+def test_an_object_that_is_added_or_removed_is_shown_field_by_field_and_a_pool_by_its_name() -> None:
     section = {"enablePrivateCluster": True, "authorizedIPRanges": ["192.0.2.0/24"]}
     old: dict[str, Any] = {"spec": {"nodePools": []}}
     new = {"spec": {"apiServerAccessProfile": section, "nodePools": [POOL]}}
@@ -80,7 +80,7 @@ def test_a_commit_that_only_reorders_changes_no_cluster() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [([1], [True]), (["a", "a"], ["a"]), ([], None), (0, False)])
-def test_what_python_takes_for_equal_and_json_does_not_is_a_change(old: Any, new: Any) -> None:
+def test_values_that_only_python_considers_equal_are_a_change(old: Any, new: Any) -> None:
     assert not alike(old, new)
     assert list(differences({"x": old}, {"x": new}))
 

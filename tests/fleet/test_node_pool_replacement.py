@@ -1,4 +1,4 @@
-"""What is done with the node pools of a cluster, whatever a crash, a revert or a person has left there."""
+"""The next action for the node pools of a cluster, whatever a crash, a revert or a person left there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shared.fleet.aks.node_pool_body import (
+    autoscaler_off_write,
     fixed_leaves,
-    marks_write,
     new_pool_write,
+    ownership_write,
     pool_difference,
     pool_write,
-    resting_write,
 )
 from shared.fleet.aks.node_pool_replacement import (
     WINDOWS_NAME,
@@ -128,14 +128,14 @@ def test_of_two_that_do_not_fit_the_one_that_azure_could_not_make_goes() -> None
     assert found.misfit == f"vmSize from {SMALL} to {MIDDLE}"
 
 
-def test_a_replacement_says_what_it_is_for_even_where_azure_has_nothing() -> None:
+def test_a_replacement_names_its_reason_even_where_azure_has_no_value() -> None:
     cluster = desired({"name": "system"}, {"name": "apps", "maxPods": 50})
     found = stage(cluster, "apps", live("apps"))
     assert isinstance(found, Replace)
-    assert found.why == "maxPods from nothing to 50"
+    assert found.reason == "maxPods from nothing to 50"
 
 
-def test_the_name_of_a_replacement_fits_and_is_nobody_elses() -> None:
+def test_the_name_of_a_replacement_fits_and_is_free() -> None:
     cluster = desired(
         {"name": "system"}, {"name": "winpol", "osType": "Windows", "vmSize": LARGE}, {"name": "winpob"}
     )
@@ -166,12 +166,12 @@ def test_a_replacement_has_the_nodes_that_the_autoscaler_gave_the_old_one() -> N
 
 
 def test_a_pool_that_is_emptied_keeps_its_nodes_and_loses_its_autoscaler() -> None:
-    write = resting_write(live("apps", enableAutoScaling=True, minCount=1, maxCount=9, count=4))
+    write = autoscaler_off_write(live("apps", enableAutoScaling=True, minCount=1, maxCount=9, count=4))
     assert write is not None
     properties = write.body["properties"]
     assert (properties["enableAutoScaling"], properties["count"]) == (False, 4)
     assert not {"minCount", "maxCount"} & properties.keys()
-    assert resting_write(live("apps")) is None
+    assert autoscaler_off_write(live("apps")) is None
 
 
 # Any pools, any manifest
@@ -213,7 +213,7 @@ class Pools:
                     f"tags.{tag}" for tag in OWNER.tags
                 }:
                     raise Refused
-                self._put(profile["name"], marks_write(pool, OWNER, profile).body)
+                self._put(profile["name"], ownership_write(pool, OWNER, profile).body)
                 self.taken_over.add(str(profile["name"]))
             case Keep(profile):
                 return self._keep(pool, profile, cluster)

@@ -1,4 +1,4 @@
-"""For any spec: what Azure made of it needs no write, and laying it over twice changes nothing."""
+"""For any spec: what Azure created from it needs no write, and merging it over twice changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_azure_made_of_a_spec_needs_no_write(spec: dict[str, Any]) -> None:
 
 @GENERATED
 @given(SPECS, SPECS)
-def test_what_was_laid_over_is_there_and_nothing_else_is_gone(
+def test_what_is_merged_over_is_in_the_result_and_nothing_else_is_lost(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     old, new = (cluster_body(desired(**spec), OWNER, None) or {} for spec in (before, after))

@@ -9,7 +9,7 @@ import pytest
 
 from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_asked
 from shared.fleet.aks.node_pool_body import pool_difference
-from shared.fleet.aks.writes import ImmutableChange, settled
+from shared.fleet.aks.writes import ImmutableChange, is_final
 from shared.fleet.kubernetes_versions import must_rise, runs_newer
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
@@ -60,7 +60,7 @@ def test_the_live_count_of_an_autoscaled_pool_belongs_to_the_autoscaler() -> Non
     assert (body["properties"]["count"], body["properties"]["minCount"]) == (4, 2)
 
 
-def test_labels_and_taints_that_git_drops_are_taken_away_and_others_are_left_alone() -> None:
+def test_labels_and_taints_that_git_no_longer_has_are_removed_and_others_stay() -> None:
     labels, taints = {"a": "b", "policy": "x"}, ["k=v:NoSchedule", "policy=x:NoExecute"]
     cluster = desired(nodePools=[pool(nodeLabels=labels, nodeTaints=taints)])
     profile = created(cluster)["properties"]["agentPoolProfiles"][0]
@@ -113,7 +113,7 @@ def test_a_failed_or_cancelled_resource_gets_a_write_without_a_difference(state:
     ],
 )
 def test_every_state_but_three_means_that_azure_is_at_work(state: str, ended: bool) -> None:
-    assert settled(state) is ended
+    assert is_final(state) is ended
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_version_rises_or_stays(wanted: str, current: str, rises: bool, newer:
 
 
 @pytest.mark.parametrize("current", ["1.33.5", "1.35.1"])
-def test_what_runs_newer_is_never_taken_back_and_is_told(current: str) -> None:
+def test_a_newer_running_version_is_never_downgraded_and_is_reported(current: str) -> None:
     cluster = desired(kubernetesVersion="1.33.4")
     live = created(cluster)
     properties = live["properties"]
@@ -155,7 +155,7 @@ def test_what_runs_newer_is_never_taken_back_and_is_told(current: str) -> None:
     assert body["properties"]["kubernetesVersion"] == current
 
 
-def test_a_new_pool_takes_the_version_of_the_control_plane() -> None:
+def test_a_new_pool_starts_at_the_version_of_the_control_plane() -> None:
     body = pool_body(desired().spec.node_pools[0], desired(), OWNER, None)
     assert body is not None
     assert "orchestratorVersion" not in body["properties"]
@@ -182,7 +182,7 @@ def test_the_spelling_that_azure_gives_back_is_no_difference() -> None:
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
 
 
-def test_labels_and_tag_values_are_told_apart_by_case() -> None:
+def test_labels_and_tag_values_are_case_sensitive() -> None:
     cluster = desired(tags={"cost": "X"}, nodePools=[pool(nodeLabels={"a": "B"})])
     live = created(cluster)
     profile = live["properties"]["agentPoolProfiles"][0]
@@ -199,9 +199,9 @@ def test_a_fleet_of_the_same_name_in_another_repository_is_another_fleet() -> No
     assert not other.owns({"tags": OWNER.tags})
     assert not other.made_group({"tags": OWNER.tags})
     assert other.is_others({"tags": OWNER.tags})
-    assert other.told({"tags": OWNER.tags}).endswith(
+    assert other.describe_tags({"tags": OWNER.tags}).endswith(
         "found roadstead-fleet=example and roadstead-cluster=one and roadstead-repository=example/fleet; "
-        "GITHUB_REPOSITORY_PREVIOUS tells of a renamed repository"
+        "set GITHUB_REPOSITORY_PREVIOUS after a rename of the repository"
     )
 
 
@@ -210,7 +210,7 @@ def test_only_a_resource_with_the_marks_of_fleet_and_cluster_is_ours() -> None:
     assert OWNER.owns({"tags": {key.upper(): value for key, value in OWNER.tags.items()}})
     assert not OWNER.owns({"tags": {**OWNER.tags, "roadstead-fleet": "other"}})
     assert not OWNER.owns({})
-    assert OWNER.told({"tags": {"Roadstead-Fleet": "other"}}) == (
+    assert OWNER.describe_tags({"tags": {"Roadstead-Fleet": "other"}}) == (
         "expected the tags roadstead-fleet=example and roadstead-cluster=one, "
         "found roadstead-fleet=other and no roadstead-cluster"
     )
