@@ -12,10 +12,10 @@ import pytest
 from azure.mgmt.containerservice import ContainerServiceClient
 from azure.mgmt.resource.resources import ResourceManagementClient
 
-from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_ports import WorldAzure
-from localcloud.world.clock import ManualClock
-from localcloud.world.plane import NullPlane
+from localcloud.azure.world.azure_ports import WorldAzure
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
 from shared.fleet.resource_ids import RegionId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE

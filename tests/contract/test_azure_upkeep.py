@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_catalog import NODE_IMAGES
+from localcloud.azure.world.catalog import NODE_IMAGES
 from shared.fleet.resource_ids import GroupId, RegionId
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest
 from shared.ports.azure import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import GroupId
 from shared.jobs.record import Phase
 from shared.ports.azure import PutCluster, PutGroup, PutMaintenance, PutPool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.world.azure_state import Timings
-from localcloud.world.cloud import MemoryCloud
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports import Json
 from shared.ports.azure import (

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localcloud.world import state
+from localcloud.tables import memory_state
 from shared.jobs.record import Phase
 from shared.ports.azure import DeleteCluster, Written
 from tests import fleetfiles
@@ -19,7 +19,7 @@ from tests.pipeline.test_main_job import phases, push
 @pytest.fixture(autouse=True)
 def stored_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save every record in the form of the version before."""
-    monkeypatch.setattr(state, "to_json", lambda found: json.dumps(as_before(found)))
+    monkeypatch.setattr(memory_state, "to_json", lambda found: json.dumps(as_before(found)))
 
 
 def test_a_cluster_is_created_changed_and_deleted() -> None:
