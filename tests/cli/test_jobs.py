@@ -29,7 +29,7 @@ def test_why_tells_the_error_and_what_to_do(url: str) -> None:
     words = " ".join(plain(shown).split())
     assert "failed in the step cluster (2 of " in words
     assert "last error QuotaExceeded" in words
-    assert "Raise the quota or free some, then `roadstead replay one`" in words
+    assert "Raise the quota or free some, then run `roadstead replay one`" in words
     assert max(len(line) for line in plain(shown).splitlines()) <= 80
     assert json.loads(roadstead("why", "one", "-o", "json", "--url", url).stdout)["phase"] == "Failed"
 
@@ -105,7 +105,7 @@ def test_what_no_cluster_can_be_called_is_a_wrong_use(url: str, command: str, na
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["two"], 1, "two has not failed: it does nothing"),
+        (["two"], 1, "two has not failed: it is idle"),
         (["nope"], 1, "there is no cluster nope"),
         ([], 2, "give a cluster, or --all, or --class CLASS"),
         (["one", "--all"], 2, "give a cluster, or --all"),

@@ -14,6 +14,7 @@ from shared.fleet.aks.cluster_body import (
     control_plane,
     group_body,
     left_too_old,
+    pools_to_upgrade,
     upgrade_ahead,
 )
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
