@@ -23,8 +23,8 @@ $(READY): requirements.txt pyproject.toml
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
-$(AZURITE): $(READY) localcloud/tools.py
-	@$(BIN)/python -m localcloud.tools
+$(AZURITE): $(READY) localcloud/runtime/tools.py
+	@$(BIN)/python -m localcloud.runtime.tools
 	@touch $@
 
 demo: $(READY) $(AZURITE) ## the main job, told from a push to Ready clusters on the local cloud
@@ -37,7 +37,7 @@ test: check $(AZURITE) ## every check and every test
 	@$(BIN)/python -m pytest -n 3
 
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
-	@$(BIN)/python -m localcloud.simulation --seeds $(SEEDS)
+	@$(BIN)/python -m simulation --seeds $(SEEDS)
 
 check: $(READY) ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet .

@@ -17,7 +17,7 @@ from cli.app import NEW
 from cli.errors import ExitCode
 from cli.lazy import Sections
 from cli.output import Output
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from tests import fleetfiles
 from tests.cli.command import on_terminal, roadstead, write
 from tests.cli.conftest import served

@@ -11,7 +11,7 @@ import pytest
 
 from cli.client import Api, actor
 from cli.commands.replay import replay
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
 from tests.cli.command import on_terminal, plain, roadstead
 from tests.pipeline.test_main_job import phases

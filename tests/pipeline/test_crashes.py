@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcloud.world.cloud import Counter, MemoryCloud, tripwired
+from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push, status
