@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import sys
 
+INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``, known before anything is imported."""
+
 
 def main() -> None:
     """Run the command. An error is one line on stderr; Ctrl-C is silent."""
-    from cli.errors import CommandError, ExitCode
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> int:
+    from cli.app import app
+    from cli.errors import CommandError
+    from cli.text import line
 
     try:
-        from cli.app import app
-
         app()
     except CommandError as error:
-        from cli.text import line
-
         sys.stderr.write(f"roadstead: {line(str(error))}\n")
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
+        return error.exit_code
+    return 0
 
 
 if __name__ == "__main__":

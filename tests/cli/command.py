@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from signal import SIGINT
@@ -41,10 +40,10 @@ def on_terminal(
     columns: int = 80,
     rows: int = 24,
     cwd: Path | None = None,
-    interrupt_after: float = 0,
+    interrupt_at: str = "",
     **env: str,
 ) -> tuple[int, str]:
-    """Return the exit code of the command and what it wrote to a terminal; Ctrl-C after so many seconds."""
+    """Return the exit code of the command and what it wrote to a terminal; Ctrl-C once it wrote a text."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
@@ -58,13 +57,13 @@ def on_terminal(
         cwd=cwd,
     )
     os.close(terminal)
-    if interrupt_after:
-        time.sleep(interrupt_after)
-        running.send_signal(SIGINT)
-    written = b""
+    written, waiting = b"", bool(interrupt_at)
     try:
         while part := os.read(controller, 65536):
             written += part
+            if waiting and interrupt_at.encode() in written:
+                running.send_signal(SIGINT)
+                waiting = False
     except OSError:  # the terminal is closed
         pass
     os.close(controller)

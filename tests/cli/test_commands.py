@@ -160,9 +160,11 @@ def test_shells_can_complete_commands(shell: str) -> None:
     assert (done.returncode, "_ROADSTEAD_COMPLETE" in done.stdout) == (0, True), done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["status", "--watch"], ["wait", "other"]])
-def test_ctrl_c_is_silent_and_has_its_exit_code(url: str, arguments: list[str]) -> None:
-    code, written = on_terminal(*arguments, interrupt_after=4, ROADSTEAD_URL=url)
+@pytest.mark.parametrize(
+    ("arguments", "text"), [(["status", "--watch"], "clusters Ready"), (["wait", "other"], "no cluster")]
+)
+def test_ctrl_c_is_silent_and_has_its_exit_code(url: str, arguments: list[str], text: str) -> None:
+    code, written = on_terminal(*arguments, interrupt_at=text, ROADSTEAD_URL=url)
     assert code == ExitCode.INTERRUPTED
     assert "Traceback" not in written
     assert "Abort" not in written
@@ -175,7 +177,7 @@ def test_a_watched_fleet_is_redrawn_in_place_and_cut_to_the_terminal(rows: int, 
     cloud.step()
     with served(cloud.ports) as url:
         _, written = on_terminal(
-            "status", "--watch", rows=rows, columns=columns, interrupt_after=4, ROADSTEAD_URL=url
+            "status", "--watch", rows=rows, columns=columns, interrupt_at="more lines", ROADSTEAD_URL=url
         )
     screen, _, left_behind = written.partition("\x1b[?1049h")[2].partition("\x1b[?1049l")
     assert "more lines" in screen
