@@ -130,7 +130,8 @@ class KubernetesPlane:
         self.close()
 
     def _retire(self, running: _Running) -> None:
-        """Close a server in the background: it takes half a second, and a stop must be quick."""
+        """Refuse new connections now; close the server in the background, for that takes half a second."""
+        running.server.stop_listening()
         thread = threading.Thread(target=running.server.close, daemon=True, name="retire")
         self._retiring = [*(other for other in self._retiring if other.is_alive()), thread]
         thread.start()
