@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 
-.PHONY: help demo up test simulate check format clean
+.PHONY: help demo up test crashes simulate check format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,9 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 
 test: check $(AZURITE) ## every check and every test
 	@$(BIN)/python -m pytest -n 3
+
+crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
+	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py
 
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
 	@$(BIN)/python -m localcloud.simulation --seeds $(SEEDS)
