@@ -15,6 +15,10 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in ROOT.rglob("*.md") if not {".venv", ".tools"} & set(path.parts))
 
 
+def test_every_page_is_found() -> None:
+    assert {ROOT / "README.md", ROOT / "docs" / "architecture.md", ROOT / "infra" / "README.md"} <= set(PAGES)
+
+
 def text(name: str) -> str:
     return (ROOT / name).read_text()
 
@@ -41,6 +45,7 @@ def test_the_defaults_of_settings_are_those_of_the_code() -> None:
         for name, field in Settings.model_fields.items()
         if field.default not in (None, "", 0) and not field.is_required()
     }
+    assert defaults
     assert {name: told.get(name) for name in defaults} == defaults
 
 
@@ -50,4 +55,6 @@ def test_the_page_on_errors_is_what_the_table_of_advice_says() -> None:
 
 def test_the_readme_names_only_targets_that_make_knows() -> None:
     targets = set(re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE))
-    assert set(re.findall(r"make ([a-z]+) ", text("README.md"))) <= targets | {"and"}
+    named = set(re.findall(r"make ([a-z]+) ", text("README.md")))
+    assert named
+    assert named <= targets | {"and"}

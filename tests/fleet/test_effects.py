@@ -87,5 +87,8 @@ def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: 
 
 def test_the_local_cloud_refuses_what_is_fixed_and_takes_the_ways_that_lead_on() -> None:
     fixed = [*azure_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in azure_pools.IMMUTABLE)]
+    assert azure_clusters.IMMUTABLE
+    assert azure_pools.IMMUTABLE
+    assert azure_clusters.WAYS
     assert [path for path in fixed if effect_of(path, "one", "other") not in FIXED] == []
     assert [way for way in azure_clusters.WAYS if effect_of(*way) is not Effect.IN_PLACE] == []
