@@ -19,8 +19,8 @@ $(READY): requirements.txt pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-$(AZURITE): $(READY) localcloud/tools.py
-	@$(BIN)/python -m localcloud.tools
+$(AZURITE): $(READY) localcloud/runtime/tools.py
+	@$(BIN)/python -m localcloud.runtime.tools
 	@touch $@
 
 demo: $(READY) $(AZURITE) ## the main job, told from a push to Ready clusters on the local cloud
@@ -36,7 +36,7 @@ crashes: $(READY) ## crash before and after every single call of a fleet's life:
 	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py
 
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
-	@$(BIN)/python -m localcloud.simulation --seeds $(SEEDS)
+	@$(BIN)/python -m simulation --seeds $(SEEDS)
 
 check: $(READY) ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet .

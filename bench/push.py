@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bench.fleet import cluster_file, generate
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import DesiredFleet, Stored
 from shared.fleet.planning.plan import Plan, make_plan
 from shared.jobs.messages import PlanRequest

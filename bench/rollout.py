@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from localcloud.world import azure_limits
-from localcloud.world.azure_state import Timings
-from localcloud.world.cloud import Connections, MemoryCloud
+from localcloud.azure.world import request_limits
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.memory.memory_cloud import Connections, MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
@@ -28,7 +28,7 @@ from tests import fleetfiles
 CREATION = 300.0
 """Seconds that Azure takes to create a cluster; 4 to 6 minutes are usual."""
 CONFIG = FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
-SHARED = (azure_limits.ARM_READ, azure_limits.ARM_WRITE, azure_limits.ANY_OTHER)
+SHARED = (request_limits.ARM_READ, request_limits.ARM_WRITE, request_limits.ANY_OTHER)
 FIRST = 60.0
 SESSION_IDLE = timedelta(seconds=0.5)
 """As ``sessionIdleTimeout`` in host.json: a job that does not wait stays with its worker."""
@@ -110,8 +110,8 @@ def lower_bound(alone: Rollout, calls: Mapping[str, float]) -> float:
     time; looks are made meanwhile.
     """
     waits = {limit: (calls[limit.name] - limit.burst) / limit.per_second for limit in SHARED}
-    gates = max(0.0, waits[azure_limits.ARM_WRITE], waits[azure_limits.ANY_OTHER])
-    return max(alone.seconds + gates, waits[azure_limits.ARM_READ])
+    gates = max(0.0, waits[request_limits.ARM_WRITE], waits[request_limits.ANY_OTHER])
+    return max(alone.seconds + gates, waits[request_limits.ARM_READ])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``python -m localcloud up``: see ``localcloud.up``."""
+"""``python -m localcloud up``: see ``localcloud.runtime.up``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def main() -> int:
         case ["up", *arguments]:
             # Imports take a moment, in which nothing runs yet that would have to be stopped.
             signal.signal(signal.SIGINT, lambda *_: os._exit(0))
-            from localcloud import up
+            from localcloud.runtime import up
 
             return up.main(arguments)
         case _:

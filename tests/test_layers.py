@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FUNCTIONS = ("handlers/", "function_app.py", "localcloud/functions/", "localcloud/host.py", "tests/")
+FUNCTIONS = (
+    "handlers/",
+    "function_app.py",
+    "localcloud/functions/",
+    "localcloud/functions/host.py",
+    "tests/",
+)
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -10,14 +10,14 @@ from pathlib import Path
 from rich.console import Console
 
 from cli.client import ApiError
-from localcloud.children import PartFailed
-from localcloud.cloud import LocalCloud
 from localcloud.demo.checkout import GitFailed
 from localcloud.demo.follow import NotReached
 from localcloud.demo.story import tell
-from localcloud.options import Options
-from localcloud.statefolder import StateFolderError
-from localcloud.tools import ToolError
+from localcloud.runtime.child_processes import PartFailed
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
+from localcloud.runtime.state_folder import StateFolderError
+from localcloud.runtime.tools import ToolError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from rich.live import Live
 
 from cli import render
 from cli.client import Api, NotFound
-from localcloud.cloud import LocalCloud
+from localcloud.runtime.local_cloud import LocalCloud
 
 DEADLINE = 90.0
 """Seconds that one commit may take; on the local cloud it takes a quarter of that."""

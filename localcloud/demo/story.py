@@ -13,10 +13,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.client import Api
-from localcloud.cloud import LocalCloud
 from localcloud.demo.checkout import Checkout
 from localcloud.demo.follow import follow, wait_for_plan
-from localcloud.options import ROOT
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import ROOT
 
 ATLANTIC = "clusters/atlantic-aks/cluster.yaml"
 PACIFIC = "clusters/pacific-aks/cluster.yaml"

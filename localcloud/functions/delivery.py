@@ -11,9 +11,9 @@ from typing import Protocol
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusReceiver
 from azure.servicebus.exceptions import ServiceBusError
 
-from localcloud.functions.index import Function
-from localcloud.functions.invoke import Closed, Invoker, Outcome
-from localcloud.functions.messages import decode_message
+from localcloud.functions.function_index import Function
+from localcloud.functions.invocations import Closed, Invoker, Outcome
+from localcloud.functions.trigger_messages import decode_message
 
 RECEIVE_SECONDS = 1.0
 """The longest single wait for a message, so that a stop is noticed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from localcloud.functions.logs import HOST
+from localcloud.functions.host_logs import HOST
 
 log = logging.getLogger(HOST)
 

@@ -10,11 +10,11 @@ import azure.functions as func
 import pytest
 
 from handlers import api
-from localcloud.functions.http import HttpFunctions
-from localcloud.functions.index import functions_of
-from localcloud.functions.invoke import Invoker
-from localcloud.servers.http import HttpServer
-from localcloud.world.cloud import MemoryCloud
+from localcloud.common.http_server import HttpServer
+from localcloud.functions.function_index import functions_of
+from localcloud.functions.http_triggers import HttpFunctions
+from localcloud.functions.invocations import Invoker
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Ports
 
 if TYPE_CHECKING:

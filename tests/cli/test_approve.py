@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.pipeline.test_main_job import phases, push

@@ -9,7 +9,7 @@ import pytest
 from werkzeug.wrappers import Request, Response
 
 from cli.client import Api, ApiError
-from localcloud.servers.http import HttpServer, json_response
+from localcloud.common.http_server import HttpServer, json_response
 
 
 @contextmanager

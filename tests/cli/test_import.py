@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.importing import text_of
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.yaml_tree import parse
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase

@@ -12,7 +12,7 @@ import pytest
 from cli.actor import actor
 from cli.client import Api
 from cli.jobs import replay
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
 from tests.cli.command import roadstead
 from tests.pipeline.test_main_job import phases

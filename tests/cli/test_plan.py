@@ -14,8 +14,8 @@ from werkzeug.wrappers import Request, Response
 from cli import planview
 from cli.recorded import Against
 from cli.worktree import open_worktree
-from localcloud.servers.http import HttpServer, json_response
-from localcloud.world.cloud import MemoryCloud
+from localcloud.common.http_server import HttpServer, json_response
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import make_plan
 from shared.pipeline.api import views
 from shared.pipeline.api.approval import approve

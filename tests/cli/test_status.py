@@ -11,8 +11,8 @@ from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
 from cli import render
-from localcloud.servers.http import HttpServer
-from localcloud.world.cloud import MemoryCloud
+from localcloud.common.http_server import HttpServer
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated
 from shared.pipeline.api import views
 from shared.ports import BranchHead

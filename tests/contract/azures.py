@@ -8,9 +8,9 @@ from typing import Any
 
 from azure.core.credentials import AccessToken
 
-from localcloud.world.azure import AzureWorld
-from localcloud.world.clock import ManualClock
-from localcloud.world.plane import NullPlane
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
 from shared.fleet.resource_ids import ClusterId
 from shared.ports import ManagedClusters, ResourceGroups
 

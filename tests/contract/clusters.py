@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.world.kubernetes import KubernetesWorld
-from localcloud.world.kubernetes_kinds import BUILT_IN
+from localcloud.kubernetes.world.kinds import BUILT_IN
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.ports import Json, Kubernetes, KubernetesApi
 

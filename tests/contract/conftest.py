@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.servers.arm import ArmServer
-from localcloud.servers.kubernetes import KubernetesPlane
-from localcloud.servers.tls import Authority
-from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
-from localcloud.world.clock import ManualClock, system_clock
-from localcloud.world.kubernetes_fleet import KubernetesFleet
-from localcloud.world.plane import NullPlane
+from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import ManualClock, system_clock
+from localcloud.common.control_plane import NullPlane
+from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
 from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
 from shared.adapters.kubernetes import KubernetesConnections
 from tests.contract.azures import Azure, StaticCredential

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_catalog import NODE_IMAGES
+from localcloud.azure.world.catalog import NODE_IMAGES
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest
 from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.world.kubernetes_kinds import NAMESPACE
-from localcloud.world.kubernetes_requests import At, Write
+from localcloud.kubernetes.world.kinds import NAMESPACE
+from localcloud.kubernetes.world.object_requests import At, Write
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
 from shared.ports import Json

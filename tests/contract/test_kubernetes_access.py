@@ -11,10 +11,10 @@ import yaml
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.identity import CredentialUnavailableError
 
-from localcloud.servers.frontdoor import Fault
-from localcloud.servers.kubernetes import KubernetesPlane
-from localcloud.servers.tls import Authority
-from localcloud.world.clock import ManualClock
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import ManualClock
+from localcloud.common.front_door import Fault
+from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, Throttled, Unauthenticated, Unavailable

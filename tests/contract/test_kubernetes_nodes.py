@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.kubernetes_kinds import BUILT_IN, NODE, POD
-from localcloud.world.kubernetes_requests import At
+from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD
+from localcloud.kubernetes.world.object_requests import At
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked
 from tests import workloads

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.servers.servicebus import ServiceBusServer
-from localcloud.world.broker import Broker, BrokerQueue, Counts, QueueConfig, StoredMessage
-from localcloud.world.clock import ManualClock
+from localcloud.common.clock import ManualClock
+from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
+from localcloud.servicebus.world.broker import Broker, BrokerQueue, Counts, QueueConfig, StoredMessage
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.jobs.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
 from shared.ports import Message, Queue

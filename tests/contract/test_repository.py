@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.servers.github import GitHubServer
-from localcloud.world.commits import Commits
-from localcloud.world.repository import GitRepository
+from localcloud.github.wire.github_server import GitHubServer
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.memory_repository import Commits
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import CommitStatus, Repository

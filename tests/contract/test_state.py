@@ -15,9 +15,9 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
-from localcloud.claims import PortClaims
-from localcloud.tools import azurite_command
-from localcloud.world.state import MemoryState
+from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.tools import azurite_command
+from localcloud.tables.memory_state import MemoryState
 from shared.adapters.tables import TablesState, table_service
 from shared.fleet.planning.plan import Action, Change, Item, Plan
 from shared.jobs.apply_outcome import apply_outcome

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.cloud import LocalCloud
-from localcloud.options import Options
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
 from tests.e2e.operator import Operator
 
 Start = Callable[[Options], Operator]

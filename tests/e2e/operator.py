@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 
 from cli.client import Api, NotFound
-from localcloud.cloud import LocalCloud
 from localcloud.demo.checkout import Checkout
+from localcloud.runtime.local_cloud import LocalCloud
 
 
 class Operator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.client import Refused
-from localcloud.options import Options
+from localcloud.runtime.options import Options
 from shared.fleet.resource_ids import ClusterId
 from tests import fleetfiles
 from tests.cli.command import roadstead

@@ -7,8 +7,8 @@ from typing import Any
 
 from azure.servicebus import ServiceBusMessage
 
-from localcloud.inspect import bus_messages, table_entities
-from localcloud.options import Options
+from localcloud.runtime.inspection import bus_messages, table_entities
+from localcloud.runtime.options import Options
 from shared.adapters.servicebus import service_bus_client
 from shared.adapters.tables import CLUSTERS
 from shared.jobs.messages import JobMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 
-from localcloud.options import Options
+from localcloud.runtime.options import Options
 from tests import fleetfiles
 from tests.e2e.conftest import Start
 

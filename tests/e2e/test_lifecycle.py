@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 
-from localcloud.options import Options
-from localcloud.world.clock import system_clock
+from localcloud.common.clock import system_clock
+from localcloud.runtime.options import Options
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.fleet.resource_ids import ClusterId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.options import Options
+from localcloud.runtime.options import Options
 from tests import fleetfiles
 from tests.e2e.author import Author
 from tests.e2e.conftest import Start

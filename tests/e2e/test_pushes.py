@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
-from localcloud.options import Options
+from localcloud.runtime.options import Options
 from tests import fleetfiles
 from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator

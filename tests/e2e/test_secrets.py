@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import yaml
 
-from localcloud.inspect import bus_messages, table_entities
-from localcloud.options import Options
+from localcloud.runtime.inspection import bus_messages, table_entities
+from localcloud.runtime.options import Options
 from tests import fleetfiles
 from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_ports import WorldManagedClusters, WorldResourceGroups
-from localcloud.world.clock import ManualClock
-from localcloud.world.plane import NullPlane
+from localcloud.azure.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
 from shared.fleet.aks.cluster_body import cluster_write, group_body
 from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
 from shared.fleet.aks.ownership import Owner

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from localcloud.world import azure_clusters, azure_pools
+from localcloud.azure.world import agent_pools, managed_clusters
 from shared.fleet.aks.change_effects import ROWS, Effect, effect_of, owned_by_azure, planned_effect
 from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.node_pool import NodePool
@@ -86,9 +86,9 @@ def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: 
 
 
 def test_the_local_cloud_refuses_what_is_fixed_and_takes_the_ways_that_lead_on() -> None:
-    fixed = [*azure_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in azure_pools.IMMUTABLE)]
-    assert azure_clusters.IMMUTABLE
-    assert azure_pools.IMMUTABLE
-    assert azure_clusters.WAYS
+    fixed = [*managed_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in agent_pools.IMMUTABLE)]
+    assert managed_clusters.IMMUTABLE
+    assert agent_pools.IMMUTABLE
+    assert managed_clusters.WAYS
     assert [path for path in fixed if effect_of(path, "one", "other") not in FIXED] == []
-    assert [way for way in azure_clusters.WAYS if effect_of(*way) is not Effect.IN_PLACE] == []
+    assert [way for way in managed_clusters.WAYS if effect_of(*way) is not Effect.IN_PLACE] == []

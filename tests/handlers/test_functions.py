@@ -15,7 +15,7 @@ from azure.functions.meta import Datum
 from azure.functions.servicebus import ServiceBusMessageInConverter
 
 from handlers import api, deadletters, github, queues, timers
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Ports
 from tests import fleetfiles
 from tests.pipeline.test_main_job import push

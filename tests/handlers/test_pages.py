@@ -8,7 +8,7 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api.approval import approve
 from tests import fleetfiles
 from tests.handlers.test_functions import functions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Desired
 from tests import fleetfiles
 from tests.handlers.test_functions import call

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from localcloud.options import ROOT
+from localcloud.runtime.options import ROOT
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.options import ROOT
+from localcloud.runtime.options import ROOT
 
 APP = """
 import os

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from localcloud.servers.github_auth import GitHubApp
+from localcloud.github.wire.github_auth import GitHubApp
 
 _PAIR = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 

@@ -17,15 +17,15 @@ from azure.identity import CredentialUnavailableError
 from azure.mgmt.containerservice import ContainerServiceClient
 from azure.mgmt.resource.resources import ResourceManagementClient
 
-from localcloud.servers.arm import ArmServer
-from localcloud.servers.frontdoor import Fault
-from localcloud.servers.tls import Authority
-from localcloud.world.azure import AzureWorld
-from localcloud.world.azure_catalog import NODE_IMAGES
-from localcloud.world.azure_limits import TokenBucket
-from localcloud.world.azure_state import Timings
-from localcloud.world.clock import ManualClock, system_clock
-from localcloud.world.plane import NullPlane
+from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.azure.world.catalog import NODE_IMAGES
+from localcloud.azure.world.request_limits import TokenBucket
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import ManualClock, system_clock
+from localcloud.common.control_plane import NullPlane
+from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmManagedClusters, ArmResourceGroups
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.world.broker import Broker, Counts, Delivery, Draft, QueueConfig, SessionLock
-from localcloud.world.broker_values import (
+from localcloud.common.clock import ManualClock
+from localcloud.servicebus.world.broker import Broker, Counts, Delivery, Draft, QueueConfig, SessionLock
+from localcloud.servicebus.world.broker_values import (
     MAX_MESSAGE_BYTES,
     BrokerError,
     InvalidArgument,
@@ -22,7 +23,6 @@ from localcloud.world.broker_values import (
     SessionCannotBeLocked,
     SessionLockLost,
 )
-from localcloud.world.clock import ManualClock
 
 JOBS = QueueConfig("jobs", lock_seconds=60, max_delivery_count=3, duplicate_window_seconds=600)
 LOOSE = QueueConfig("loose", lock_seconds=60, requires_session=False)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from localcloud.world.clock import ManualClock
-from localcloud.world.flux import Flux, Source
-from localcloud.world.kubernetes import KubernetesWorld
-from localcloud.world.kubernetes_kinds import BUILT_IN
-from localcloud.world.kubernetes_patch import MERGE
-from localcloud.world.kubernetes_requests import At, Write
+from localcloud.common.clock import ManualClock
+from localcloud.flux.flux_controllers import Flux, Source
+from localcloud.kubernetes.world.kinds import BUILT_IN
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.patches import MERGE
 
 COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
 SOURCE = ("source.toolkit.fluxcd.io/v1", "GitRepository")

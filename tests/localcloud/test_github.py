@@ -17,9 +17,9 @@ import httpx
 import pytest
 from werkzeug.wrappers import Request, Response
 
-from localcloud.servers.github import GitHubServer
-from localcloud.servers.http import HttpServer
-from localcloud.world.repository_git import git_environment
+from localcloud.common.http_server import HttpServer
+from localcloud.github.wire.github_server import GitHubServer
+from localcloud.github.world.git_commands import git_environment
 from shared.adapters.github import GitHubRepository, github_auth
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcloud.servers.frontdoor import Fault
-from localcloud.servers.github import GitHubServer
-from localcloud.world.clock import ManualClock, system_clock
-from localcloud.world.repository import GitRepository
+from localcloud.common.clock import ManualClock, system_clock
+from localcloud.common.front_door import Fault
+from localcloud.github.wire.github_server import GitHubServer
+from localcloud.github.world.git_repository import GitRepository
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.adapters.github.archive import MAX_FILE_BYTES, read_archive
 from shared.jobs.errors import Dependency, InvalidManifest, ReconcileError, Throttled, Unavailable

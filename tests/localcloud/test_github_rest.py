@@ -14,9 +14,9 @@ from types import FrameType
 import httpx
 import pytest
 
-from localcloud.servers.frontdoor import Fault
-from localcloud.servers.github import GitHubServer
-from localcloud.world.clock import ManualClock, system_clock
+from localcloud.common.clock import ManualClock, system_clock
+from localcloud.common.front_door import Fault
+from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import (
     Dependency,

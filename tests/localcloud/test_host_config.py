@@ -12,7 +12,8 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from localcloud.functions.config import (
+from localcloud.functions.function_index import Function, HttpTrigger, SessionTrigger, functions_of
+from localcloud.functions.host_config import (
     ConfigError,
     ServiceBusConfig,
     apply_settings,
@@ -20,9 +21,8 @@ from localcloud.functions.config import (
     read_settings,
     seconds,
 )
-from localcloud.functions.index import Function, HttpTrigger, SessionTrigger, functions_of
-from localcloud.functions.invoke import Closed, Invoker
-from localcloud.functions.logs import HOST, set_up_logging
+from localcloud.functions.host_logs import HOST, set_up_logging
+from localcloud.functions.invocations import Closed, Invoker
 
 ROOT = Path(__file__).parents[2]
 

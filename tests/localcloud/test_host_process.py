@@ -1,4 +1,4 @@
-"""``python -m localcloud.host`` as a process: settings, signals, exit codes."""
+"""``python -m localcloud.functions.host`` as a process: settings, signals, exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcloud.options import ROOT
+from localcloud.runtime.options import ROOT
 
 APP = """
 import os, time
@@ -43,7 +43,15 @@ def app(tmp_path: Path) -> Path:
 
 def start(app: Path, values: dict[str, str], **environment: str) -> subprocess.Popen[str]:
     (app / "local.settings.json").write_text(json.dumps({"Values": values}))
-    command = [sys.executable, "-m", "localcloud.host", "--settings", "local.settings.json", "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "localcloud.functions.host",
+        "--settings",
+        "local.settings.json",
+        "--port",
+        "0",
+    ]
     environ = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.Popen(
         command, cwd=app, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -12,14 +12,14 @@ import azure.functions as func
 import pytest
 
 from handlers import deadletters
-from localcloud.functions.config import HostConfig, ServiceBusConfig
-from localcloud.functions.index import functions_of
-from localcloud.host import Host
-from localcloud.servers.servicebus import ServiceBusServer
-from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker
-from localcloud.world.broker_values import Draft, QueueConfig
-from localcloud.world.clock import system_clock
-from localcloud.world.cloud import MemoryCloud
+from localcloud.common.clock import system_clock
+from localcloud.functions.function_index import functions_of
+from localcloud.functions.host import Host
+from localcloud.functions.host_config import HostConfig, ServiceBusConfig
+from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
+from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
+from localcloud.servicebus.world.broker_values import Draft, QueueConfig
 from tests.localcloud.waiting import until
 
 GRAVE = "jobs" + DEAD_LETTER_SUFFIX

@@ -15,14 +15,14 @@ from datetime import timedelta
 import azure.functions as func
 import pytest
 
-from localcloud.functions.config import HostConfig, ServiceBusConfig
-from localcloud.functions.index import functions_of
-from localcloud.functions.logs import set_up_logging
-from localcloud.host import Host
-from localcloud.servers.servicebus import ServiceBusServer
-from localcloud.world.broker import DEAD_LETTER_SUFFIX, Broker
-from localcloud.world.broker_values import Draft, QueueConfig
-from localcloud.world.clock import system_clock
+from localcloud.common.clock import system_clock
+from localcloud.functions.function_index import functions_of
+from localcloud.functions.host import Host
+from localcloud.functions.host_config import HostConfig, ServiceBusConfig
+from localcloud.functions.host_logs import set_up_logging
+from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
+from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
+from localcloud.servicebus.world.broker_values import Draft, QueueConfig
 from tests.localcloud.waiting import until
 
 Work = Callable[[func.ServiceBusMessage], None]

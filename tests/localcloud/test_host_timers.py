@@ -9,10 +9,10 @@ import azure.functions as func
 import httpx
 import pytest
 
-from localcloud.functions.config import ConfigError, HostConfig
-from localcloud.functions.index import functions_of
-from localcloud.functions.timers import next_time
-from localcloud.host import Host
+from localcloud.functions.function_index import functions_of
+from localcloud.functions.host import Host
+from localcloud.functions.host_config import ConfigError, HostConfig
+from localcloud.functions.timer_triggers import next_time
 
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from localcloud.servers.http import HttpServer
-from localcloud.servers.tls import Authority
+from localcloud.common.certificates import Authority
+from localcloud.common.http_server import HttpServer
 from tests.localcloud.waiting import until
 
 if TYPE_CHECKING:

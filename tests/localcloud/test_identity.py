@@ -10,8 +10,8 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import DefaultAzureCredential, ManagedIdentityCredential
 
-from localcloud.servers.identity import IdentityServer
-from localcloud.world.clock import ManualClock
+from localcloud.azure.wire.identity_server import IdentityServer
+from localcloud.common.clock import ManualClock
 
 AUDIENCE = "https://management.azure.com"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from azure.servicebus import ServiceBusMessage
 
-from localcloud.cloud import LocalCloud
-from localcloud.inspect import bus_messages, table_entities
-from localcloud.options import Options
+from localcloud.runtime.inspection import bus_messages, table_entities
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
 from shared.adapters.servicebus import service_bus_client
 from shared.adapters.tables import table_service
 

@@ -21,11 +21,11 @@ from kubernetes import watch as kubernetes_watch
 from kubernetes.client import ApiException, CoreV1Api
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from localcloud.servers.kubernetes import LOG_NAME, KubernetesPlane
-from localcloud.servers.kubernetes_access import common_name
-from localcloud.servers.tls import Authority
-from localcloud.world.flux import Source
-from localcloud.world.plane import Node
+from localcloud.common.certificates import Authority
+from localcloud.common.control_plane import Node
+from localcloud.flux.flux_controllers import Source
+from localcloud.kubernetes.wire.cluster_access import common_name
+from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
 from shared.fleet.resource_ids import ClusterId
 from tests.localcloud.drivers import Driver, KubectlDriver, PythonDriver, Refused
 from tests.localcloud.waiting import until

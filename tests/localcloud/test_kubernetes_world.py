@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcloud.world.clock import ManualClock
-from localcloud.world.kubernetes import KubernetesWorld
-from localcloud.world.kubernetes_controllers import Delays
-from localcloud.world.kubernetes_errors import ApiError
-from localcloud.world.kubernetes_fields import from_wire, to_wire
-from localcloud.world.kubernetes_kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
-from localcloud.world.kubernetes_nodes import IMAGE_LABEL, mirror_nodes
-from localcloud.world.kubernetes_patch import JSON, MERGE, STRATEGIC
-from localcloud.world.kubernetes_requests import At, Write
-from localcloud.world.plane import Node
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import Node
+from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.controllers import Delays
+from localcloud.kubernetes.world.field_paths import from_wire, to_wire
+from localcloud.kubernetes.world.kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.node_objects import IMAGE_LABEL, mirror_nodes
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.patches import JSON, MERGE, STRATEGIC
 
 KINDS = {kind.kind: kind for kind in BUILT_IN}
 MAP = At(KINDS["ConfigMap"], "settings", "default")

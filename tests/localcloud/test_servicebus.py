@@ -31,9 +31,9 @@ from azure.servicebus.exceptions import (
     SessionLockLostError,
 )
 
-from localcloud.servers.servicebus import ServiceBusServer
-from localcloud.world.broker import Broker, Counts, Draft, QueueConfig
-from localcloud.world.clock import system_clock
+from localcloud.common.clock import system_clock
+from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
+from localcloud.servicebus.world.broker import Broker, Counts, Draft, QueueConfig
 from tests.localcloud.waiting import until
 
 JOBS = QueueConfig("jobs", lock_seconds=30, max_delivery_count=3)

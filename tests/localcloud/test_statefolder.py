@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.claims import PortClaims
-from localcloud.statefolder import StateFolder, StateFolderError
-from localcloud.tools import ToolError, azurite_command
+from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.state_folder import StateFolder, StateFolderError
+from localcloud.runtime.tools import ToolError, azurite_command
 
 
 def test_the_folder_is_made_fresh_at_every_start(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcloud.children import PartFailed
-from localcloud.cloud import LocalCloud
-from localcloud.guide import CLUSTER, EXAMPLE, guide
-from localcloud.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
-from localcloud.statefolder import StateFolderError
+from localcloud.runtime.child_processes import PartFailed
+from localcloud.runtime.guide import CLUSTER, EXAMPLE, guide
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
+from localcloud.runtime.state_folder import StateFolderError
 from tests.localcloud.clouds import functions_answer, listens, read_cloud, up
 from tests.localcloud.waiting import until
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.children import PartFailed
-from localcloud.cloud import LocalCloud
-from localcloud.options import Options
+from localcloud.runtime.child_processes import PartFailed
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
 from tests.localcloud.clouds import any_lives, functions_answer, processes_below, read_cloud, up
 from tests.localcloud.waiting import until
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.planner import planner
 from shared.ports import BranchHead, Ports

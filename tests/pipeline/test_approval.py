@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated
 from shared.jobs.record import Phase
 from shared.pipeline.api.approval import approve

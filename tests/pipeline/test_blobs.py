@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.blob_ids import blob_id
 from shared.jobs.errors import Unavailable
 from shared.pipeline.repository.blob_reader import read_blobs

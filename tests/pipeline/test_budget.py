@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Stale, Throttled, Unavailable
 from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
 from shared.jobs.record import ClusterRecord, Phase

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shared
-from localcloud.world.cloud import Counter, MemoryCloud, tripwired
+from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase

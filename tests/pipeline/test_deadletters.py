@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.broker_values import Draft
-from localcloud.world.cloud import QUEUES, MemoryCloud
+from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
+from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import Approval, PlanRequest, job_message

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_state import Timings
-from localcloud.world.cloud import MemoryCloud
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
-from localcloud.world.kubernetes_kinds import NODE
-from localcloud.world.kubernetes_patch import MERGE
-from localcloud.world.kubernetes_requests import At, Write
+from localcloud.kubernetes.world.kinds import NODE
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.patches import MERGE
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from tests.pipeline.around import Around, around
 from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said

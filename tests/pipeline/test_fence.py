@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import ClusterRecord, Lease, accept_delete

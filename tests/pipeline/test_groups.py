@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import Crash, MemoryCloud
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.jobs.lease import MAX_ABANDONED_LEASES

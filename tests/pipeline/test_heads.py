@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import Crash, MemoryCloud
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.record import Phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import Failure, Phase
 from tests import fleetfiles

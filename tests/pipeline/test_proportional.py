@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
-from localcloud.world.commits import Commits
+from localcloud.github.world.memory_repository import Commits
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Stored, digest_of
 from shared.fleet.planning.plan import Action
 from shared.jobs.errors import Unavailable

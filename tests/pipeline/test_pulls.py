@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
-from localcloud.world.repository_pull_port import WorldPullRequests
+from localcloud.github.world.pull_requests_port import WorldPullRequests
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Change, Item
 from shared.jobs.errors import Terminal, Throttled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.api import views
 from shared.pipeline.api.replay import replay

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import Crash, MemoryCloud
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
 from shared.jobs.messages import JobMessage, job_message

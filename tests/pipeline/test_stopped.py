@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.world.azure_errors import ArmError
-from localcloud.world.cloud import MemoryCloud
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests.pipeline.onecluster import ONE, files, ready, record, said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
 from tests.pipeline.test_main_job import accepted, phases, push, status

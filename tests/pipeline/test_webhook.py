@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import (
     MAX_BODY_BYTES,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from localcloud.world.cloud import MemoryCloud
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry

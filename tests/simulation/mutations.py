@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.world.azure_state import Condition
-from localcloud.world.state import MemoryState
+from localcloud.azure.world.arm_resources import Condition
+from localcloud.tables.memory_state import MemoryState
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.planning import plan
 from shared.jobs import lease as leases

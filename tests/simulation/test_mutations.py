@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.simulation.seed import live_through
+from simulation.seed import live_through
 from tests.simulation.mutations import MUTATIONS, Mutation
 
 MOST_SEEDS = 400

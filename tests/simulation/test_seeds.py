@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from localcloud.simulation.faults import FAULTS
-from localcloud.simulation.runner import COMMAND
-from localcloud.simulation.seed import live_through
+from simulation.faults import FAULTS
+from simulation.runner import COMMAND
+from simulation.seed import live_through
 
 SEEDS, PARTS = 1000, 10
 

@@ -1,0 +1,60 @@
+"""The nodes of a cluster, worked out from its agent pools as AKS names and labels them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from localcloud.azure.world.arm_resources import Cluster
+from localcloud.common.control_plane import Node
+
+Json = Mapping[str, Any]
+
+
+def nodes_of(cluster: Cluster) -> list[Node]:
+    """Return every node that a cluster has now; none while it is stopped or its pools are not up."""
+    if cluster.properties["powerState"]["code"] == "Stopped":
+        return []
+    pools = [pool for name, pool in cluster.pools.items() if name in cluster.up]
+    return [
+        _node(cluster.document, pool, index, cluster.lagging.get(pool["name"], ""))
+        for pool in pools
+        for index in range(pool["count"])
+    ]
+
+
+def _node(document: Json, pool: Json, index: int, kubelet: str) -> Node:
+    unique = uuid5(NAMESPACE_URL, document["id"]).int % 10**8
+    name = f"aks-{pool['name']}-{unique:08d}-vmss{index:06d}"
+    taints = []
+    for taint in pool.get("nodeTaints") or ():
+        key, _, rest = taint.partition("=")
+        value, _, effect = rest.partition(":")
+        taints.append({"key": key, "value": value, "effect": effect})
+    return Node(
+        name=name,
+        pool=pool["name"],
+        version=kubelet or pool["currentOrchestratorVersion"],
+        labels=_labels(document, pool, index) | {"kubernetes.io/hostname": name},
+        taints=tuple(taints),
+    )
+
+
+def _labels(document: Json, pool: Json, index: int) -> dict[str, str]:
+    location = document["location"]
+    zones = pool.get("availabilityZones") or []
+    zone = f"{location}-{zones[index % len(zones)]}" if zones else "0"
+    return {
+        "agentpool": pool["name"],
+        "kubernetes.azure.com/agentpool": pool["name"],
+        "kubernetes.azure.com/cluster": document["properties"]["nodeResourceGroup"],
+        "kubernetes.azure.com/mode": pool["mode"].lower(),
+        "kubernetes.azure.com/node-image-version": pool["nodeImageVersion"],
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": pool["osType"].lower(),
+        "node.kubernetes.io/instance-type": pool["vmSize"],
+        "topology.kubernetes.io/region": location,
+        "topology.kubernetes.io/zone": zone,
+        **(pool.get("nodeLabels") or {}),
+    }

@@ -1,0 +1,212 @@
+"""The values that the Azure world is made of: groups, clusters, operations and what a write answers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+from localcloud.azure.world.arm_errors import busy, precondition_failed
+from shared.fleet.resource_ids import ClusterId
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Timings:
+    """How long Azure takes, in seconds."""
+
+    create_cluster: float = 4.0
+    update_cluster: float = 2.0
+    delete_cluster: float = 3.0
+    create_pool: float = 2.0
+    update_pool: float = 1.0
+    delete_pool: float = 1.0
+    upgrade_pool: float = 1.0
+    delete_group: float = 1.0
+
+    def of(self, kind: str) -> float:
+        """Return the seconds of an operation by its kind, as "create-pool"."""
+        return float(getattr(self, (kind if "-" in kind else f"{kind}-cluster").replace("-", "_")))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The If-Match and If-None-Match of a write; both empty: write whatever is there."""
+
+    if_match: str = ""
+    if_none_match: str = ""
+
+    def check(self, etag: str | None) -> None:
+        """Raise 412 unless the condition holds for what exists (None: nothing)."""
+        if self.if_none_match and etag is not None:
+            raise precondition_failed(exists=True)
+        if self.if_match and etag is None:
+            raise precondition_failed(exists=False)
+        if self.if_match not in ("", "*", etag):
+            raise precondition_failed(exists=True)
+
+    @classmethod
+    def of(cls, etag: str | None) -> Condition:
+        """Return the condition of the ports: over that version, or (None) only where nothing is."""
+        return cls(if_none_match="*") if etag is None else cls(if_match=etag)
+
+
+@dataclass(frozen=True)
+class Doom:
+    """How an operation goes wrong: it fails with code and message, never ends, takes its resource with it
+    as if that had never been, or leaves a pool's nodes at their old kubelet version.
+    """
+
+    error: tuple[str, str] | None = None
+    sticks: bool = False
+    vanishes: bool = False
+    lags: str = ""
+
+
+@dataclass
+class Operation:
+    """A long-running operation; ``kind`` is create, update, delete, create-pool ... or delete-group.
+
+    ``doom`` is what a test has in store for it.
+    """
+
+    id: str
+    kind: str
+    resource: str
+    location: str
+    started: datetime
+    due: datetime
+    cluster: ClusterId | None = None
+    status: str = "InProgress"
+    doom: Doom = Doom()
+
+    @property
+    def error(self) -> tuple[str, str] | None:
+        """The code and message with which it ends as Failed."""
+        return self.doom.error
+
+    @property
+    def pool(self) -> str:
+        """The name of the agent pool that it works on; empty for a whole cluster or group."""
+        return self.resource.rpartition("/agentPools/")[2] if "/agentPools/" in self.resource else ""
+
+    def document(self) -> dict[str, Any]:
+        """Return the operation status as ARM shows it."""
+        shown: dict[str, Any] = {
+            "id": f"/operations/{self.id}",
+            "name": self.id,
+            "status": self.status,
+            "startTime": self.started.isoformat(),
+        }
+        if self.status != "InProgress":
+            shown["endTime"] = self.due.isoformat()
+        if self.error and self.status == "Failed":
+            shown["error"] = {"code": self.error[0], "message": self.error[1]}
+        return shown
+
+
+@dataclass
+class Group:
+    """A resource group: its ARM JSON, and its delete operation once it is on its way out."""
+
+    document: dict[str, Any]
+    deleting: Operation | None = None
+
+
+@dataclass
+class Cluster:
+    """A managed cluster: its ARM JSON without pools, its pools by name, and the operation that runs.
+
+    ``kubeconfig`` is empty until its Kubernetes API runs; ``up`` names the pools that have nodes;
+    ``lagging`` has the kubelet version of pools whose nodes are not what Azure says; ``maintenance`` the
+    maintenance configurations by name.
+    """
+
+    id: ClusterId
+    document: dict[str, Any]
+    pools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    operation: Operation | None = None
+    kubeconfig: str = ""
+    up: set[str] = field(default_factory=set)
+    lagging: dict[str, str] = field(default_factory=dict)
+    maintenance: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The cluster's own properties."""
+        properties: dict[str, Any] = self.document["properties"]
+        return properties
+
+    def view(self) -> dict[str, Any]:
+        """Return the cluster as a GET shows it."""
+        return {
+            **self.document,
+            "properties": {**self.properties, "agentPoolProfiles": [*self.pools.values()]},
+        }
+
+    def pool_view(self, name: str) -> dict[str, Any]:
+        """Return a pool as a GET of the agent pool shows it."""
+        profile = self.pools[name]
+        return {
+            "id": f"{self.id.resource}/agentPools/{name}",
+            "name": name,
+            "type": "Microsoft.ContainerService/managedClusters/agentPools",
+            "properties": {key: value for key, value in profile.items() if key != "name"},
+        }
+
+    def require_idle(self) -> None:
+        """Raise 409 while another operation runs."""
+        if self.operation is not None:
+            verb, _, what = self.operation.kind.partition("-")
+            on = f"agent pool '{self.operation.pool}'" if what == "pool" else "managed cluster"
+            raise busy(f"{verb} {on}")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What a write answers: HTTP status, the resource as it is now, and the operation it started, if any.
+
+    ``kind`` says what was accepted, as in ``Operation``; empty when there was nothing to do.
+    """
+
+    kind: str
+    resource: str
+    status: int
+    document: Json | None = None
+    operation: Operation | None = None
+
+
+class Schedule:
+    """The operations, found by id or in the order in which they end; ids are made from a counter."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._queue: list[tuple[datetime, int, Operation]] = []
+        self._all: dict[str, Operation] = {}
+
+    def unique(self) -> str:
+        """Return a new id, the same in every run."""
+        self._count += 1
+        return str(uuid5(NAMESPACE_OID, str(self._count)))
+
+    def start(self, kind: str, resource: str, location: str, *, now: datetime, due: datetime) -> Operation:
+        """Add and return an operation that ends at ``due``."""
+        operation = Operation(self.unique(), kind, resource, location, now, due)
+        self._all[operation.id] = operation
+        heapq.heappush(self._queue, (due, self._count, operation))
+        return operation
+
+    def due(self, now: datetime) -> Iterator[Operation]:
+        """Take out the operations that have ended by now, first come first."""
+        while self._queue and self._queue[0][0] <= now:
+            operation = heapq.heappop(self._queue)[2]
+            if operation.status == "InProgress":
+                yield operation
+
+    def find(self, identifier: str) -> Operation | None:
+        """Return an operation, running or ended."""
+        return self._all.get(identifier)

@@ -1,0 +1,109 @@
+"""What Azure offers: regions, node images, Kubernetes versions and the ways from one to the next.
+
+``1.33`` is an alias: at creation it means the newest patch, later it means "stay on this minor".
+"""
+
+from __future__ import annotations
+
+from localcloud.azure.world.arm_errors import ArmError, not_allowed
+
+_REGION_NAMES = """
+australiacentral australiacentral2 australiaeast australiasoutheast austriaeast belgiumcentral
+brazilsouth brazilsoutheast canadacentral canadaeast centralindia centralus chilecentral eastasia
+eastus eastus2 francecentral francesouth germanynorth germanywestcentral indonesiacentral
+israelcentral italynorth japaneast japanwest koreacentral koreasouth malaysiawest mexicocentral
+newzealandnorth northcentralus northeurope norwayeast norwaywest polandcentral qatarcentral
+southafricanorth southafricawest southcentralus southeastasia southindia spaincentral swedencentral
+swedensouth switzerlandnorth switzerlandwest uaecentral uaenorth uksouth ukwest westcentralus
+westeurope westindia westus westus2 westus3
+"""
+REGIONS = frozenset(_REGION_NAMES.split())
+
+OFFERED = (
+    *("1.30.13", "1.30.14", "1.31.12", "1.31.13", "1.32.8", "1.32.9"),
+    *("1.33.4", "1.33.5", "1.34.0", "1.34.1"),
+)
+DEFAULT_VERSION = "1.33"
+POOL_LAG = 3
+"""How many minors a pool may be behind its control plane (kubernetes.io/releases/version-skew-policy)."""
+NODE_IMAGES = ("AKSUbuntu-2204gen2containerd-202510.19.1", "AKSUbuntu-2204gen2containerd-202511.01.0")
+"""Oldest first; new pools and upgraded ones get the last."""
+
+
+def region(name: str) -> str:
+    """Return a region's canonical name: "West Europe" is "westeurope"."""
+    return name.replace(" ", "").lower()
+
+
+def parse(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, for comparing; () when it is not one."""
+    parts = version.split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
+
+
+def resolve(requested: str, current: str = "") -> str | None:
+    """Return the patch version that is meant, or None when Azure does not offer it."""
+    wanted = parse(requested)
+    if len(wanted) == 2:
+        if parse(current)[:2] == wanted:
+            return current
+        matching = [offered for offered in OFFERED if parse(offered)[:2] == wanted]
+        return matching[-1] if matching else None
+    return requested if requested in (*OFFERED, current) and wanted else None
+
+
+def cluster_version(cluster: str, requested: str, current: str = "") -> str:
+    """Return the control plane's patch version after the request, or refuse what Azure would."""
+    target = resolve(requested, current)
+    if target is None:
+        raise _unknown(
+            "K8sVersionNotSupported", f"Managed cluster {cluster} is on version {requested}, which"
+        )
+    if current and target not in upgrades(current):
+        raise not_allowed(
+            f"Upgrading Kubernetes version {current} to {target} is not allowed. "
+            f"Available upgrades: [{' '.join(upgrades(current)[1:])}]."
+        )
+    return target
+
+
+def upgrades(current: str) -> list[str]:
+    """Return the version itself and those it may be changed to: no way back, no minor skipped."""
+    now = parse(current)
+    ahead = [v for v in OFFERED if parse(v) > now and parse(v)[1] - now[1] <= 1]
+    return [current, *ahead]
+
+
+def pool_version(pool: str, requested: str, control_plane: str, current: str = "") -> str:
+    """Return the pool's patch version after the request; never newer than the control plane."""
+    same_minor = parse(current)[:2] == parse(requested)[:2]
+    target = resolve(requested, current if same_minor else control_plane)
+    if target is None:
+        raise _unknown("AgentPoolK8sVersionNotSupported", f"Version {requested} of agent pool {pool}")
+    check_lag(target, control_plane)
+    if current and target not in upgrades(current):
+        raise ArmError(
+            400,
+            "AgentPoolUpgradeVersionNotAllowed",
+            f"Upgrade agent pool version from {current} to {target} is not allowed, "
+            "you can only upgrade one minor version at a time.",
+        )
+    return target
+
+
+def check_lag(pool: str, control_plane: str) -> None:
+    """Refuse a pool version that is newer than the control plane's, or too many minors behind it."""
+    newer = parse(pool) > parse(control_plane)
+    if newer or parse(control_plane)[1] - parse(pool)[1] > POOL_LAG:
+        rule = "cannot be newer than" if newer else f"cannot be more than {POOL_LAG} minor versions behind"
+        raise ArmError(
+            400,
+            "NodePoolMcVersionIncompatible",
+            f"Node pool version {pool} and control plane version {control_plane} are incompatible. "
+            f"A node pool {rule} the control plane.",
+        )
+
+
+def _unknown(code: str, subject: str) -> ArmError:
+    message = f"{subject} is not supported in this region. Offered: {' '.join(OFFERED)}."
+    return ArmError(400, code, message)

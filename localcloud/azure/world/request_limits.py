@@ -1,0 +1,88 @@
+"""Request limits of Azure Resource Manager and of AKS: token buckets over an injected clock.
+
+The numbers are the documented ones. A request takes one token from every bucket that concerns it; the
+first empty bucket refuses it with 429 and the whole seconds until its next token.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import datetime
+
+from localcloud.azure.world.arm_errors import ArmError
+
+
+class TokenBucket:
+    """Holds at most ``burst`` tokens and gains ``per_second`` of them; starts full."""
+
+    def __init__(self, burst: int, per_second: float, *, now: datetime) -> None:
+        self._burst, self._per_second = burst, per_second
+        self._tokens, self._at = float(burst), now
+
+    def take(self, now: datetime) -> float:
+        """Take a token and return 0, or take none and return the seconds until there is one."""
+        gained = (now - self._at).total_seconds() * self._per_second
+        self._tokens = min(self._burst, self._tokens + gained)
+        self._at = now
+        if self._tokens >= 1 - 1e-9:
+            self._tokens -= 1
+            return 0.0
+        return (1 - self._tokens) / self._per_second
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One documented limit; ``arm`` tells the front of Azure from the AKS service behind it."""
+
+    name: str
+    burst: int
+    per_second: float
+    arm: bool = False
+
+
+ARM_READ = Limit("read", 250, 25, arm=True)
+ARM_WRITE = Limit("write", 200, 10, arm=True)
+ARM_DELETE = Limit("delete", 200, 10, arm=True)
+PUT_CLUSTER = Limit("PutManagedClusterHandler.PUT", 20, 1 / 60)
+PUT_POOL = Limit("PutAgentPoolHandler.PUT", 20, 1 / 60)
+GET_CLUSTER = Limit("GetManagedClusterHandler.GET", 60, 1)
+GET_OPERATION = Limit("GetOperationStatusHandler.GET", 200, 2)
+ANY_OTHER = Limit("AllOtherHandlers", 60, 1)
+
+
+class Limits:
+    """The buckets of one principal, made at their first use; ``enabled=False`` lets everything pass.
+
+    ``counts`` has how often each limit was asked, ``refusals`` which limit refused, and when.
+    """
+
+    def __init__(self, *, enabled: bool) -> None:
+        self.enabled = enabled
+        self.counts: Counter[str] = Counter()
+        self.refusals: list[tuple[str, datetime]] = []
+        self._buckets: dict[tuple[Limit, Hashable], TokenBucket] = {}
+
+    def take(self, limit: Limit, key: Hashable, now: datetime) -> None:
+        """Take a token from the bucket of ``limit`` for ``key`` (a subscription, a cluster), or raise 429."""
+        self.counts[limit.name] += 1
+        if not self.enabled:
+            return
+        bucket = self._buckets.get((limit, key))
+        if bucket is None:
+            bucket = self._buckets[(limit, key)] = TokenBucket(limit.burst, limit.per_second, now=now)
+        wait = bucket.take(now)
+        if wait > 0:
+            self.refusals.append((limit.name, now))
+            raise _throttled(limit, math.ceil(wait))
+
+
+def _throttled(limit: Limit, seconds: int) -> ArmError:
+    if limit.arm:
+        code = "SubscriptionRequestsThrottled"
+        message = f"Number of '{limit.name}' requests for the subscription exceeded the limit."
+    else:
+        code, message = "Throttled", f"The {limit.name} request limit has been exceeded."
+    return ArmError(429, code, f"{message} Please retry again in {seconds} seconds.", retry_after=seconds)

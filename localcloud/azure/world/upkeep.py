@@ -1,0 +1,124 @@
+"""What Azure offers for clusters that live on: versions, upgrades, node images, maintenance windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.arm_errors import ArmError, no_resource
+from localcloud.azure.world.arm_resources import Accepted
+from localcloud.azure.world.azure_engine import mark
+from localcloud.azure.world.catalog import (
+    DEFAULT_VERSION,
+    NODE_IMAGES,
+    OFFERED,
+    REGIONS,
+    parse,
+    region,
+    upgrades,
+)
+from localcloud.azure.world.interventions import AzureBehind
+from localcloud.azure.world.maintenance import maintenance_document
+from shared.fleet.resource_ids import ClusterId
+
+Json = Mapping[str, Any]
+
+
+class AzureUpkeep(AzureBehind):
+    """The requests about versions and maintenance."""
+
+    def versions(self, subscription: str, location: str) -> Json:
+        """Return the Kubernetes versions that a region offers."""
+        with self._request(subscription, limits.ARM_READ, limits.ANY_OTHER):
+            if region(location) not in REGIONS:
+                message = f"The provided location '{location}' is not available."
+                raise ArmError(400, "LocationNotAvailableForResourceType", message)
+            minors = dict.fromkeys(version.rpartition(".")[0] for version in OFFERED)
+            return {"values": [_minor(minor) for minor in minors]}
+
+    def upgrade_profile(self, cluster: ClusterId) -> Json:
+        """Return what the control plane and each pool may be upgraded to."""
+        with self._request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self._cluster(cluster)
+            control_plane = existing.properties["currentKubernetesVersion"]
+            pools = [_of_pool(pool, control_plane) for pool in existing.pools.values()]
+            return {
+                "id": f"{existing.id.resource}/upgradeProfiles/default",
+                "name": "default",
+                "type": "Microsoft.ContainerService/managedClusters/upgradeProfiles",
+                "properties": {
+                    "controlPlaneProfile": _profile("Linux", control_plane, upgrades(control_plane)[1:]),
+                    "agentPoolProfiles": pools,
+                },
+            }
+
+    def upgrade_node_image(self, cluster: ClusterId, pool: str) -> Accepted:
+        """Start to give a pool the newest node image; 304 when it has it."""
+        with self._request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self._cluster(cluster)
+            resource = f"{existing.id.resource}/agentPools/{pool}"
+            found = existing.pools.get(pool)
+            if found is None:
+                raise no_resource(resource)
+            self._require_ready(existing)
+            if found["nodeImageVersion"] == NODE_IMAGES[-1]:
+                return Accepted("", resource, 304)
+            operation = self._begin(existing, "upgrade-pool", now, pool)
+            mark(found, "UpgradingNodeImageVersion", self._schedule.unique())
+            view = deepcopy(existing.pool_view(pool))
+            return self._accept(Accepted("upgrade-pool", resource, 202, view, operation))
+
+    def list_maintenance(self, cluster: ClusterId) -> list[Json]:
+        """Return all maintenance configurations of a cluster."""
+        with self._request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            return [deepcopy(found) for found in self._cluster(cluster).maintenance.values()]
+
+    def get_maintenance(self, cluster: ClusterId, name: str) -> Json:
+        """Return a maintenance configuration."""
+        with self._request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self._cluster(cluster)
+            if name not in existing.maintenance:
+                raise no_resource(f"{existing.id.resource}/maintenanceConfigurations/{name}")
+            return deepcopy(existing.maintenance[name])
+
+    def put_maintenance(self, cluster: ClusterId, name: str, body: Json) -> Accepted:
+        """Create or replace a maintenance configuration, at once."""
+        with self._request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self._cluster(cluster)
+            document = maintenance_document(existing.id, name, body, now.date())
+            status = 200 if name in existing.maintenance else 201
+            existing.maintenance[name] = document
+            kind = "put-maintenance"
+            return self._accept(Accepted(kind, document["id"], status, deepcopy(document)))
+
+    def delete_maintenance(self, cluster: ClusterId, name: str) -> Accepted:
+        """Delete a maintenance configuration, at once."""
+        with self._request(cluster.subscription, limits.ARM_DELETE, limits.ANY_OTHER):
+            existing = self._cluster(cluster)
+            resource = f"{existing.id.resource}/maintenanceConfigurations/{name}"
+            if existing.maintenance.pop(name, None) is None:
+                return Accepted("", resource, 204)
+            return self._accept(Accepted("delete-maintenance", resource, 200))
+
+
+def _minor(minor: str) -> Json:
+    patches = [version for version in OFFERED if parse(version)[:2] == parse(minor)]
+    return {
+        "version": minor,
+        **({"isDefault": True} if minor == DEFAULT_VERSION else {}),
+        "capabilities": {"supportPlan": ["KubernetesOfficial"]},
+        "patchVersions": {version: {"upgrades": upgrades(version)[1:]} for version in patches},
+    }
+
+
+def _profile(os_type: str, version: str, ahead: list[str]) -> dict[str, Any]:
+    profile: dict[str, Any] = {"kubernetesVersion": version, "osType": os_type}
+    return profile | ({"upgrades": [{"kubernetesVersion": v} for v in ahead]} if ahead else {})
+
+
+def _of_pool(pool: Json, control_plane: str) -> Json:
+    current = pool["currentOrchestratorVersion"]
+    ahead = [version for version in upgrades(current)[1:] if parse(version) <= parse(control_plane)]
+    return {"name": pool["name"], **_profile(pool["osType"], current, ahead)}

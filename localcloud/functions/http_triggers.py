@@ -1,0 +1,101 @@
+"""HTTP triggers, as a WSGI application.
+
+As in Azure: an exception is an empty 500, and query parameters or headers that repeat are joined by
+commas. Keys are not checked, as with ``func start``, which also has the same addresses below /admin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+import azure.functions as func
+from azure.functions.http import HttpRequestConverter, HttpResponseConverter
+from azure.functions.meta import Datum
+from werkzeug.urls import iri_to_uri
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import json_response
+from localcloud.functions.function_index import Function, TimerTrigger
+from localcloud.functions.invocations import Closed, Invoker
+from localcloud.functions.route_templates import Routes
+from localcloud.functions.timer_triggers import tick
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+
+class HttpFunctions:
+    """Routes requests to functions; ``/admin/host/status`` answers 200 as soon as the host runs."""
+
+    def __init__(self, functions: Sequence[Function], invoker: Invoker, *, prefix: str) -> None:
+        self._invoker = invoker
+        self._routes = Routes(functions, prefix=prefix)
+        self._timers = {f.name.lower(): f for f in functions if isinstance(f.trigger, TimerTrigger)}
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        request = Request(environ)
+        try:
+            reply = self._answer(request)
+        except (Closed, CancelledError):
+            reply = Response(status=503)
+        return reply(environ, start_response)
+
+    def _answer(self, request: Request) -> Response:
+        if request.path.lower().startswith("/admin/"):
+            return self._admin(request.method, request.path.lower())
+        found = self._routes.match(request.method, request.path)
+        if found is None:
+            return Response(status=404)
+        function, parameters = found
+        argument = decode_request(request, parameters)
+        outcome = self._invoker.submit(function, argument, convert=encode_reply).result()
+        reply: Response = outcome.value if outcome.succeeded else Response(status=500)
+        return reply
+
+    def _admin(self, method: str, path: str) -> Response:
+        if path == "/admin/host/status":
+            return json_response(200, {"state": "Running"})
+        timer = self._timers.get(path.removeprefix("/admin/functions/"))
+        if timer is None or method != "POST":
+            return Response(status=404)
+        self._invoker.submit(timer, tick(past_due=False))
+        return Response(status=202)
+
+
+def decode_request(request: Request, parameters: Mapping[str, str]) -> func.HttpRequest:
+    """Return the request as the worker gives it to a function; the body is the raw bytes."""
+    query = {name: ",".join(values) for name, values in request.args.lists()}
+    value = {
+        "method": Datum(request.method, "string"),
+        "url": Datum(iri_to_uri(request.url), "string"),
+        "headers": _data(request.headers),
+        "query": _data(query),
+        "params": _data(parameters),
+        "body": Datum(request.get_data(), "bytes"),
+    }
+    decoded: func.HttpRequest = HttpRequestConverter.decode(Datum(value, "http"), trigger_metadata={})
+    return decoded
+
+
+def encode_reply(value: Any) -> Response:
+    """Return the reply for what a function returned; raise TypeError when that is no reply."""
+    if not isinstance(value, str | func.HttpResponse):
+        raise TypeError(f"an HTTP function must return a str or an HttpResponse, not {type(value).__name__}")
+    datum = HttpResponseConverter.encode(value, expected_type=None)
+    if datum.type == "string":
+        return Response(datum.value, mimetype="text/plain")
+    parts = datum.value
+    reply = Response(parts["body"].value, status=int(parts["status_code"].value))
+    for name, header in parts["headers"].items():
+        reply.headers[name] = header.value
+    for cookie in parts["cookies"] or ():
+        for morsel in cookie.values():
+            reply.headers.add("Set-Cookie", morsel.OutputString())
+    return reply
+
+
+def _data(values: Mapping[str, str] | Any) -> dict[str, Datum]:
+    return {name: Datum(value, "string") for name, value in values.items()}

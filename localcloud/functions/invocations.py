@@ -1,0 +1,154 @@
+"""Runs invocations as the Python worker does: on one pool of threads, several at once.
+
+Each is logged when it ends, as "Executed 'Functions.name' (Succeeded, 12 ms)", a failure with its traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import azure.functions as func
+
+from localcloud.functions.function_index import Function
+from localcloud.functions.host_logs import HOST, current_function
+
+log = logging.getLogger(HOST)
+
+
+class Closed(Exception):
+    """The host is stopping and takes no more work."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an invocation ended; ``value`` is what the function returned, None when it failed."""
+
+    succeeded: bool
+    value: Any = None
+
+
+@dataclass(eq=False)
+class _Invocation(func.Context):
+    """One run of a function, and the context that it is given when it asks for one."""
+
+    function: Function
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    started: float | None = None
+    warned: bool = False
+    local: Any = field(default_factory=threading.local)
+
+    @property
+    def invocation_id(self) -> str:
+        """The id of this run."""
+        return self.id
+
+    @property
+    def function_name(self) -> str:
+        """The function's name."""
+        return self.function.name
+
+    @property
+    def function_directory(self) -> str:
+        """The app's folder, which is the current one."""
+        return "."
+
+    @property
+    def thread_local_storage(self) -> Any:
+        """Where a thread of the function may note the invocation id."""
+        return self.local
+
+    @property
+    def trace_context(self) -> Any:
+        """None: the host takes part in no distributed trace."""
+        return None
+
+    @property
+    def retry_context(self) -> Any:
+        """None: none of our functions has a retry policy."""
+        return None
+
+
+class Invoker:
+    """The pool; ``timeout`` in seconds, None for none. Close it with ``close``."""
+
+    def __init__(self, *, threads: int, timeout: float | None = None) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="function")
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._closed = False
+        self._running: dict[Future[Outcome], _Invocation] = {}
+
+    def submit(
+        self, function: Function, argument: Any, *, convert: Callable[[Any], Any] | None = None
+    ) -> Future[Outcome]:
+        """Start an invocation; its end is already logged when the future is done.
+
+        ``convert`` turns the function's value into the outcome's and is part of the invocation. Raise Closed
+        when the host is stopping; the future is cancelled when that happens before the function started.
+        """
+        invocation = _Invocation(function)
+        with self._lock:
+            if self._closed:
+                raise Closed
+            future = self._pool.submit(self._run, invocation, argument, convert)
+            self._running[future] = invocation
+        future.add_done_callback(self._forget)
+        return future
+
+    def report_overdue(self) -> None:
+        """Log an error, once, for each invocation that runs longer than the host's functionTimeout."""
+        if self._timeout is None:
+            return
+        with self._lock:
+            invocations = list(self._running.values())
+        for each in invocations:
+            if each.started is None or each.warned or time.monotonic() - each.started < self._timeout:
+                continue
+            each.warned = True
+            log.error(
+                "Timeout value of %g s exceeded by 'Functions.%s' (id %s); Azure would end the worker here",
+                self._timeout,
+                each.function.name,
+                each.id,
+                extra={"function": each.function.name},
+            )
+
+    def close(self, seconds: float) -> bool:
+        """Take no more work and wait for what runs; return whether all of it ended in time."""
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        return not wait(running, timeout=seconds).not_done
+
+    def _forget(self, future: Future[Outcome]) -> None:
+        with self._lock:
+            self._running.pop(future, None)
+
+    def _run(self, invocation: _Invocation, argument: Any, convert: Callable[[Any], Any] | None) -> Outcome:
+        function = invocation.function
+        invocation.started = begun = time.monotonic()
+        arguments: Mapping[str, Any] = {function.parameter: argument}
+        if function.wants_context:
+            arguments = {**arguments, "context": invocation}
+        token = current_function.set(function.name)
+        try:
+            value = function.call(**arguments)
+            outcome = Outcome(True, convert(value) if convert else value)
+        except Exception:
+            elapsed = (time.monotonic() - begun) * 1000
+            log.exception("Executed 'Functions.%s' (Failed, %d ms)", function.name, elapsed)
+            return Outcome(False)
+        else:
+            elapsed = (time.monotonic() - begun) * 1000
+            log.info("Executed 'Functions.%s' (Succeeded, %d ms)", function.name, elapsed)
+            return outcome
+        finally:
+            current_function.reset(token)

@@ -1,0 +1,106 @@
+"""Git over HTTP for the GitHub stand-in: ``git http-backend`` does the protocol, this carries the bytes.
+
+No credential is needed here, also to push, so that a plain ``git clone`` works; a wrong one is refused.
+Bodies go through temporary files, so a large push or clone takes no memory.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from shutil import copyfileobj
+from typing import IO
+
+from werkzeug.datastructures import Headers
+from werkzeug.wrappers import Request, Response
+from werkzeug.wsgi import wrap_file
+
+from localcloud.github.wire.github_auth import ApiError, Credentials
+from localcloud.github.wire.github_json import OPERATOR, Place
+from localcloud.github.wire.push_events import Refs
+from localcloud.github.wire.repository_folder import RepositoryStore
+from localcloud.github.world import repository_history as history
+from localcloud.github.world.git_commands import TIMEOUT, git_environment
+
+Pushed = Callable[[Place, Refs, Refs], None]
+"""Told of a push: the repository, its refs before, its refs after."""
+
+
+class SmartHttp:
+    """Serves clone, fetch and push, and tells ``pushed`` of every push that changed a ref."""
+
+    def __init__(self, store: RepositoryStore, credentials: Credentials, pushed: Pushed) -> None:
+        self._store, self._credentials, self._pushed = store, credentials, pushed
+
+    def answer(self, request: Request, full_name: str, rest: str) -> Response:
+        """Answer one request below "owner/name.git/"."""
+        self._credentials.check_basic(request.headers.get("Authorization", ""))
+        repository = self._store.find(full_name)
+        if repository is None:
+            raise ApiError(404, "Not Found")
+        if rest != "git-receive-pack":
+            return self._run(request, full_name, rest)
+        with self._store.push_lock(full_name):
+            before = history.refs(repository.path)
+            reply = self._run(request, full_name, rest)
+            after = history.refs(repository.path)
+        if before != after:
+            place = Place(repository, full_name, request.host_url.rstrip("/"), OPERATOR)
+            self._pushed(place, before, after)
+        return reply
+
+    def _run(self, request: Request, full_name: str, rest: str) -> Response:
+        """Run the CGI program and return its answer."""
+        with tempfile.TemporaryFile() as body, ExitStack() as stack:
+            copyfileobj(request.environ["wsgi.input"], body, 1 << 16)
+            length = body.tell()
+            body.seek(0)
+            output = stack.enter_context(tempfile.TemporaryFile())
+            try:
+                subprocess.run(
+                    ["git", "http-backend"],
+                    stdin=body,
+                    stdout=output,
+                    stderr=subprocess.DEVNULL,
+                    env=self._environment(request, f"/{full_name}.git/{rest}", length),
+                    timeout=TIMEOUT,
+                    check=True,
+                )
+            except (subprocess.SubprocessError, OSError) as error:
+                raise ApiError(500, "git http-backend failed") from error
+            output.seek(0)
+            status, headers = _cgi_head(output)
+            stack.pop_all()  # the reply closes the file
+        content = wrap_file(request.environ, output, 1 << 16)
+        return Response(content, status, headers, direct_passthrough=True)
+
+    def _environment(self, request: Request, path: str, length: int) -> dict[str, str]:
+        """Return the CGI variables (RFC 3875) and those of ``git http-backend``."""
+        return {
+            **git_environment(),
+            "GIT_PROJECT_ROOT": str(self._store.root.resolve()),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+            "PATH_INFO": path,
+            "QUERY_STRING": request.query_string.decode(),
+            "REQUEST_METHOD": request.method,
+            "REMOTE_ADDR": "127.0.0.1",
+            "REMOTE_USER": "operator",
+            "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(length),
+            "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
+        }
+
+
+def _cgi_head(output: IO[bytes]) -> tuple[str, Headers]:
+    """Read the head of a CGI answer; what follows in the file is the body."""
+    status, headers = "200 OK", Headers()
+    while line := output.readline().strip().decode("latin-1"):
+        name, _, value = line.partition(":")
+        if name.lower() == "status":
+            status = value.strip()
+        else:
+            headers.add(name, value.strip())
+    return status, headers

@@ -1,0 +1,196 @@
+"""The JSON of GitHub's REST API and webhooks: how repositories, commits, refs and statuses are written.
+
+Also how lists are paged, and how the body of a call is read.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import json_response
+from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.world.commit_statuses import StatusRecord
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.repository_history import CommitInfo, Person, Touched
+
+Json = dict[str, Any]
+
+OPERATOR: Json = {"login": "operator", "id": 1, "type": "User", "site_admin": False}
+"""The one user of the local GitHub."""
+
+APP_BOT: Json = {"login": "roadstead[bot]", "id": 2, "type": "Bot", "site_admin": False}
+"""The user that the GitHub App writes as."""
+
+T = TypeVar("T")
+
+
+def tell_nobody(_event: str, _payload: Mapping[str, Any]) -> None:
+    """Send no event."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A repository as a caller addresses it: "owner/name" at a base URL without a slash at its end.
+
+    ``caller`` is who calls, ``send`` delivers an event to the webhook.
+    """
+
+    repository: GitRepository
+    full_name: str
+    base: str
+    caller: Json
+    send: Callable[[str, Mapping[str, Any]], None] = tell_nobody
+
+    @property
+    def api(self) -> str:
+        """The repository's URL in the REST API."""
+        return f"{self.base}/repos/{self.full_name}"
+
+    @property
+    def html(self) -> str:
+        """The repository's URL for people."""
+        return f"{self.base}/{self.full_name}"
+
+
+def utc(when: datetime) -> str:
+    """Write a time as GitHub's REST API does: whole seconds, UTC, "Z"."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_object(request: Request) -> Json:
+    """Return the JSON object that was sent; 400 when there is none."""
+    try:
+        body = json.loads(request.get_data())
+    except ValueError as error:
+        raise ApiError(400, "Problems parsing JSON") from error
+    if not isinstance(body, dict):
+        raise ApiError(400, "Body should be a JSON object")
+    return body
+
+
+def paged(request: Request, records: Sequence[T], write: Callable[[T], Any]) -> Response:
+    """Write the page of a list that was asked for, with the links to the others."""
+    size = min(max(1, request.args.get("per_page", 30, int)), 100)
+    page = max(1, request.args.get("page", 1, int))
+    shown = records[(page - 1) * size : page * size]
+    reply = json_response(200, [write(record) for record in shown])
+    if page * size < len(records):
+        url, last = f"{request.base_url}?per_page={size}&page=", -(-len(records) // size)
+        reply.headers["Link"] = f'<{url}{page + 1}>; rel="next", <{url}{last}>; rel="last"'
+    return reply
+
+
+def repository_json(place: Place) -> Json:
+    """Write a repository."""
+    owner, _, name = place.full_name.partition("/")
+    number = zlib.crc32(place.full_name.encode())
+    return {
+        "id": number,
+        "node_id": f"R_{number}",
+        "name": name,
+        "full_name": place.full_name,
+        "private": True,
+        "owner": {**OPERATOR, "login": owner, "name": owner},
+        "html_url": place.html,
+        "url": place.api,
+        "clone_url": f"{place.html}.git",
+        "default_branch": place.repository.default_branch,
+        "archived": False,
+        "disabled": False,
+        "visibility": "private",
+    }
+
+
+def ref_json(place: Place, name: str, sha: str, kind: str) -> Json:
+    """Write a ref by its full name."""
+    number = zlib.crc32(name.encode())
+    return {
+        "ref": name,
+        "node_id": f"REF_{number}",
+        "url": f"{place.api}/git/{name}",
+        "object": {"sha": sha, "type": kind, "url": f"{place.api}/git/{kind}s/{sha}"},
+    }
+
+
+def git_commit_json(place: Place, commit: CommitInfo) -> Json:
+    """Write a commit as the git database API does."""
+    return {
+        "sha": commit.sha,
+        "node_id": f"C_{commit.sha}",
+        "url": f"{place.api}/git/commits/{commit.sha}",
+        "html_url": f"{place.html}/commit/{commit.sha}",
+        "author": _person(commit.author),
+        "committer": _person(commit.committer),
+        "message": commit.message,
+        "tree": {"sha": commit.tree, "url": f"{place.api}/git/trees/{commit.tree}"},
+        "parents": [
+            {
+                "sha": sha,
+                "url": f"{place.api}/git/commits/{sha}",
+                "html_url": f"{place.html}/commit/{sha}",
+            }
+            for sha in commit.parents
+        ],
+        "verification": {"verified": False, "reason": "unsigned", "signature": None, "payload": None},
+    }
+
+
+def commit_json(place: Place, commit: CommitInfo) -> Json:
+    """Write a commit as the commits API does, without its files."""
+    inner = git_commit_json(place, commit)
+    parents = [{**p, "url": f"{place.api}/commits/{p['sha']}"} for p in inner.pop("parents")]
+    return {
+        "sha": commit.sha,
+        "node_id": inner.pop("node_id"),
+        "commit": {**inner, "comment_count": 0},
+        "url": f"{place.api}/commits/{commit.sha}",
+        "html_url": f"{place.html}/commit/{commit.sha}",
+        "author": OPERATOR,
+        "committer": OPERATOR,
+        "parents": parents,
+    }
+
+
+def pushed_commit_json(place: Place, commit: CommitInfo, touched: Touched, *, distinct: bool) -> Json:
+    """Write a commit as a push event does."""
+    return {
+        "id": commit.sha,
+        "tree_id": commit.tree,
+        "distinct": distinct,
+        "message": commit.message,
+        "timestamp": commit.committer.when.isoformat(),
+        "url": f"{place.html}/commit/{commit.sha}",
+        "author": {"name": commit.author.name, "email": commit.author.email},
+        "committer": {"name": commit.committer.name, "email": commit.committer.email},
+        "added": touched.added,
+        "removed": touched.removed,
+        "modified": touched.modified,
+    }
+
+
+def status_json(place: Place, sha: str, record: StatusRecord) -> Json:
+    """Write a commit status."""
+    status, at = record.status, utc(record.created_at)
+    return {
+        "url": f"{place.api}/statuses/{sha}",
+        "id": record.id,
+        "node_id": f"SC_{record.id}",
+        "state": status.state,
+        "description": status.description or None,
+        "target_url": status.target_url or None,
+        "context": status.context,
+        "created_at": at,
+        "updated_at": at,
+        "creator": OPERATOR,
+    }
+
+
+def _person(person: Person) -> Json:
+    return {"name": person.name, "email": person.email, "date": utc(person.when)}

@@ -1,0 +1,169 @@
+"""GitHub for the local cloud: REST, git over HTTP and the signed webhook, on real bare repositories.
+
+Beside GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliveries/{id or GUID}/redeliver``,
+``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change the
+receiver, and ``POST /_local/pulls`` with {"repository", "head", "base", "title", "fork"} to open a pull
+request, "fork": true as from another repository.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.clock import system_clock
+from localcloud.common.front_door import FrontDoor
+from localcloud.common.http_server import HttpServer, json_response
+from localcloud.github.wire import rest_pulls as pulls
+from localcloud.github.wire.git_http import SmartHttp
+from localcloud.github.wire.github_auth import ApiError, Credentials, GitHubApp, RateLimit
+from localcloud.github.wire.github_json import OPERATOR, Place, read_object, repository_json
+from localcloud.github.wire.push_events import Refs, changes, push_event
+from localcloud.github.wire.repository_folder import RepositoryStore
+from localcloud.github.wire.rest_api import RestApi, error_response
+from localcloud.github.wire.webhooks import Webhooks
+from localcloud.github.world.git_commands import GitError
+from localcloud.github.world.git_repository import GitRepository
+from shared.ports import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+_GIT_PATH = re.compile(r"^/([^/]+/[^/]+)\.git/(.+)$")
+_REDELIVER = re.compile(r"^/_local/deliveries/([^/]+)/redeliver$")
+
+
+class GitHubServer:
+    """Serves the bare repositories at ``root/owner/name.git``. A context manager.
+
+    ``webhook_url`` may be set later; ``rate_limit.limit`` and the switches of ``repository(...)`` too.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        port: int = 0,
+        token: str,
+        webhook_secret: str,
+        webhook_url: str | None = None,
+        log_file: Path | None = None,
+        app: GitHubApp | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self._clock = clock
+        self.rate_limit = RateLimit(clock)
+        self.hooks = Webhooks(webhook_secret, webhook_url, clock)
+        self._store = RepositoryStore(root, clock)
+        credentials = Credentials(token, app=app, clock=clock)
+        self._rest = RestApi(self._store, credentials, self.rate_limit, self.hooks, clock)
+        self._git = SmartHttp(self._store, credentials, self._pushed)
+        self.door = FrontDoor(self._answer, "github", log_file=log_file, clock=clock)
+        self._http = HttpServer(self.door, port=port)
+        self.port, self.url = self._http.port, self._http.url
+
+    @property
+    def webhook_url(self) -> str | None:
+        """Where events are delivered to; None: nowhere."""
+        return self.hooks.url
+
+    @webhook_url.setter
+    def webhook_url(self, url: str | None) -> None:
+        self.hooks.url = url
+
+    def clone_url(self, full_name: str) -> str:
+        """Return the URL to clone, fetch and push the repository "owner/name"."""
+        return f"{self.url}/{full_name}.git"
+
+    def create_repository(self, full_name: str, branch: str = "main") -> GitRepository:
+        """Make an empty repository "owner/name", or return the one that is there."""
+        return self._store.create(full_name, branch)
+
+    def repository(self, full_name: str) -> GitRepository:
+        """Return a repository with its statuses; raise KeyError when there is none."""
+        found = self._store.find(full_name)
+        if found is None:
+            raise KeyError(full_name)
+        return found
+
+    def ping(self, full_name: str) -> None:
+        """Deliver the event that GitHub sends when a webhook is set up."""
+        place = self._place(full_name)
+        hook = {"type": "Repository", "id": 1, "events": ["push", "pull_request"], "active": True}
+        body = {"zen": "Keep it logically awesome.", "hook_id": 1, "hook": hook}
+        self.hooks.send("ping", {**body, "repository": repository_json(place), "sender": OPERATOR})
+
+    def open_pull(self, full_name: str, head: str, *, fork: bool = False, base: str = "main") -> int:
+        """Open a pull request of a branch, as its author would; return its number."""
+        wanted = {"head": head, "base": base, "title": f"Merge {head}", "fork": fork}
+        return int(pulls.opened(self._place(full_name), wanted)["number"])
+
+    def _place(self, full_name: str) -> Place:
+        return Place(self.repository(full_name), full_name, self.url, OPERATOR, self.hooks.send)
+
+    def close(self) -> None:
+        """Stop serving and delivering."""
+        self._http.close()
+        self.hooks.close()
+        self._store.close()
+
+    def __enter__(self) -> GitHubServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        git_path = _GIT_PATH.match(request.path)
+        if request.path.startswith("/_local/"):
+            reply = self._control(request)
+        elif git_path:
+            try:
+                reply = self._git.answer(request, git_path[1], git_path[2])
+            except ApiError as error:
+                reply = error_response(error)
+            except GitError as error:
+                reply = error_response(ApiError(500, str(error)))
+        else:
+            reply = self._rest.answer(request)
+        return reply(environ, start_response)
+
+    def _control(self, request: Request) -> Response:
+        redeliver = _REDELIVER.match(request.path)
+        if redeliver and request.method == "POST":
+            delivery = self.hooks.redeliver(redeliver[1])
+            if delivery is not None:
+                return json_response(202, delivery.as_json())
+        if request.path == "/_local/deliveries" and request.method == "GET":
+            return json_response(200, [delivery.as_json() for delivery in self.hooks.deliveries()])
+        if request.path == "/_local/webhooks" and request.method == "PUT":
+            wanted = json.loads(request.get_data())
+            if "drop" in wanted:
+                self.hooks.drop(int(wanted["drop"]))
+            self.hooks.url = wanted.get("url", self.hooks.url)
+            return json_response(200, {"url": self.hooks.url})
+        if request.path == "/_local/pulls" and request.method == "POST":
+            return self._open_pull(request)
+        return json_response(404, {"message": "no such control of the local GitHub"})
+
+    def _open_pull(self, request: Request) -> Response:
+        try:
+            wanted = read_object(request)
+            name = str(wanted.get("repository") or next(self._store.names(), ""))
+            return json_response(201, pulls.opened(self._place(name), wanted))
+        except KeyError:
+            return error_response(ApiError(404, "Not Found"))
+        except ApiError as error:
+            return error_response(error)
+
+    def _pushed(self, place: Place, before: Refs, after: Refs) -> None:
+        for change in changes(before, after):
+            self.hooks.send("push", push_event(place, change, before, self._clock()))
+            pulls.pushed(self._place(place.full_name), change)

@@ -1,0 +1,115 @@
+"""From a repository's refs before and after a push to GitHub's push events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from localcloud.github.wire.github_json import OPERATOR, Place, pushed_commit_json, repository_json
+from localcloud.github.world import repository_history as history
+
+ZERO = "0" * 40
+"""The id that stands for "no commit", before a ref is created and after it is deleted."""
+
+MAX_COMMITS = 2048
+MAX_TAGS = 3
+MAX_BRANCHES = 5000
+
+Refs = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RefChange:
+    """A branch or tag that a push created, moved or deleted."""
+
+    ref: str
+    before: str
+    after: str
+
+
+def changes(before: Refs, after: Refs) -> Sequence[RefChange]:
+    """Return the changed refs that GitHub makes events for: none of many tags or branches at once."""
+    changed = [
+        RefChange(ref, before.get(ref, ZERO), after.get(ref, ZERO))
+        for ref in sorted(before.keys() | after.keys())
+        if before.get(ref) != after.get(ref)
+    ]
+    tags = [change for change in changed if change.ref.startswith("refs/tags/")]
+    branches = [change for change in changed if change.ref.startswith("refs/heads/")]
+    return (branches if len(branches) <= MAX_BRANCHES else []) + (tags if len(tags) <= MAX_TAGS else [])
+
+
+def push_event(place: Place, change: RefChange, before: Refs, now: datetime) -> dict[str, Any]:
+    """Return the payload of the push event for one changed ref; ``before`` are all refs before the push.
+
+    The repository says when it was pushed to in seconds since 1970, here alone.
+    """
+    deleted, created = change.after == ZERO, change.before == ZERO
+    commits = [] if deleted else _commits(place, change, before)
+    head = None if deleted else _head(place, change, commits)
+    return {
+        "ref": change.ref,
+        "before": change.before,
+        "after": change.after,
+        "base_ref": _base_ref(change, before) if created else None,
+        "created": created,
+        "deleted": deleted,
+        "forced": not created and not deleted and not _fast_forward(place, change),
+        "compare": _compare(place, change),
+        "commits": commits,
+        "head_commit": head,
+        "repository": {
+            **repository_json(place),
+            "master_branch": place.repository.default_branch,
+            "pushed_at": int(now.timestamp()),
+        },
+        "pusher": {"name": OPERATOR["login"], "email": "operator@example.invalid"},
+        "sender": OPERATOR,
+    }
+
+
+def _commits(place: Place, change: RefChange, before: Refs) -> list[dict[str, Any]]:
+    """Return the pushed commits, oldest first: of a new ref, those that no branch had."""
+    path = place.repository.path
+    branches = sorted({f"^{sha}" for ref, sha in before.items() if ref.startswith("refs/heads/")})
+    known = branches if change.before == ZERO else [f"^{change.before}"]
+    listed = history.log(path, change.after, *known, limit=MAX_COMMITS)
+    fresh = set(history.rev_list(path, change.after, *branches, limit=MAX_COMMITS))
+    return [
+        pushed_commit_json(place, _commit(place, sha), touched, distinct=sha in fresh)
+        for sha, touched in listed.items()
+    ]
+
+
+def _head(place: Place, change: RefChange, commits: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    commit = _commit(place, change.after)
+    if commits and commits[-1]["id"] == commit.sha:
+        return commits[-1]
+    touched = history.log(place.repository.path, commit.sha, limit=1)[commit.sha]
+    return pushed_commit_json(place, commit, touched, distinct=not commits)
+
+
+def _commit(place: Place, sha: str) -> history.CommitInfo:
+    """Return a commit, also that which an annotated tag points to."""
+    stored = place.repository.read(f"{sha}^{{commit}}")
+    if stored is None:
+        raise LookupError(f"no commit {sha}")
+    return history.parse_commit(stored)
+
+
+def _fast_forward(place: Place, change: RefChange) -> bool:
+    base = history.merge_base(place.repository.path, change.before, change.after)
+    return base == change.before
+
+
+def _base_ref(change: RefChange, before: Refs) -> str | None:
+    same = (ref for ref, sha in before.items() if sha == change.after and ref.startswith("refs/heads/"))
+    return next(same, None)
+
+
+def _compare(place: Place, change: RefChange) -> str:
+    if change.before == ZERO:
+        return f"{place.html}/compare/{change.ref.split('/', 2)[2]}"
+    return f"{place.html}/compare/{change.before[:12]}...{change.after[:12]}"

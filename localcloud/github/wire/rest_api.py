@@ -1,0 +1,159 @@
+"""GitHub's REST API over the repositories of the stand-in: the calls of the adapter and their neighbours.
+
+Answers carry GitHub's rate-limit headers, a request id and an ETag; a GET that shows a current ETag is
+answered 304 and not counted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import json_response
+from localcloud.github.wire import rest_checks as checks
+from localcloud.github.wire import rest_pulls as pulls
+from localcloud.github.wire import rest_reads as reads
+from localcloud.github.wire import rest_statuses as statuses
+from localcloud.github.wire.archives import DOWNLOAD, Archives
+from localcloud.github.wire.github_auth import ApiError, Credentials, RateLimit
+from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place, utc
+from localcloud.github.wire.repository_folder import RepositoryStore
+from localcloud.github.wire.webhooks import Webhooks
+from localcloud.github.world.git_commands import GitError
+from shared.jobs.errors import ReconcileError
+from shared.ports import Clock
+
+Handler = Callable[..., Any]
+"""Takes the place, the request and the variables of the path; returns JSON for a 200, or a Response."""
+
+_APP = "/app"
+_USER = "/user"
+_TOKENS = "/app/installations/<int:installation>/access_tokens"
+
+_ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", "", reads.repository),
+    ("GET", "/branches/<path:branch>", reads.branch),
+    ("GET", "/git/ref/<path:ref>", reads.ref),
+    ("GET", "/git/commits/<sha>", reads.git_commit),
+    ("GET", "/git/trees/<path:tree>", reads.tree),
+    ("GET", "/git/blobs/<sha>", reads.blob),
+    ("GET", "/contents/", reads.contents),
+    ("GET", "/contents/<path:path>", reads.contents),
+    ("GET", "/compare/<path:basehead>", reads.compare),
+    ("GET", "/commits/<path:ref>/statuses", statuses.listed),
+    ("GET", "/commits/<path:ref>/status", statuses.combined),
+    ("GET", "/commits/<path:ref>", reads.commit),
+    ("POST", "/statuses/<sha>", statuses.create),
+    ("GET", "/pulls", pulls.listed),
+    ("POST", "/pulls", pulls.create),
+    ("GET", "/pulls/<int:number>", pulls.one),
+    ("PATCH", "/pulls/<int:number>", pulls.change),
+    ("GET", "/issues/<int:number>/comments", pulls.comments),
+    ("POST", "/issues/<int:number>/comments", pulls.comment),
+    ("PATCH", "/issues/comments/<int:number>", pulls.edit_comment),
+    ("GET", "/commits/<path:ref>/check-runs", checks.listed),
+    ("POST", "/check-runs", checks.create),
+    ("PATCH", "/check-runs/<int:number>", checks.change),
+    ("GET", "/check-runs/<int:number>/annotations", checks.annotated),
+)
+
+
+class RestApi:
+    """Answers REST calls, errors included."""
+
+    def __init__(
+        self,
+        store: RepositoryStore,
+        credentials: Credentials,
+        limit: RateLimit,
+        hooks: Webhooks,
+        clock: Clock,
+    ) -> None:
+        self._store, self._credentials, self._limit, self._hooks = store, credentials, limit, hooks
+        prefix = "/repos/<owner>/<name>"
+        self._archives = Archives(store, clock)
+        links = [("GET", path, self._archives.link) for path in ("/tarball", "/tarball/<path:ref>")]
+        rules = [
+            Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in (*_ROUTES, *links)
+        ]
+        rules.append(Rule(DOWNLOAD, methods=["GET"], endpoint=DOWNLOAD))
+        rules += [Rule(path, methods=["GET"], endpoint=path) for path in (_APP, _USER)]
+        self._map = Map([*rules, Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)])
+
+    def answer(self, request: Request) -> Response:
+        """Answer one call."""
+        try:
+            reply = self._answer(request)
+        except ApiError as error:
+            reply = error_response(error)
+        except HTTPException:
+            reply = error_response(ApiError(404, "Not Found"))
+        except (ReconcileError, GitError) as error:
+            reply = error_response(ApiError(500, str(error)))
+        reply.headers.extend(self._limit.headers())
+        reply.headers["x-github-request-id"] = uuid.uuid4().hex[:16].upper()
+        return reply
+
+    def _answer(self, request: Request) -> Response:
+        if not request.user_agent.string:
+            raise ApiError(403, "Request forbidden by administrative rules. A User-Agent is required.")
+        call, variables = self._map.bind_to_environ(request.environ).match()
+        path = dict(variables)
+        if call == DOWNLOAD:
+            return self._archives.download(request, **path)
+        if call == _TOKENS:
+            return self._issue(request, path["installation"])
+        if call == _APP:
+            app = self._credentials.check_app(request.headers.get("Authorization", ""))
+            slug = APP_BOT["login"].removesuffix("[bot]")
+            return json_response(200, {"id": int(app.id), "slug": slug, "name": "Roadstead"})
+        as_app = self._credentials.check(request.headers.get("Authorization", ""))
+        self._limit.take()
+        if call == _USER:
+            if as_app:
+                raise ApiError(403, "Resource not accessible by integration")
+            return json_response(200, OPERATOR)
+        full_name = f"{path.pop('owner')}/{path.pop('name')}"
+        repository = self._store.find(full_name)
+        if repository is None:
+            raise ApiError(404, "Not Found")
+        caller = APP_BOT if as_app else OPERATOR
+        place = Place(repository, full_name, request.host_url.rstrip("/"), caller, self._hooks.send)
+        found = call(place, request, **path)
+        reply = found if isinstance(found, Response) else json_response(200, found)
+        if request.method == "GET":
+            reply.add_etag(weak=True)
+            reply.make_conditional(request.environ)
+            if reply.status_code == 304:
+                self._limit.give_back()
+        return reply
+
+    def _issue(self, request: Request, installation: int) -> Response:
+        token, expires = self._credentials.issue(installation, request.headers.get("Authorization", ""))
+        body = {
+            "token": token,
+            "expires_at": utc(expires),
+            "permissions": {
+                "checks": "write",
+                "contents": "read",
+                "metadata": "read",
+                "pull_requests": "write",
+                "statuses": "write",
+            },
+            "repository_selection": "all",
+        }
+        return json_response(201, body)
+
+
+def error_response(error: ApiError) -> Response:
+    """Write an error as GitHub does."""
+    body: dict[str, Any] = {"message": error.message}
+    if error.errors:
+        body["errors"] = list(error.errors)
+    body |= {"documentation_url": "https://docs.github.com/rest", "status": str(error.status)}
+    return json_response(error.status, body, error.headers)

@@ -1,0 +1,85 @@
+"""Check runs in GitHub's REST API: written by GitHub Apps alone, read by everyone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import json_response
+from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_json import Json, Place, paged, read_object, utc
+from localcloud.github.wire.rest_reads import resolve_commit
+from localcloud.github.world.pull_requests import CheckRecord
+from shared.jobs.errors import Dependency, InvalidManifest
+
+
+def create(place: Place, request: Request) -> Response:
+    """Make a check run; 403 for a token, as at GitHub."""
+    _refuse_tokens(place)
+    body = read_object(request)
+    sha = resolve_commit(place, str(body.get("head_sha") or "")).sha
+    try:
+        record = place.repository.pulls.write_check(sha, body)
+    except InvalidManifest as error:
+        raise _refusal(error) from error
+    return json_response(201, check_json(place, record))
+
+
+def change(place: Place, request: Request, number: int) -> Json:
+    """Change a check run; its annotations are added."""
+    _refuse_tokens(place)
+    try:
+        return check_json(place, place.repository.pulls.edit_check(number, read_object(request)))
+    except Dependency as error:
+        raise ApiError(404, "Not Found") from error
+    except InvalidManifest as error:
+        raise _refusal(error) from error
+
+
+def listed(place: Place, _: Request, ref: str) -> dict[str, Any]:
+    """List the newest check run of each name of a commit."""
+    newest: dict[str, CheckRecord] = {}
+    for record in place.repository.pulls.checks(resolve_commit(place, ref).sha):
+        newest.setdefault(record.name, record)
+    found = [check_json(place, record) for record in newest.values()]
+    return {"total_count": len(found), "check_runs": found}
+
+
+def annotated(place: Place, request: Request, number: int) -> Response:
+    """List the annotations of a check run, in pages."""
+    record = place.repository.pulls.get_check(number)
+    if record is None:
+        raise ApiError(404, "Not Found")
+    return paged(request, record.annotations, dict)
+
+
+def check_json(place: Place, record: CheckRecord) -> Json:
+    """Write a check run."""
+    url = f"{place.api}/check-runs/{record.id}"
+    count = {"annotations_count": len(record.annotations), "annotations_url": f"{url}/annotations"}
+    return {
+        "id": record.id,
+        "node_id": f"CR_{record.id}",
+        "head_sha": record.sha,
+        "url": url,
+        "html_url": f"{place.html}/runs/{record.id}",
+        "details_url": record.details_url,
+        "name": record.name,
+        "status": record.status,
+        "conclusion": record.conclusion,
+        "started_at": utc(record.created_at),
+        "completed_at": utc(record.created_at) if record.conclusion else None,
+        "output": {"title": None, "summary": None, "text": None, **record.output, **count},
+        "app": {"id": 1, "slug": place.caller["login"].removesuffix("[bot]"), "name": "Roadstead"},
+    }
+
+
+def _refuse_tokens(place: Place) -> None:
+    if place.caller["type"] != "Bot":
+        raise ApiError(403, "You must authenticate via a GitHub App.")
+
+
+def _refusal(error: InvalidManifest) -> ApiError:
+    detail = {"resource": "CheckRun", "code": "custom", "message": str(error)}
+    return ApiError(422, "Validation Failed", errors=(detail,))

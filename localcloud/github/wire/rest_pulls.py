@@ -1,0 +1,200 @@
+"""Pull requests and their comments in GitHub's REST API, and the events that tell of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.http_server import json_response
+from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_json import OPERATOR, Json, Place, paged, read_object, repository_json, utc
+from localcloud.github.wire.push_events import ZERO, RefChange
+from localcloud.github.world import repository_history as history
+from localcloud.github.world.pull_requests import CommentRecord, PullRecord
+from shared.jobs.errors import Dependency, InvalidManifest, ReconcileError
+
+FORK_OWNER = "contributor"
+"""Who owns the repository that the branches of pull requests from forks are said to be in."""
+
+
+def listed(place: Place, request: Request) -> Response:
+    """List pull requests, newest first, in pages."""
+    head = request.args.get("head", "").rpartition(":")[2]
+    records = place.repository.pulls.listed(
+        state=request.args.get("state", "open"), base=request.args.get("base", ""), head=head
+    )
+    return paged(request, records, lambda record: pull_json(place, record))
+
+
+def one(place: Place, _: Request, number: int) -> Json:
+    """Write one pull request, with the commit that a merge would make."""
+    record = place.repository.pulls.get(number)
+    if record is None:
+        raise ApiError(404, "Not Found")
+    mergeable, merge = place.repository.pulls.merge(record)
+    return {**pull_json(place, record), "mergeable": mergeable, "merge_commit_sha": merge}
+
+
+def create(place: Place, request: Request) -> Response:
+    """Open a pull request of a branch of this repository."""
+    return json_response(201, opened(place, read_object(request)))
+
+
+def opened(place: Place, wanted: Json) -> Json:
+    """Open what {"head", "base", "title", "fork"} asks for, and tell the webhook."""
+    head = str(wanted.get("head") or "").rpartition(":")[2]
+    base = str(wanted.get("base") or place.repository.default_branch)
+    title = str(wanted.get("title") or "")
+    if not title:
+        raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", "title is missing"),))
+    try:
+        record = place.repository.pulls.open(title, head, base, fork=bool(wanted.get("fork")))
+    except InvalidManifest as error:
+        raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
+    place.repository.point(f"refs/pull/{record.number}/head", record.sha)
+    _tell(place, "opened", record)
+    return pull_json(place, record)
+
+
+def change(place: Place, request: Request, number: int) -> Json:
+    """Change the title, the base or the state of a pull request, and tell the webhook."""
+    pulls, wanted = place.repository.pulls, read_object(request)
+    before = pulls.get(number)
+    if before is None:
+        raise ApiError(404, "Not Found")
+    after = pulls.change(number, **{k: v for k, v in wanted.items() if k in ("title", "base", "state")})
+    if before.state != after.state:
+        _tell(place, "closed" if after.state == "closed" else "reopened", after)
+    changes: Json = {}
+    if before.title != after.title:
+        changes["title"] = {"from": before.title}
+    if before.base != after.base:
+        changes["base"] = {"ref": {"from": before.base}, "sha": {"from": _base_sha(place, before)}}
+    if changes:
+        _tell(place, "edited", after, changes=changes)
+    return pull_json(place, after)
+
+
+def pushed(place: Place, change: RefChange) -> None:
+    """Tell the webhook what a push means for the pull requests: new commits, a merge, or their end."""
+    branch, pulls = change.ref.removeprefix("refs/heads/"), place.repository.pulls
+    if change.ref == branch:
+        return  # a tag
+    for record in pulls.listed(head=branch):
+        if change.after == ZERO:
+            _tell(place, "closed", pulls.change(record.number, state="closed"))
+            continue
+        place.repository.point(f"refs/pull/{record.number}/head", record.sha)
+        _tell(place, "synchronize", record, before=change.before, after=change.after)
+    if change.after == ZERO:
+        return
+    for record in pulls.listed(base=branch):
+        if history.merge_base(place.repository.path, record.sha, change.after) == record.sha:
+            _tell(place, "closed", pulls.change(record.number, state="closed", merged=True))
+
+
+def comments(place: Place, request: Request, number: int) -> Response:
+    """List the comments of a pull request, oldest first, in pages."""
+    if place.repository.pulls.get(number) is None:
+        raise ApiError(404, "Not Found")
+    found = place.repository.pulls.comments(number)
+    return paged(request, found, lambda record: comment_json(place, record))
+
+
+def comment(place: Place, request: Request, number: int) -> Response:
+    """Write a comment."""
+    body = str(read_object(request).get("body") or "")
+    try:
+        record = place.repository.pulls.write_comment(number, place.caller["login"], body)
+    except ReconcileError as error:
+        raise _refusal(error) from error
+    return json_response(201, comment_json(place, record))
+
+
+def edit_comment(place: Place, request: Request, number: int) -> Json:
+    """Write over a comment; anyone who may write may edit every comment, as at GitHub."""
+    body = str(read_object(request).get("body") or "")
+    try:
+        return comment_json(place, place.repository.pulls.edit_comment(number, body))
+    except ReconcileError as error:
+        raise _refusal(error) from error
+
+
+def pull_json(place: Place, record: PullRecord) -> Json:
+    """Write a pull request."""
+    url, name = f"{place.api}/pulls/{record.number}", place.full_name.partition("/")[2]
+    repository = repository_json(place)
+    fork = {**repository, "full_name": f"{FORK_OWNER}/{name}", "fork": True, "id": repository["id"] + 1}
+    source = fork if record.fork else {**repository, "fork": False}
+    return {
+        "url": url,
+        "id": record.number,
+        "node_id": f"PR_{record.number}",
+        "number": record.number,
+        "html_url": f"{place.html}/pull/{record.number}",
+        "issue_url": f"{place.api}/issues/{record.number}",
+        "comments_url": f"{place.api}/issues/{record.number}/comments",
+        "state": record.state,
+        "locked": False,
+        "title": record.title,
+        "user": OPERATOR,
+        "body": None,
+        "draft": False,
+        "merged": record.merged,
+        "created_at": utc(record.created_at),
+        "updated_at": utc(record.created_at),
+        "merge_commit_sha": None,
+        "head": _side(record.head, record.sha, source),
+        "base": _side(record.base, _base_sha(place, record), {**repository, "fork": False}),
+    }
+
+
+def comment_json(place: Place, record: CommentRecord) -> Json:
+    """Write a comment."""
+    kind = "Bot" if record.author.endswith("[bot]") else "User"
+    return {
+        "id": record.id,
+        "node_id": f"IC_{record.id}",
+        "url": f"{place.api}/issues/comments/{record.id}",
+        "html_url": f"{place.html}/pull/{record.pull}#issuecomment-{record.id}",
+        "issue_url": f"{place.api}/issues/{record.pull}",
+        "user": {**OPERATOR, "login": record.author, "type": kind},
+        "created_at": utc(record.created_at),
+        "updated_at": utc(record.updated_at),
+        "body": record.body,
+    }
+
+
+def _tell(place: Place, action: str, record: PullRecord, **more: Any) -> None:
+    event = {
+        "action": action,
+        "number": record.number,
+        "pull_request": pull_json(place, record),
+        **more,
+        "repository": repository_json(place),
+        "sender": OPERATOR,
+    }
+    place.send("pull_request", event)
+
+
+def _side(branch: str, sha: str, repository: Json) -> Json:
+    owner = repository["full_name"].partition("/")[0]
+    return {"label": f"{owner}:{branch}", "ref": branch, "sha": sha, "repo": repository}
+
+
+def _base_sha(place: Place, record: PullRecord) -> str:
+    try:
+        return place.repository.head(record.base)
+    except Dependency:
+        return ZERO
+
+
+def _detail(resource: str, message: str) -> dict[str, str]:
+    return {"resource": resource, "code": "custom", "message": message}
+
+
+def _refusal(error: ReconcileError) -> ApiError:
+    if isinstance(error, Dependency):
+        return ApiError(404, "Not Found")
+    return ApiError(422, "Validation Failed", errors=(_detail("IssueComment", str(error)),))

@@ -1,0 +1,233 @@
+"""The reading calls of GitHub's REST API: repository, branches, refs, commits, trees, blobs, contents."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from werkzeug.wrappers import Request
+
+from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.wire.github_json import (
+    Json,
+    Place,
+    commit_json,
+    git_commit_json,
+    ref_json,
+    repository_json,
+)
+from localcloud.github.world import repository_history as history
+from localcloud.github.world.git_commands import GitEntry, GitObject, is_safe_name, list_tree
+from shared.jobs.errors import Dependency
+
+MAX_TREE_ENTRIES = 100_000
+MAX_TREE_BYTES = 7 << 20
+MAX_CONTENT_BYTES = 1 << 20
+MAX_FILES = 300
+
+_SHA = re.compile(r"^[0-9a-f]{40}$")
+
+
+def repository(place: Place, _: Request) -> Json:
+    """Write the repository."""
+    return repository_json(place)
+
+
+def branch(place: Place, _: Request, branch: str) -> Json:
+    """Write a branch with its newest commit."""
+    found = _named(place, f"refs/heads/{branch}^{{commit}}", branch)
+    if found is None:
+        raise ApiError(404, "Branch not found")
+    return {
+        "name": branch,
+        "commit": commit_json(place, history.parse_commit(found)),
+        "protected": False,
+        "_links": {"self": f"{place.api}/branches/{branch}", "html": f"{place.html}/tree/{branch}"},
+    }
+
+
+def ref(place: Place, _: Request, ref: str) -> Json:
+    """Write a ref, named as "heads/main"; 409 in an empty repository."""
+    found = _named(place, f"refs/{ref}", ref)
+    if found is None:
+        _refuse_empty(place)
+        raise ApiError(404, "Not Found")
+    return ref_json(place, f"refs/{ref}", found.sha, found.kind)
+
+
+def git_commit(place: Place, _: Request, sha: str) -> Json:
+    """Write a commit of the git database."""
+    found = place.repository.read(sha) if _SHA.match(sha) else None
+    if found is None or found.kind != "commit":
+        raise ApiError(404, "Not Found")
+    return git_commit_json(place, history.parse_commit(found))
+
+
+def commit(place: Place, _: Request, ref: str) -> Json:
+    """Write a commit with the files that it touched."""
+    found = resolve_commit(place, ref)
+    touched = history.log(place.repository.path, found.sha, limit=1)[found.sha]
+    kinds = (("added", touched.added), ("removed", touched.removed), ("modified", touched.modified))
+    files = [{"filename": path, "status": kind} for kind, paths in kinds for path in paths]
+    return {**commit_json(place, found), "files": files[:MAX_FILES]}
+
+
+def tree(place: Place, request: Request, tree: str) -> Json:
+    """Write a tree by the id or name of a tree or commit; ``truncated`` when it is too large."""
+    found = _resolve(place, tree, "tree")
+    if found is None:
+        _refuse_empty(place)
+        raise ApiError(404, "Not Found")
+    entries = list_tree(place.repository.path, found.sha, recursive="recursive" in request.args)
+    shown = entries[: _fitting(entries)]
+    return {
+        "sha": found.sha,
+        "url": f"{place.api}/git/trees/{found.sha}",
+        "tree": [_tree_item(place, entry) for entry in shown],
+        "truncated": place.repository.truncate_trees or len(shown) < len(entries),
+    }
+
+
+def blob(place: Place, _: Request, sha: str) -> Json:
+    """Write a blob in base64."""
+    if not _SHA.match(sha):
+        raise ApiError(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
+    try:
+        data = place.repository.blob(sha)
+    except Dependency as error:
+        raise ApiError(404, "Not Found") from error
+    return {
+        "sha": sha,
+        "node_id": f"B_{sha}",
+        "size": len(data),
+        "url": f"{place.api}/git/blobs/{sha}",
+        "content": base64.encodebytes(data).decode(),
+        "encoding": "base64",
+    }
+
+
+def contents(place: Place, request: Request, path: str = "") -> Json | list[Json]:
+    """Write a file with its content, or a folder's entries, at ``?ref=`` or the default branch."""
+    name = request.args.get("ref", place.repository.default_branch)
+    found = _resolve(place, name, "tree")
+    if found is None:
+        raise ApiError(404, f"No commit found for the ref {name}")
+    path = path.strip("/")
+    entries = list_tree(place.repository.path, found.sha)
+    exact = [entry for entry in entries if entry.path == path]
+    if exact and exact[0].kind != "tree":
+        return _content(place, exact[0], name, whole=True)
+    if path and not exact:
+        raise ApiError(404, "Not Found")
+    parent = f"{path}/" if path else ""
+    inside = [e for e in entries if e.path.startswith(parent) and "/" not in e.path[len(parent) :]]
+    return [_content(place, entry, name, whole=False) for entry in inside]
+
+
+def compare(place: Place, request: Request, basehead: str) -> Json:
+    """Write how two commits, "base...head", differ; its files come with the first page alone."""
+    base_name, dots, head_name = basehead.partition("...")
+    if not dots:
+        raise ApiError(404, "Not Found")
+    base, head = resolve_commit(place, base_name), resolve_commit(place, head_name)
+    path = place.repository.path
+    common = history.merge_base(path, base.sha, head.sha)
+    if common is None:
+        raise ApiError(404, f"No common ancestor between {base_name} and {head_name}.")
+    ahead = history.count(path, f"{base.sha}..{head.sha}")
+    behind = history.count(path, f"{head.sha}..{base.sha}")
+    words = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
+    commits = history.rev_list(path, f"{base.sha}..{head.sha}", limit=250)[::-1]
+    page, size = request.args.get("page", 1, int), request.args.get("per_page", 250, int)
+    shown = commits[(page - 1) * size : page * size]
+    return {
+        "url": f"{place.api}/compare/{basehead}",
+        "base_commit": commit_json(place, base),
+        "merge_base_commit": commit_json(place, resolve_commit(place, common)),
+        "status": words.get((ahead > 0, behind > 0), "diverged"),
+        "ahead_by": ahead,
+        "behind_by": behind,
+        "total_commits": ahead,
+        "commits": [commit_json(place, resolve_commit(place, sha)) for sha in shown],
+        "files": _changed_files(place, common, head.sha)[:MAX_FILES] if page == 1 else [],
+    }
+
+
+def resolve_commit(place: Place, name: str) -> history.CommitInfo:
+    """Return the commit of an id, branch or tag; 422 when there is none, 409 in an empty repository."""
+    found = _resolve(place, name, "commit")
+    if found is None:
+        _refuse_empty(place)
+        raise ApiError(422, f"No commit found for SHA: {name}")
+    return history.parse_commit(found)
+
+
+def _resolve(place: Place, name: str, kind: str) -> GitObject | None:
+    if _SHA.match(name):
+        return place.repository.read(f"{name}^{{{kind}}}")
+    spellings = (f"refs/heads/{name}", f"refs/tags/{name}", f"refs/{name}", name)
+    tries = (_named(place, f"{spelling}^{{{kind}}}", name) for spelling in spellings)
+    return next((found for found in tries if found is not None), None)
+
+
+def _named(place: Place, expression: str, name: str) -> GitObject | None:
+    """Return what an expression stands for when the caller's name in it is only a name."""
+    return place.repository.read(expression) if is_safe_name(name) else None
+
+
+def _refuse_empty(place: Place) -> None:
+    if not history.refs(place.repository.path):
+        raise ApiError(409, "Git Repository is empty.")
+
+
+def _fitting(entries: Sequence[GitEntry]) -> int:
+    """Return how many entries of a tree GitHub would show.
+
+    It does not say what its 7 MB count; here they are git's own lines: mode, kind, id, size, path.
+    """
+    sizes = accumulate(60 + len(entry.path) for entry in entries[:MAX_TREE_ENTRIES])
+    return sum(size <= MAX_TREE_BYTES for size in sizes)
+
+
+def _tree_item(place: Place, entry: GitEntry) -> Json:
+    item: Json = {"path": entry.path, "mode": entry.mode, "type": entry.kind, "sha": entry.sha}
+    if entry.size is not None:
+        item["size"] = entry.size
+    if entry.kind != "commit":
+        item["url"] = f"{place.api}/git/{entry.kind}s/{entry.sha}"
+    return item
+
+
+def _content(place: Place, entry: GitEntry, ref_name: str, *, whole: bool) -> Json:
+    kinds = {"tree": "dir", "commit": "submodule"}
+    content: dict[str, Any] = {
+        "type": "symlink" if entry.mode == "120000" else kinds.get(entry.kind, "file"),
+        "name": entry.path.rpartition("/")[2],
+        "path": entry.path,
+        "sha": entry.sha,
+        "size": entry.size or 0,
+        "url": f"{place.api}/contents/{entry.path}?ref={ref_name}",
+        "git_url": f"{place.api}/git/{entry.kind}s/{entry.sha}",
+        "html_url": f"{place.html}/blob/{ref_name}/{entry.path}",
+        "download_url": None,
+    }
+    if whole and entry.kind == "blob":
+        large = (entry.size or 0) > MAX_CONTENT_BYTES
+        data = b"" if large else place.repository.blob(entry.sha)
+        content |= {
+            "encoding": "none" if large else "base64",
+            "content": base64.encodebytes(data).decode(),
+        }
+    return content
+
+
+def _changed_files(place: Place, base: str, head: str) -> Sequence[Json]:
+    changed = history.diff(place.repository.path, base, head)
+    kinds = (("added", changed.added), ("removed", changed.removed), ("modified", changed.modified))
+    return sorted(
+        ({"filename": path, "status": kind} for kind, paths in kinds for path in paths),
+        key=lambda item: item["filename"],
+    )

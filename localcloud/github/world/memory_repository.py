@@ -1,0 +1,149 @@
+"""A git repository in memory: commits on branches, blobs by hash, statuses. For tests and simulation."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from localcloud.common.clock import system_clock
+from localcloud.flux.source_controller import Source
+from localcloud.github.world.commit_statuses import Statuses
+from localcloud.github.world.pull_requests import Pulls
+from shared.fleet.resolve.blob_ids import blob_id
+from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
+from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
+
+_SHA = re.compile(r"[0-9a-f]{40}\Z")
+_SUBMODULE = "160000"
+
+
+class Commits:
+    """The Repository port over dictionaries; ``push`` and ``commit`` are the operator."""
+
+    def __init__(self, clock: Clock = system_clock) -> None:
+        self._heads: dict[str, str] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
+        self._blobs: dict[str, bytes] = {}
+        self._parents: dict[str, str] = {}
+        self._clock = clock
+        self.statuses = Statuses(clock)
+        self.pulls = Pulls(self, clock)
+        self.truncate_trees = False
+
+    def push(self, files: Mapping[str, bytes], *, branch: str = "main") -> str:
+        """Make a commit with exactly these files the head of a branch; return its id."""
+        old = self._trees.get(self._heads.get(branch, ""), {})
+        return self.commit({**dict.fromkeys(old), **files}, branch=branch)
+
+    def commit(
+        self,
+        files: Mapping[str, bytes | None],
+        *,
+        branch: str = "main",
+        modes: Mapping[str, str] | None = None,
+    ) -> str:
+        """Commit changed files (None removes one) and return the commit; ``modes`` are git's."""
+        parent = self._heads.get(branch, "")
+        tree = dict(self._trees.get(parent, {}))
+        for path, content in files.items():
+            if content is None:
+                tree.pop(path, None)
+            else:
+                tree[path] = self._entry(path, content, (modes or {}).get(path))
+        commit = _hash(f"{parent}{sorted(tree)}{len(self._trees)}".encode())
+        self._trees[commit], self._heads[branch] = tree, commit
+        self._parents[commit] = parent
+        return commit
+
+    def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
+        if mode == _SUBMODULE:
+            return TreeEntry(path, content.decode(), 0, plain=False)
+        sha = blob_id(content)
+        self._blobs[sha] = content
+        return TreeEntry(path, sha, len(content), plain=mode is None)
+
+    def reset(self, commit: str, branch: str = "main") -> None:
+        """Make a branch, or move it as a forced push does."""
+        self._heads[branch] = commit
+
+    def merge(self, base: str, head: str) -> str | None:
+        """Return the commit that merges two commits, file by file; None when both changed one file."""
+        common = next((c for c in self._line(head) if c in set(self._line(base))), "")
+        old, ours, theirs = (self._trees.get(c, {}) for c in (common, base, head))
+        tree = dict(ours)
+        for path in {*ours, *theirs}:
+            before, mine, other = (t.get(path) for t in (old, ours, theirs))
+            if other in (before, mine):
+                continue
+            if mine != before:
+                return None
+            tree.pop(path, None)
+            tree |= {path: other} if other else {}
+        commit = _hash(f"merge {base} {head}".encode())
+        self._trees[commit], self._parents[commit] = tree, base
+        return commit
+
+    def _line(self, commit: str) -> list[str]:
+        """Return a commit and its ancestors, newest first."""
+        line = []
+        while commit:
+            line.append(commit)
+            commit = self._parents.get(commit, "")
+        return line
+
+    def head(self, branch: str) -> str:
+        """Return the commit that the branch points to."""
+        if branch not in self._heads:
+            raise Dependency(f"no branch {branch}")
+        return self._heads[branch]
+
+    def look(self, branch: str) -> BranchHead:
+        """Return the commit that the branch points to, and the time."""
+        return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
+
+    def is_descendant(self, commit: str, earlier: str) -> bool:
+        """Tell whether a commit comes after another, or is it."""
+        return earlier in self._line(commit)
+
+    def tree(self, commit: str) -> Sequence[TreeEntry]:
+        """Return every file at a commit."""
+        if commit not in self._trees:
+            raise Dependency(f"no tree {commit}")
+        if self.truncate_trees:
+            raise Unavailable(f"the tree of {commit} is truncated")
+        return list(self._trees[commit].values())
+
+    def blob(self, sha: str) -> bytes:
+        """Return a file's content."""
+        if not _SHA.match(sha):
+            raise InvalidManifest(f"{sha!r} is not a blob id")
+        if sha not in self._blobs:
+            raise Dependency(f"no blob {sha}")
+        return self._blobs[sha]
+
+    def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+        """Return the plain files at these paths of a commit."""
+        if commit not in self._trees:
+            raise Dependency(f"no commit {commit}")
+        tree = self._trees[commit]
+        wanted = [tree[path] for path in paths if path in tree and tree[path].plain]
+        return {entry.path: self._blobs[entry.sha] for entry in wanted}
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Write a commit status by GitHub's rules."""
+        if commit not in self._trees:
+            raise InvalidManifest(f"No commit found for SHA: {commit}")
+        self.statuses.add(commit, status)
+
+    def source(self, _: str, branch: str) -> Source | None:
+        """Return the branch as the local Flux reads it."""
+        commit = self._heads.get(branch)
+        if commit is None:
+            return None
+        tree = self._trees[commit]
+        return Source(commit, lambda: {path: self._blobs[entry.sha] for path, entry in tree.items()})
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()

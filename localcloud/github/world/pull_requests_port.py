@@ -1,0 +1,82 @@
+"""The PullRequests port over the pull requests of a repository in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from localcloud.github.world.pull_requests import MAX_ANNOTATIONS, PullRecord, Pulls
+from shared.jobs.errors import Unauthorized
+from shared.ports import Check, Comment, Pull
+
+AUTHOR = "operator"
+APP_AUTHOR = "roadstead[bot]"
+
+
+class WorldPullRequests:
+    """Acts as the one user of the world, or as a GitHub App, which alone may write check runs."""
+
+    def __init__(self, pulls: Pulls, *, app: bool = False) -> None:
+        self._pulls, self._app = pulls, app
+
+    @property
+    def can_check(self) -> bool:
+        """Whether this is a GitHub App."""
+        return self._app
+
+    def open_pulls(self, base: str) -> Sequence[Pull]:
+        """Return the open ones into a branch, newest first."""
+        return [_pull(record) for record in self._pulls.listed(base=base)[:100]]
+
+    def pull(self, number: int) -> Pull | None:
+        """Return a pull request with its merge result."""
+        record = self._pulls.get(number)
+        if record is None:
+            return None
+        mergeable, merge = self._pulls.merge(record)
+        return _pull(record, None if mergeable is None else merge or "")
+
+    def comment(self, number: int, marker: str) -> Comment | None:
+        """Return our oldest comment with the marker."""
+        mine = (c for c in self._pulls.comments(number) if c.author == self._author)
+        return next((Comment(c.id, c.body) for c in mine if c.body.startswith(marker)), None)
+
+    def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
+        """Write a comment."""
+        if over is None:
+            self._pulls.write_comment(number, self._author, body)
+        else:
+            self._pulls.edit_comment(over.id, body)
+
+    def check(self, commit: str, check: Check) -> None:
+        """Write a check run, its annotations in as many calls as GitHub wants."""
+        if not self._app:
+            raise Unauthorized("You must authenticate via a GitHub App.")
+        output = {"title": check.title, "summary": check.summary}
+        body = {"name": check.name, "conclusion": check.conclusion, "output": output}
+        record = self._pulls.write_check(commit, {**body, "details_url": check.details_url or None})
+        found = [_annotation(asdict(a)) for a in check.annotations]
+        for start in range(0, len(found), MAX_ANNOTATIONS):
+            part = found[start : start + MAX_ANNOTATIONS]
+            self._pulls.edit_check(record.id, {"output": {**output, "annotations": part}})
+
+    @property
+    def _author(self) -> str:
+        return APP_AUTHOR if self._app else AUTHOR
+
+
+def _annotation(fields: dict[str, object]) -> dict[str, object]:
+    line = fields["line"]
+    return {
+        "path": fields["path"],
+        "start_line": line,
+        "end_line": line,
+        "annotation_level": fields["level"],
+        "message": fields["message"],
+    }
+
+
+def _pull(record: PullRecord, merge: str | None = None) -> Pull:
+    return Pull(
+        record.number, record.sha, record.base, merge=merge, fork=record.fork, open=record.state == "open"
+    )

@@ -1,0 +1,63 @@
+"""Who may call a cluster's API server: its kubeconfig, and the check of certificates and tokens."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import yaml
+from werkzeug.wrappers import Request
+
+from localcloud.common.certificates import Authority
+from shared.fleet.resource_ids import ClusterId
+
+
+def common_name(cluster: ClusterId) -> str:
+    """Return the name in a cluster's client certificates, its own and short enough for X.509."""
+    return f"cluster-{hashlib.sha256(cluster.resource.encode()).hexdigest()[:24]}"
+
+
+def kubeconfig(cluster: ClusterId, url: str, authority: Authority) -> str:
+    """Return a kubeconfig with a new client certificate, as AKS gives one for local accounts."""
+    certificate, key = authority.client_pair(common_name(cluster))
+    user = f"clusterUser_{cluster.resource_group}_{cluster.name}"
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": cluster.name,
+        "contexts": [{"name": cluster.name, "context": {"cluster": cluster.name, "user": user}}],
+        "clusters": [
+            {
+                "name": cluster.name,
+                "cluster": {"server": url, "certificate-authority-data": _coded(authority.pem)},
+            }
+        ],
+        "users": [
+            {
+                "name": user,
+                "user": {"client-certificate-data": _coded(certificate), "client-key-data": _coded(key)},
+            }
+        ],
+    }
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Lets in whoever shows this cluster's client certificate or an accepted bearer token."""
+
+    common_name: str
+    accepts_token: Callable[[str], bool]
+
+    def admits(self, request: Request) -> bool:
+        """Tell whether the caller is known; TLS has checked already who issued the certificate."""
+        if request.environ.get("SSL_CLIENT_S_DN_CN") == self.common_name:
+            return True
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and bool(token) and self.accepts_token(token)
+
+
+def _coded(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,171 @@
+"""The Kubernetes API servers of the local cloud: one TLS server for each started cluster, and one Flux.
+
+It is the ``ControlPlane`` that the Azure world tells about clusters and nodes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import system_clock
+from localcloud.common.control_plane import Node
+from localcloud.common.front_door import FrontDoor
+from localcloud.common.http_server import HttpServer
+from localcloud.flux.flux_controllers import ReadSource
+from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
+from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from shared.fleet.resource_ids import ClusterId
+
+_logger = logging.getLogger(__name__)
+_THREADS = 4
+_SETTLE_SECONDS = 0.02
+LOG_NAME = "requests-kubernetes.jsonl"
+
+
+@dataclass(frozen=True)
+class _Running:
+    server: HttpServer
+    door: FrontDoor
+    kubeconfig: str
+    closing: threading.Event
+
+
+class KubernetesPlane:
+    """Starts and stops API servers; a context manager.
+
+    ``read_source`` reads git repositories for Flux, which runs every ``flux_interval`` seconds and after
+    writes; ``accepts_token`` says which bearer tokens count. Kubeconfigs are also written to
+    ``kubeconfig_dir``, readable by the owner only.
+    """
+
+    def __init__(
+        self,
+        authority: Authority,
+        *,
+        read_source: ReadSource,
+        accepts_token: Callable[[str], bool],
+        flux_interval: float = 1.0,
+        log_dir: Path | None = None,
+        kubeconfig_dir: Path | None = None,
+        clock: Callable[[], datetime] = system_clock,
+    ) -> None:
+        self._authority, self._accepts_token = authority, accepts_token
+        self._log_dir, self._kubeconfig_dir = log_dir, kubeconfig_dir
+        self._interval = flux_interval
+        self._tls = authority.server_context(client_certificates=True)
+        self._running: dict[ClusterId, _Running] = {}
+        self._lock = threading.Lock()
+        self._retiring: list[threading.Thread] = []
+        self._changed, self._closing = threading.Event(), threading.Event()
+        self.fleet = KubernetesFleet(clock, read_source)
+        self._flux = threading.Thread(target=self._run_flux, daemon=True, name="flux")
+        self._flux.start()
+
+    def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
+        """Start a cluster's API server, or keep the one that runs; return its kubeconfig."""
+        with self._lock:
+            self.fleet.start(cluster, nodes)
+            if cluster not in self._running:
+                world = self.fleet.world(cluster)
+                assert world is not None  # noqa: S101
+                self._running[cluster] = self._serve(cluster, world)
+                world.subscribe(self._changed.set)
+            return self._running[cluster].kubeconfig
+
+    def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
+        """Make these the nodes of a started cluster."""
+        self.fleet.set_nodes(cluster, nodes)
+
+    def set_power(self, cluster: ClusterId, *, on: bool) -> None:
+        """Hang up on everybody who calls a cluster, or answer again."""
+        self.fleet.set_power(cluster, on=on)
+
+    def stop(self, cluster: ClusterId) -> None:
+        """Remove a cluster's API server and all that is in it."""
+        with self._lock:
+            running = self._running.pop(cluster, None)
+            self.fleet.stop(cluster)
+        if running is not None:
+            running.closing.set()
+            self._retire(running)
+            if self._kubeconfig_dir is not None:
+                with suppress(FileNotFoundError):
+                    self._kubeconfig_path(cluster, self._kubeconfig_dir).unlink()
+
+    def kubeconfig(self, cluster: ClusterId) -> str:
+        """Return the kubeconfig of a started cluster; raise KeyError when it is not started."""
+        return self._running[cluster].kubeconfig
+
+    def door(self, cluster: ClusterId) -> FrontDoor:
+        """Return the door of a started cluster: its faults and its requests."""
+        return self._running[cluster].door
+
+    def close(self) -> None:
+        """Stop Flux and every API server."""
+        self._closing.set()
+        self._changed.set()
+        self._flux.join(5)
+        with self._lock:
+            running, self._running = list(self._running.values()), {}
+        for one in running:
+            one.closing.set()
+            self._retire(one)
+        for thread in self._retiring:
+            thread.join(5)
+
+    def __enter__(self) -> KubernetesPlane:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _retire(self, running: _Running) -> None:
+        """Refuse new connections now; close the server in the background, for that takes half a second."""
+        running.server.stop_listening()
+        thread = threading.Thread(target=running.server.close, daemon=True, name="retire")
+        self._retiring = [*(other for other in self._retiring if other.is_alive()), thread]
+        thread.start()
+
+    def _serve(self, cluster: ClusterId, world: KubernetesWorld) -> _Running:
+        closing = threading.Event()
+        access = Access(common_name(cluster), self._accepts_token)
+        log = None if self._log_dir is None else self._log_dir / LOG_NAME
+        door = FrontDoor(
+            ClusterApi(world, access, closing.is_set, lambda: self.fleet.is_on(cluster)),
+            f"kubernetes/{cluster.name}",
+            log_file=log,
+        )
+        server = HttpServer(door, tls=self._tls, threads=_THREADS)
+        text = kubeconfig(cluster, server.url, self._authority)
+        if self._kubeconfig_dir is not None:
+            path = self._kubeconfig_path(cluster, self._kubeconfig_dir)
+            path.touch(mode=0o600)
+            path.write_text(text)
+        return _Running(server, door, text, closing)
+
+    def _kubeconfig_path(self, cluster: ClusterId, folder: Path) -> Path:
+        return folder / f"{cluster.name}.yaml"
+
+    def _run_flux(self) -> None:
+        due = time.monotonic()
+        while not self._closing.is_set():
+            self._changed.wait(max(0.0, due - time.monotonic()))
+            self._closing.wait(_SETTLE_SECONDS)
+            self._changed.clear()
+            fresh = time.monotonic() >= due
+            if fresh:
+                due = time.monotonic() + self._interval
+            try:
+                self.fleet.reconcile(fresh=fresh)
+            except Exception:
+                _logger.exception("Flux stumbled; it goes on with the next round")

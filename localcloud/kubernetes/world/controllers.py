@@ -1,0 +1,218 @@
+"""What a cluster's own controllers do: CRDs, deletes, Deployments, pods on nodes, disruption budgets.
+
+Level-triggered: ``run`` looks at the objects after every write and when something is due by the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from localcloud.kubernetes.world.eviction import budget_status
+from localcloud.kubernetes.world.kinds import (
+    BUDGET,
+    CRD,
+    DEPLOYMENT,
+    NAMESPACE,
+    NODE,
+    POD,
+    REPLICA_SET,
+    SERVICE_ACCOUNT,
+    STATEFUL_SET,
+    Kind,
+    kinds_of,
+)
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import Object
+from localcloud.kubernetes.world.patches import MERGE
+
+if TYPE_CHECKING:
+    from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+
+_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_MANAGER = "kube-controller-manager"
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Seconds until a CRD is established, and until a Deployment's new spec is available."""
+
+    crd: float = 0.2
+    rollout: float = 0.0
+
+
+class Controllers:
+    """The controllers of one world; called only under its lock."""
+
+    def __init__(self, world: KubernetesWorld, delays: Delays) -> None:
+        self._world, self._delays = world, delays
+        self._seen = 0
+        self._next: datetime | None = None
+        self._since: dict[tuple[str, int], datetime] = {}
+        self._served: dict[str, Any] = {}
+        self._busy = False
+
+    def run(self) -> None:
+        """Do what there is to do, until nothing changes any more."""
+        due = self._next is not None and self._world.clock() >= self._next
+        if self._busy or (not due and self._seen == self._world.version):
+            return
+        self._busy = True
+        try:
+            while due or self._seen != self._world.version:
+                self._seen, self._next, due = self._world.version, None, False
+                self._crds()
+                self._namespaces()
+                self._deployments()
+                self._pods()
+                self._budgets()
+        finally:
+            self._busy = False
+
+    def _waited(self, value: Object, seconds: float) -> bool:
+        """Tell whether so many seconds went by since this generation of the object was first seen."""
+        metadata, now = value["metadata"], self._world.clock()
+        since = self._since.setdefault((metadata["uid"], metadata["generation"]), now)
+        due = since + timedelta(seconds=seconds)
+        if now >= due:
+            return True
+        self._next = due if self._next is None else min(due, self._next)
+        return False
+
+    def _crds(self) -> None:
+        crds = {crd["metadata"]["name"]: crd for crd in self._all(CRD)}
+        for name in self._served.keys() - crds.keys():
+            del self._served[name]
+            self._world.kinds.forget(name)
+        for name, crd in crds.items():
+            if "deletionTimestamp" in crd["metadata"]:
+                self._empty_crd(crd)
+            elif not _has_condition(crd, "Established"):
+                self._establish(crd)
+            elif self._served.get(name) is not crd["spec"]:
+                self._served[name] = crd["spec"]
+                self._world.kinds.serve(crd)
+
+    def _establish(self, crd: Object) -> None:
+        if not self._waited(crd, self._delays.crd):
+            return
+        at = At(CRD, crd["metadata"]["name"])
+        finalizers = [*(crd["metadata"].get("finalizers") or ()), _CLEANUP]
+        patch = {"metadata": {"finalizers": finalizers}}
+        self._world.patch(at, patch, MERGE, Write(manager="kube-apiserver"))
+        spec = crd["spec"]
+        status = {
+            "acceptedNames": spec["names"],
+            "storedVersions": [version["name"] for version in spec["versions"] if version.get("storage")],
+            "conditions": [
+                self._condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+                self._condition(
+                    "Established", "InitialNamesAccepted", "the initial names have been accepted"
+                ),
+            ],
+        }
+        self._world.set_status(at, status, manager="kube-apiserver")
+
+    def _empty_crd(self, crd: Object) -> None:
+        kinds = kinds_of(crd)
+        left = self._deleted(kinds[:1])
+        if not left:
+            kept = [item for item in crd["metadata"].get("finalizers") or () if item != _CLEANUP]
+            patch = {"metadata": {"finalizers": kept}}
+            self._world.patch(At(CRD, crd["metadata"]["name"]), patch, MERGE, Write(manager=_MANAGER))
+
+    def _namespaces(self) -> None:
+        for namespace in self._all(NAMESPACE):
+            name = namespace["metadata"]["name"]
+            at = At(NAMESPACE, name)
+            if "deletionTimestamp" not in namespace["metadata"]:
+                if not namespace.get("status"):
+                    self._world.set_status(at, {"phase": "Active"}, manager=_MANAGER)
+                if self._world.find(At(SERVICE_ACCOUNT, "default", name)) is None:
+                    body = {"metadata": {"name": "default"}}
+                    self._world.create(SERVICE_ACCOUNT, name, body, Write(manager=_MANAGER))
+                continue
+            kinds = {kind.storage: kind for kind in self._world.kinds.all() if kind.namespaced}
+            if self._deleted(tuple(kinds.values()), name):
+                self._world.set_status(at, {"phase": "Terminating"}, manager=_MANAGER)
+            else:
+                self._world.drop(at)
+
+    def _deleted(self, kinds: tuple[Kind, ...], namespace: str = "") -> bool:
+        """Delete the objects of these kinds; tell whether some are still there."""
+        for kind in kinds:
+            for value in self._all(kind, namespace):
+                metadata = value["metadata"]
+                self._world.delete(At(kind, metadata["name"], metadata.get("namespace", "")))
+        return any(self._all(kind, namespace) for kind in kinds)
+
+    def _deployments(self) -> None:
+        for value in self._all(DEPLOYMENT):
+            metadata = value["metadata"]
+            seen = (value.get("status") or {}).get("observedGeneration")
+            if seen != metadata["generation"] and self._waited(value, self._delays.rollout):
+                at = At(DEPLOYMENT, metadata["name"], metadata["namespace"])
+                self._world.set_status(at, self._rolled_out(value), manager=_MANAGER)
+
+    def _rolled_out(self, value: Object) -> Mapping[str, Any]:
+        wanted = value["spec"]["replicas"]
+        counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+        return {
+            "observedGeneration": value["metadata"]["generation"],
+            **dict.fromkeys(counts, wanted),
+            "conditions": [
+                self._condition(
+                    "Available", "MinimumReplicasAvailable", "Deployment has minimum availability."
+                ),
+                self._condition("Progressing", "NewReplicaSetAvailable", "the new replicas are available"),
+            ],
+        }
+
+    def _pods(self) -> None:
+        """Run what is bound to a node; remove what is bound to a node that is gone."""
+        pods = [pod for pod in self._all(POD) if (pod.get("spec") or {}).get("nodeName")]
+        nodes = {node["metadata"]["name"] for node in self._all(NODE)} if pods else set()
+        for pod in pods:
+            at = At(POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
+            if pod["spec"]["nodeName"] not in nodes:
+                self._world.delete(at)
+            elif not pod.get("status"):
+                ready = self._condition("Ready", "PodReady", "the pod is ready")
+                self._world.set_status(at, {"phase": "Running", "conditions": [ready]}, manager="kubelet")
+
+    def _budgets(self) -> None:
+        for budget in self._all(BUDGET):
+            name, namespace = budget["metadata"]["name"], budget["metadata"]["namespace"]
+            status = budget_status(budget, self._all(POD, namespace), self._scale_of)
+            self._world.set_status(At(BUDGET, name, namespace), status, manager=_MANAGER)
+
+    def _scale_of(self, owner: Mapping[str, Any], namespace: str) -> int | None:
+        """Return the replicas of a pod's controller, or of the Deployment above it."""
+        kind = {kind.kind: kind for kind in (REPLICA_SET, STATEFUL_SET, DEPLOYMENT)}.get(owner["kind"])
+        found = None if kind is None else self._world.find(At(kind, owner["name"], namespace))
+        if found is None:
+            return None
+        for above in found["metadata"].get("ownerReferences") or ():
+            if above.get("controller"):
+                return self._scale_of(above, namespace)
+        return int((found.get("spec") or {}).get("replicas", 1))
+
+    def _condition(self, sort: str, reason: str, message: str) -> dict[str, str]:
+        now = self._world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "type": sort,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": now,
+        }
+
+    def _all(self, kind: Kind, namespace: str = "") -> list[Object]:
+        return list(self._world.list(kind, namespace)[0])
+
+
+def _has_condition(value: Object, sort: str) -> bool:
+    conditions = (value.get("status") or {}).get("conditions") or ()
+    return any(item["type"] == sort and item["status"] == "True" for item in conditions)

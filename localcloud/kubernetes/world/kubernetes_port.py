@@ -1,0 +1,94 @@
+"""The Kubernetes port of ``shared.ports`` on a world in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.kinds import NODE
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.patches import MERGE
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http
+from shared.ports import Json
+
+_WRITE = Write(manager="roadstead", force=True)
+
+
+class WorldKubernetes:
+    """A KubernetesApi on one cluster in memory."""
+
+    def __init__(self, world: KubernetesWorld) -> None:
+        self._world = world
+
+    def check(self) -> None:
+        """Do nothing: a world always answers."""
+
+    def get(self, ref: ObjectRef) -> Json | None:
+        """Return the object, or None."""
+        at = self._at(ref)
+        return None if at is None else self._world.find(at)
+
+    def apply(self, manifest: Json) -> Json:
+        """Apply as field manager "roadstead", taking over conflicting fields."""
+        metadata = manifest["metadata"]
+        ref = ObjectRef(
+            manifest["apiVersion"], manifest["kind"], metadata["name"], metadata.get("namespace") or ""
+        )
+        at = self._at(ref)
+        if at is None:
+            raise Dependency(
+                f"{ref}: the cluster does not know {ref.api_version} {ref.kind}", code="NotFound"
+            )
+        try:
+            return self._world.apply(at, manifest, _WRITE)
+        except ApiError as error:
+            raise _translated(ref, error) from error
+
+    def list(
+        self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Sequence[Json]:
+        """Return all objects of a kind."""
+        known = self._world.kind(api_version, kind)
+        if known is None:
+            raise Dependency(f"the cluster does not know {api_version} {kind}", code="NotFound")
+        try:
+            where = namespace if known.namespaced else ""
+            return self._world.list(known, where, labels=labels, fields=fields)[0]
+        except ApiError as error:
+            message = f"the list of {api_version} {kind}: {error.message}"
+            raise from_http(error.code, error.reason, message) from error
+
+    def cordon(self, node: str, *, on: bool = True) -> None:
+        """Let no new pod be scheduled on a node, or let them again; a gone node is success."""
+        at = At(NODE, node)
+        if self._world.find(at) is not None:
+            self._world.patch(at, {"spec": {"unschedulable": on}}, MERGE, _WRITE)
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Ask for a pod to end; one that is gone is success."""
+        try:
+            self._world.evict(namespace, pod)
+        except ApiError as error:
+            if error.code == 404:
+                return
+            told = [str(cause["message"]) for cause in error.details.get("causes") or ()]
+            message = " ".join([f"pod {pod} in {namespace}: {error.message}", *told])
+            if told or "more than one PodDisruptionBudget" in error.message:
+                raise Blocked(message, code=error.reason) from error
+            raise from_http(error.code, error.reason, message) from error
+
+    def _at(self, ref: ObjectRef) -> At | None:
+        kind = self._world.kind(ref.api_version, ref.kind)
+        if kind is None:
+            return None
+        return At(kind, ref.name, (ref.namespace or "default") if kind.namespaced else "")
+
+
+def _translated(ref: ObjectRef, error: ApiError) -> ReconcileError:
+    message = f"{ref}: {error.reason if ref.kind == 'Secret' else error.message}"
+    causes = error.details.get("causes") or ()
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        return Conflict(message, code=error.reason)
+    return from_http(error.code, error.reason, message)

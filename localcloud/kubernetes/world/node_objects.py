@@ -1,0 +1,89 @@
+"""Node objects of a cluster, kept equal to the nodes that Azure says it has.
+
+A node that was cordoned stays so until Azure gives it another Kubernetes version or image: it is a new
+machine then, under the old name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from typing import Any
+
+from localcloud.common.control_plane import Node
+from localcloud.kubernetes.world.kinds import NODE
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_requests import At, Write
+from localcloud.kubernetes.world.object_store import Object
+
+IMAGE_LABEL = "kubernetes.azure.com/node-image-version"
+_WRITE = Write(manager="kubelet")
+
+
+def mirror_nodes(world: KubernetesWorld, nodes: Sequence[Node]) -> None:
+    """Create, change and remove Node objects until the cluster has exactly these, all of them Ready."""
+    wanted = {node.name: node for node in nodes}
+    for live in world.list(NODE)[0]:
+        if live["metadata"]["name"] not in wanted:
+            world.delete(At(NODE, live["metadata"]["name"]))
+    for name, node in wanted.items():
+        at = At(NODE, name)
+        live_node = world.find(at)
+        if live_node is None:
+            world.create(NODE, "", _body(node), _WRITE)
+        else:
+            body = _body(node)
+            if live_node["spec"].get("unschedulable") and not _is_new(live_node, node):
+                body["spec"]["unschedulable"] = True
+            world.replace(at, body, _WRITE)
+        status = (world.find(at) or {}).get("status") or {}
+        if (status.get("nodeInfo") or {}).get("kubeletVersion") != f"v{node.version}":
+            world.set_status(at, _status(world, node), manager="kubelet")
+
+
+def _is_new(live: Object, node: Node) -> bool:
+    labels = live["metadata"].get("labels") or {}
+    info = (live.get("status") or {}).get("nodeInfo") or {}
+    image = labels.get(IMAGE_LABEL) != node.labels.get(IMAGE_LABEL)
+    return image or info.get("kubeletVersion") != f"v{node.version}"
+
+
+def _body(node: Node) -> dict[str, Any]:
+    own = {
+        "kubernetes.io/hostname": node.name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.azure.com/agentpool": node.pool,
+    }
+    spec: dict[str, Any] = {"providerID": f"azure:///local/{node.name}"}
+    if node.taints:
+        spec["taints"] = [dict(taint) for taint in node.taints]
+    return {"metadata": {"name": node.name, "labels": {**own, **node.labels}}, "spec": spec}
+
+
+def _status(world: KubernetesWorld, node: Node) -> Mapping[str, Any]:
+    now = world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+    return {
+        "conditions": [ready],
+        "addresses": [{"type": "Hostname", "address": node.name}],
+        "capacity": {"cpu": "2", "memory": "8Gi", "pods": "110"},
+        "allocatable": {"cpu": "1900m", "memory": "6Gi", "pods": "110"},
+        "nodeInfo": {
+            "kubeletVersion": f"v{node.version}",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+            "osImage": "Ubuntu 22.04.5 LTS",
+            "containerRuntimeVersion": "containerd://1.7",
+            "kernelVersion": "5.15",
+            # Required by the API; a local node has no machine to tell of.
+            **dict.fromkeys(("bootID", "machineID", "systemUUID", "kubeProxyVersion"), ""),
+        },
+    }

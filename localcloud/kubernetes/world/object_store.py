@@ -1,0 +1,86 @@
+"""The memory of one cluster's API: objects by resource, and the changes in their order, for watches.
+
+Stored objects are never changed in place: whoever reads one may keep it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.kinds import Kind
+
+Object = Mapping[str, Any]
+Key = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One write: ``type`` is ADDED, MODIFIED or DELETED, as in a watch."""
+
+    version: int
+    type: str
+    storage: tuple[str, str]
+    value: Object
+
+
+class Store:
+    """Objects under one counter of versions; ``on_change`` is called after every write."""
+
+    def __init__(self, *, history: int = 2000) -> None:
+        self.version = 1
+        self._objects: dict[tuple[str, str], dict[Key, Object]] = {}
+        self._changes: deque[Change] = deque(maxlen=history)
+        self._forgotten = 1
+        self.on_change: list[Callable[[], None]] = []
+
+    def get(self, kind: Kind, key: Key) -> Object | None:
+        """Return the object in the kind's version, or None."""
+        found = self._objects.get(kind.storage, {}).get(key)
+        return None if found is None else in_version(kind, found)
+
+    def list(self, kind: Kind, namespace: str = "") -> list[Object]:
+        """Return the objects of a kind by namespace and name; all namespaces when ``namespace`` is ""."""
+        found = self._objects.get(kind.storage, {})
+        return [in_version(kind, found[key]) for key in sorted(found) if not namespace or key[0] == namespace]
+
+    def put(self, kind: Kind, key: Key, value: Mapping[str, Any]) -> Object:
+        """Store a new state of an object under the next version; return it as stored."""
+        objects = self._objects.setdefault(kind.storage, {})
+        sort = "MODIFIED" if key in objects else "ADDED"
+        objects[key] = self._record(kind, sort, value)
+        return objects[key]
+
+    def remove(self, kind: Kind, key: Key) -> Object:
+        """Remove an object; return its last state under the next version."""
+        return self._record(kind, "DELETED", self._objects[kind.storage].pop(key))
+
+    def since(self, version: int) -> Sequence[Change]:
+        """Return the changes after a version; raise ApiError (410) when they are no longer known."""
+        if version < self._forgotten:
+            raise ApiError(410, "Expired", f"too old resource version: {version} ({self._forgotten})")
+        fresh: list[Change] = []
+        for change in reversed(self._changes):
+            if change.version <= version:
+                break
+            fresh.append(change)
+        return fresh[::-1]
+
+    def _record(self, kind: Kind, sort: str, value: Mapping[str, Any]) -> Object:
+        self.version += 1
+        stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
+        if len(self._changes) == self._changes.maxlen:
+            self._forgotten = self._changes[0].version
+        self._changes.append(Change(self.version, sort, kind.storage, stamped))
+        for call in self.on_change:
+            call()
+        return stamped
+
+
+def in_version(kind: Kind, value: Object) -> Object:
+    """Return the object under the kind's version; nothing else is converted."""
+    return value if value["apiVersion"] == kind.api_version else {**value, "apiVersion": kind.api_version}

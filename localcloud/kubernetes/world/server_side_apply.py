@@ -1,0 +1,205 @@
+"""Server-side apply, and who owns which field (``metadata.managedFields``); pure functions over objects.
+
+An apply merges the configuration into the object, removes what the manager no longer lists and nobody
+else owns, and fails on fields whose value another manager set to something else, unless it is forced.
+Every other write gives the fields it changed to its writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.kubernetes.world.api_errors import field_conflict
+from localcloud.kubernetes.world.field_paths import (
+    Fields,
+    Path,
+    dotted,
+    flatten,
+    from_wire,
+    merge,
+    remove,
+    to_wire,
+)
+
+_NOBODYS = {
+    ("f:apiVersion",),
+    ("f:kind",),
+    ("f:metadata",),
+    *(
+        ("f:metadata", f"f:{name}")
+        for name in ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
+    ),
+    *(
+        ("f:metadata", f"f:{name}")
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who writes, when ("2026-01-01T00:00:00Z"), in which version, to which subresource."""
+
+    manager: str
+    api_version: str
+    time: str
+    subresource: str = ""
+    custom: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class _Entry:
+    manager: str
+    operation: str
+    api_version: str
+    time: str
+    subresource: str
+    fields: Fields
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return (self.manager, self.operation, self.subresource)
+
+
+_Entries = dict[tuple[str, str, str], _Entry]
+
+
+def updated(live: Mapping[str, Any] | None, new: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
+    """Return ``new`` with the ownership after a create, replace or patch over ``live``."""
+    entries = _read(live or {})
+    changed, removed = _difference(live or {}, new, custom=writer.custom)
+    for key, entry in list(entries.items()):
+        entries[key] = _with(entry, entry.fields - changed - removed)
+    mine = _entry(writer, "Update", changed)
+    before = entries.get(mine.key)
+    entries[mine.key] = mine if before is None else _with(before, before.fields | changed, writer.time)
+    return _write(new, entries)
+
+
+def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
+    """Return the object after a server-side apply of ``wanted``; raise ApiError on conflicts."""
+    custom = writer.custom
+    config = _without_nulls(wanted)
+    entries = _read(live or {})
+    mine = _entry(writer, "Apply", _owned(config, custom=custom))
+    before = entries.get(mine.key)
+    unchanged = before is not None and before.fields == mine.fields
+    entries[mine.key] = before if unchanged and before is not None else mine
+    merged = merge(live or {}, config, custom=custom)
+    if before is not None:
+        kept = frozenset[Path]().union(*(entry.fields for entry in entries.values()))
+        merged = remove(merged, _dropped(before.fields - mine.fields, kept), kept, custom=custom)
+    changed, removed = _difference(live or {}, merged, custom=custom)
+    others = [entry for key, entry in entries.items() if key != mine.key]
+    if not writer.force:
+        _refuse(others, changed)
+    for entry in others:
+        entries[entry.key] = _with(entry, entry.fields - changed - removed)
+    return _write(merged, entries)
+
+
+def same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Tell whether two objects are equal, but for the times in their managedFields."""
+    return _timeless(one) == _timeless(two)
+
+
+def _timeless(value: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = dict(value.get("metadata") or {})
+    managed = metadata.pop("managedFields", None) or ()
+    owners = [{key: inner for key, inner in entry.items() if key != "time"} for entry in managed]
+    by_name = sorted(owners, key=lambda entry: (entry["manager"], entry["operation"], str(entry)))
+    return {**value, "metadata": metadata, "_owners": by_name}
+
+
+def _refuse(others: list[_Entry], changed: Fields) -> None:
+    found = [(entry, field) for entry in others for field in sorted(entry.fields & changed)]
+    if not found:
+        return
+    causes = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": f'conflict with "{entry.manager}" using {entry.api_version}',
+            "field": dotted(field),
+        }
+        for entry, field in found
+    ]
+    if len(causes) == 1:
+        text = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        lines = [f"{cause['message']}: {cause['field']}" for cause in causes]
+        text = f"{len(causes)} conflicts: " + ", ".join(lines)
+    raise field_conflict(f"Apply failed with {text}", causes)
+
+
+def _dropped(candidates: Fields, kept: Fields) -> Fields:
+    above = {field[:end] for field in kept for end in range(1, len(field) + 1)}
+    return candidates - above
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any], *, custom: bool) -> tuple[Fields, Fields]:
+    before, after = _flat(old, custom=custom), _flat(new, custom=custom)
+    changed = {field for field, value in after.items() if field not in before or before[field] != value}
+    return frozenset(changed), frozenset(before.keys() - after.keys())
+
+
+def _owned(value: Mapping[str, Any], *, custom: bool) -> Fields:
+    return frozenset(_flat(value, custom=custom))
+
+
+def _flat(value: Mapping[str, Any], *, custom: bool) -> dict[Path, Any]:
+    found = flatten(value, custom=custom)
+    managed = ("f:metadata", "f:managedFields")
+    return {path: inner for path, inner in found.items() if path not in _NOBODYS and path[:2] != managed}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
+def _entry(writer: Writer, operation: str, fields: Fields) -> _Entry:
+    return _Entry(writer.manager, operation, writer.api_version, writer.time, writer.subresource, fields)
+
+
+def _with(entry: _Entry, fields: Fields, time: str | None = None) -> _Entry:
+    when = entry.time if fields == entry.fields or time is None else time
+    return _Entry(entry.manager, entry.operation, entry.api_version, when, entry.subresource, fields)
+
+
+def _read(value: Mapping[str, Any]) -> _Entries:
+    entries = [
+        _Entry(
+            entry["manager"],
+            entry["operation"],
+            entry["apiVersion"],
+            entry["time"],
+            entry.get("subresource", ""),
+            from_wire(entry["fieldsV1"]),
+        )
+        for entry in value.get("metadata", {}).get("managedFields") or ()
+    ]
+    return {entry.key: entry for entry in entries}
+
+
+def _write(value: Mapping[str, Any], entries: _Entries) -> dict[str, Any]:
+    ordered = sorted(entries.values(), key=lambda entry: (entry.operation, entry.time, entry.manager))
+    managed: list[dict[str, Any]] = []
+    for entry in ordered:
+        if not entry.fields:
+            continue
+        wire: dict[str, Any] = {
+            "manager": entry.manager,
+            "operation": entry.operation,
+            "apiVersion": entry.api_version,
+            "time": entry.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": to_wire(entry.fields),
+        }
+        managed.append({**wire, "subresource": entry.subresource} if entry.subresource else wire)
+    return {**value, "metadata": {**value.get("metadata", {}), "managedFields": managed}}

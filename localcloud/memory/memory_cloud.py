@@ -1,0 +1,271 @@
+"""All worlds on one virtual clock, and a driver that runs the pipeline over them in one thread.
+
+Nothing sleeps: when no message is there, the clock jumps to the next moment at which something can
+happen. Runs are exactly repeatable for the same seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from localcloud.azure.world.azure_ports import WorldManagedClusters, WorldResourceGroups
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.flux.source_controller import Source
+from localcloud.github.world.memory_repository import Commits
+from localcloud.github.world.pull_requests_port import WorldPullRequests
+from localcloud.kubernetes.world.controllers import Delays
+from localcloud.kubernetes.world.kubernetes_clusters import KubernetesFleet
+from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker, BrokerQueue
+from localcloud.servicebus.world.broker_values import (
+    MessageLockLost,
+    QueueConfig,
+    SessionLock,
+    SessionLockLost,
+)
+from localcloud.tables.memory_state import MemoryState
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.errors import ReconcileError
+from shared.jobs.messages import JobMessage, PlanRequest
+from shared.pipeline.planner import planner
+from shared.pipeline.recovery import dead_letters, missed_work
+from shared.pipeline.worker import worker
+from shared.ports import Clock, FleetConfig, Kubernetes, KubernetesApi, ManagedClusters, Ports
+
+LOCK_SECONDS = 30.0
+CONNECTION = timedelta(minutes=5)
+TIMER_SECONDS = 60.0
+QUEUES = ("plans", "jobs")
+
+
+class Crash(BaseException):
+    """The host died here: what it was doing is neither finished nor cleaned up."""
+
+
+class MemoryCloud:
+    """The cloud, the fleet repository and the function app, in memory.
+
+    ``beside`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        throttle: bool = True,
+        config: FleetConfig | None = None,
+        state: MemoryState | None = None,
+        beside: MemoryCloud | None = None,
+        lock_seconds: float = LOCK_SECONDS,
+        delays: Delays = Delays(),  # noqa: B008 - frozen
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311
+        self._fleets: list[MemoryCloud] = beside._fleets if beside else []
+        self._fleets.append(self)
+        self.clock: ManualClock = beside.clock if beside else ManualClock()
+        self.repository = Commits(self.clock)
+        self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
+        self.kubernetes: KubernetesFleet = (
+            beside.kubernetes if beside else KubernetesFleet(self.clock, self._source, delays=delays)
+        )
+        self.azure: AzureWorld = (
+            beside.azure if beside else AzureWorld(self.clock, plane=self.kubernetes, throttle=throttle)
+        )
+        self.state = state or MemoryState()
+        self.buried: list[dead_letters.ReceivedDeadLetter] = []
+        self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
+        self.ports = Ports(
+            config=config or FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5),
+            state=self.state,
+            plans=BrokerQueue(self.broker, "plans"),
+            jobs=BrokerQueue(self.broker, "jobs"),
+            repository=self.repository,
+            pulls=WorldPullRequests(self.repository.pulls),
+            groups=WorldResourceGroups(self.azure),
+            aks=WorldManagedClusters(self.azure),
+            kubernetes=Connections(self.kubernetes, WorldManagedClusters(self.azure), self.clock),
+            clock=self.clock,
+            random=chance.random,
+            unique=lambda: f"{chance.getrandbits(32):08x}",
+        )
+
+    def _source(self, url: str, branch: str) -> Source | None:
+        """Return what Flux reads at an address: the fleet's own repository, for want of others."""
+        named = (cloud for cloud in self._fleets if url.endswith(cloud.ports.config.repository))
+        return next(named, self).repository.source(url, branch)
+
+    def with_ports(self, change: Callable[[Ports], Ports]) -> None:
+        """Replace ports, as by ones that fail."""
+        self.ports = change(self.ports)
+
+    def step(self) -> bool:
+        """Deliver one message to its function; tell whether there was one."""
+        for queue in QUEUES:
+            lock = self.broker.accept_session(queue)
+            if lock is not None:
+                self.deliver(queue, lock, self.ports)
+                return True
+        return any(self.bury(queue, self.ports) for queue in QUEUES)
+
+    def run(self, seconds: float = 7200, *, until: Callable[[], bool] | None = None) -> None:
+        """Run until nothing is left to do, ``until`` holds, or so much virtual time is over."""
+        done = until or self.idle
+        end = self.clock() + timedelta(seconds=seconds)
+        while self.clock() < end:
+            while self.step():
+                pass
+            if done():
+                return
+            self._jump(min(end, self._next_moment()))
+
+    def idle(self) -> bool:
+        """Tell whether no message waits and every row and plan says that its work is done."""
+        counts = [self.broker.counts(queue) for queue in QUEUES]
+        if any(count.active or count.scheduled for count in counts):
+            return False
+        open_plans = any(not record.settled for record in self.state.open_plans())
+        fleet = self.state.fleet()
+        planned = not fleet.planning and fleet.commit == self.repository.head(self.ports.config.branch)
+        return planned and not open_plans and not self.state.active_clusters()
+
+    def _next_moment(self) -> datetime:
+        timer = self._timer_due
+        message = self.broker.next_time()
+        return min(timer, message) if message else timer
+
+    def _jump(self, moment: datetime) -> None:
+        self.clock.advance(max(0.0, (moment - self.clock()).total_seconds()) + 0.001)
+        self.azure.settle()
+        self.kubernetes.reconcile()
+        self.kubernetes.reconcile()
+        if self.clock() >= self._timer_due:
+            self._timer_due = self.clock() + timedelta(seconds=TIMER_SECONDS)
+            self.run_timers(self.ports)
+
+    def run_timers(self, ports: Ports) -> None:
+        """Run what the timers run."""
+        for timer in (missed_work.plan_missed_head, missed_work.resend_overdue):
+            try:
+                timer(ports)
+            except (Crash, ReconcileError):
+                continue  # a timer that fails runs again at its next time
+
+    def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
+        """Deliver the next message of an accepted session, and settle it as the Functions host does."""
+        delivery = self.broker.receive(queue, lock)
+        if delivery is None:
+            self.broker.release_session(queue, lock)
+            return
+        body = delivery.message.draft.body
+        try:
+            if queue == "plans":
+                planner.handle(PlanRequest.model_validate_json(body), ports)
+            else:
+                worker.handle(JobMessage.model_validate_json(body), ports)
+        except Crash:
+            return  # the locks stay until they end, as after kill -9
+        except (ReconcileError, ValueError):
+            settle = self.broker.abandon
+        else:
+            settle = self.broker.complete
+        try:
+            settle(queue, delivery.lock_token)
+            self.broker.release_session(queue, lock)
+        except (MessageLockLost, SessionLockLost):
+            return
+
+    def bury(self, queue: str, ports: Ports) -> bool:
+        """Deliver a dead letter, if there is one; one that fails waits until its lock ends."""
+        grave = queue + DEAD_LETTER_SUFFIX
+        delivery = self.broker.receive(grave)
+        if delivery is None:
+            return False
+        draft = delivery.message.draft
+        buried = dead_letters.ReceivedDeadLetter(
+            queue,
+            id=f"{delivery.message.sequence}:{draft.id}",
+            at=delivery.message.enqueued_at,
+            body=draft.body,
+            shown=draft.body.decode(errors="backslashreplace"),
+            reason=delivery.message.dead_letter_reason,
+            description=delivery.message.dead_letter_description,
+        )
+        self.buried.append(buried)
+        try:
+            dead_letters.handle_dead_letter(buried, ports)
+            self.broker.complete(grave, delivery.lock_token)
+        except (Crash, ReconcileError, MessageLockLost):
+            return True
+        return True
+
+
+class Connections:
+    """The Kubernetes port as production wires it: a connection begins with a kubeconfig, and is kept."""
+
+    def __init__(self, inner: Kubernetes, aks: ManagedClusters, clock: Clock) -> None:
+        self._inner, self._aks, self._clock = inner, aks, clock
+        self._open: dict[ClusterId, datetime] = {}
+
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
+        """Return the API of a cluster; raise what Azure says of one that is not there."""
+        now = self._clock()
+        if self._open.get(cluster, now) <= now:
+            (kubeconfig or self._aks.kubeconfig)(cluster)
+            self._open[cluster] = now + CONNECTION
+        try:
+            return self._inner.connect(cluster)
+        except ReconcileError:
+            del self._open[cluster]
+            raise
+
+
+class Tripwire:
+    """A port that dies at its ``at``-th call in the whole run, before or after the call had its effect."""
+
+    def __init__(self, inner: object, counter: Counter) -> None:
+        self._inner, self._counter = inner, counter
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method: Callable[..., object] = getattr(self._inner, name)
+
+        def call(*args: object, **kwargs: object) -> object:
+            self._counter.before()
+            result = method(*args, **kwargs)
+            self._counter.after()
+            return Tripwire(result, self._counter) if name == "connect" else result
+
+        return call
+
+
+class Counter:
+    """Counts calls through all tripwires; the point 2k crashes before the k-th call, 2k+1 after it."""
+
+    def __init__(self, *points: int) -> None:
+        self._points, self.calls = set(points), 0
+
+    def before(self) -> None:
+        """Die here if this is the point."""
+        self._die_at(2 * self.calls)
+
+    def after(self) -> None:
+        """Die here if this is the point."""
+        self.calls += 1
+        self._die_at(2 * self.calls - 1)
+
+    def _die_at(self, point: int) -> None:
+        if point in self._points:
+            self._points.remove(point)
+            raise Crash
+
+
+def tripwired(ports: Ports, counter: Counter) -> Ports:
+    """Return the ports with a tripwire around each outside system."""
+    names = ("state", "plans", "jobs", "repository", "groups", "aks", "kubernetes")
+    wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
+    return replace(ports, **wires)

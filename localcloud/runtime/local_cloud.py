@@ -1,0 +1,166 @@
+"""A whole cloud on this machine, as processes: storage, Service Bus, Azure, GitHub, and the functions.
+
+``with LocalCloud(state) as cloud:`` runs one until the block ends. Nothing outlives it: each process stops
+when its supervisor is gone, even by ``kill -9``. Several clouds run side by side in different folders.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from localcloud.runtime.child_processes import Child, Part
+from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
+from localcloud.runtime.parts.part import ready_file, request_log
+from localcloud.runtime.port_reservations import PortClaims
+from localcloud.runtime.state_folder import StateFolder
+from localcloud.runtime.tools import azurite_command
+
+_START_SECONDS = 60.0
+_STOP_FUNCTIONS_SECONDS = 2.0
+"""Enough for a step; what they do ends with the cloud anyway."""
+_STOP_SECONDS = 1.0
+
+
+class LocalCloud:
+    """One cloud; ``start`` and ``close``, or a context manager.
+
+    Raises PartFailed when a part does not start, StateFolderError when the folder cannot be used.
+    """
+
+    def __init__(self, state: Path, options: Options | None = None) -> None:
+        self.state, self.options = state.resolve(), options or Options()
+        self._stack = ExitStack()
+        self._children: dict[str, Child] = {}
+        self.ports: dict[str, int] = {}
+        self.settings: dict[str, str] = {}
+        """What the functions are configured with; secrets of this cloud only."""
+
+    @property
+    def urls(self) -> Urls:
+        """Where the parts answer."""
+        return Urls.of(self.ports)
+
+    @property
+    def remote(self) -> str:
+        """The git remote of the fleet's repository; anybody may clone and push."""
+        return f"{self.urls.github}/{self.settings['GITHUB_REPOSITORY']}.git"
+
+    def start(self) -> None:
+        """Start every part and return when all of them answer."""
+        try:
+            self._prepare()
+            servers = [self._start(part) for part in self._servers()]
+            for child in servers:
+                child.wait_ready(_START_SECONDS)
+            if self.options.functions:
+                self.start_functions()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop every part, the functions first so that running work can end."""
+        functions = self._children.pop("functions", None)
+        if functions is not None:
+            functions.stop(_STOP_FUNCTIONS_SECONDS)
+        for child in self._children.values():
+            child.ask_to_stop()
+        for child in self._children.values():
+            child.stop(_STOP_SECONDS)
+        self._children.clear()
+        self._stack.close()
+
+    def check(self) -> None:
+        """Raise PartFailed when a part has ended by itself."""
+        for child in self._children.values():
+            child.check()
+
+    def start_functions(self) -> None:
+        """Start the functions, again after ``kill_functions``, and wait until they answer."""
+        settings, port = self.state / "local.settings.json", self.ports["functions"]
+        command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
+        command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
+        self._start(Part("functions", command, lambda: _answers(port))).wait_ready(_START_SECONDS)
+
+    def kill_functions(self) -> None:
+        """End the functions as ``kill -9`` does, in the middle of whatever they do."""
+        self._children.pop("functions").kill()
+
+    def requests(self, service: str) -> list[dict[str, Any]]:
+        """Return what "arm", "kubernetes" or "github" was asked so far: at, method, path, status ..."""
+        log = request_log(self.state, service)
+        if not log.is_file():
+            return []
+        # The last line may be half written.
+        return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def __enter__(self) -> LocalCloud:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        """Take the folder and the ports, and write down what the parts have to know."""
+        folder = StateFolder(self.state)
+        self._stack.callback(folder.close)
+        self.state.chmod(0o700)
+        claims = PortClaims()
+        self._stack.callback(claims.close)
+        for name, usual in USUAL_PORTS.items():
+            self.ports[name] = claims.claim(usual if self.options.usual_ports else None)
+        self.settings = compose_settings(self.state, self.ports, self.options)
+        (self.state / "logs").mkdir(mode=0o700)
+        options = {"create_seconds": self.options.create_seconds, "lock_seconds": self.options.lock_seconds}
+        cloud = {"ports": self.ports, "urls": vars(self.urls), "remote": self.remote, "options": options}
+        _write(self.state / "cloud.json", {"process": os.getpid(), **cloud})
+        _write(self.state / "local.settings.json", {"IsEncrypted": False, "Values": self.settings})
+
+    def _servers(self) -> list[Part]:
+        blob, queue, table = (self.ports[name] for name in ("blob", "queue", "table"))
+        command = azurite_command(blob=blob, queue=queue, table=table)
+        return [
+            Part("storage", command, lambda: all(map(_listens, (blob, queue, table)))),
+            *(self._own_part(name) for name in ("servicebus", "azure", "github")),
+        ]
+
+    def _own_part(self, name: str) -> Part:
+        command = [sys.executable, "-m", f"localcloud.parts.{name}", str(self.state)]
+        return Part(name, command, ready_file(self.state, name).is_file)
+
+    def _start(self, part: Part) -> Child:
+        log = self.state / "logs" / f"{part.name}.log"
+        child = Child(part, log, child_environment(os.environ, self.settings))
+        self._children[part.name] = child
+        return child
+
+
+def _write(path: Path, content: object) -> None:
+    path.touch(mode=0o600)  # it may hold secrets
+    path.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _answers(port: int) -> bool:
+    """Tell whether the functions' host says that it runs."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=1)) as connection:
+        try:
+            connection.request("GET", "/admin/host/status")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
+            return False

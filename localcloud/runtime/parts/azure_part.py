@@ -1,0 +1,118 @@
+"""Azure: Resource Manager, the clusters' Kubernetes APIs with their small Flux, and managed identity.
+
+One process, because Resource Manager starts and stops the Kubernetes APIs. Flux reads the repositories of
+the GitHub part from disk, as that part would serve them.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from pathlib import Path
+
+from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.wire.identity_server import IdentityServer
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import system_clock
+from localcloud.flux.flux_controllers import Source
+from localcloud.github.world.git_repository import GitRepository
+from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from localcloud.runtime.parts.part import Config, repositories, request_log, run
+from shared.jobs.errors import Dependency
+
+AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""The Entra application of every AKS API server."""
+
+
+class Repositories:
+    """Reads repositories by their clone URL, as Flux asks for them.
+
+    The local GitHub stands in for github.com: a fleet that names its own address there works unchanged.
+    """
+
+    def __init__(self, root: Path, *, url: str, token: str) -> None:
+        self._root, self._token = root.resolve(), token
+        hosts = "|".join(re.escape(host) for host in (url, "https://github.com", "ssh://git@github.com"))
+        self._url = re.compile(rf"(?:{hosts})/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+        self._lock = threading.Lock()
+        self._open: dict[Path, GitRepository] = {}
+
+    def __call__(self, url: str, branch: str) -> Source | None:
+        """Return a branch of the repository; None when there is no such repository or branch."""
+        match = self._url.fullmatch(url)
+        path = self._root / f"{match[1]}.git" if match else self._root
+        if ".." in path.parts or not (path / "HEAD").is_file():
+            return None
+        with self._lock:
+            if path not in self._open:
+                self._open[path] = GitRepository(path)
+            repository = self._open[path]
+        try:
+            commit = repository.head(branch)
+        except Dependency:
+            return None
+        return Source(commit, lambda: _files(repository, commit), self._accepts)
+
+    def close(self) -> None:
+        """End the readers."""
+        for repository in self._open.values():
+            repository.close()
+
+    def _accepts(self, _user: str, password: str) -> bool:
+        return password in ("", self._token)
+
+
+def _files(repository: GitRepository, commit: str) -> dict[str, bytes]:
+    return {entry.path: repository.blob(entry.sha) for entry in repository.tree(commit) if entry.plain}
+
+
+def timings(create_seconds: float) -> Timings:
+    """Return Azure's times when a cluster takes so long to create, the others in proportion."""
+    usual = Timings()
+    factor = create_seconds / usual.create_cluster
+    return Timings(**{field.name: getattr(usual, field.name) * factor for field in fields(Timings)})
+
+
+@contextmanager
+def serve(config: Config) -> Iterator[None]:
+    """Serve all of it with one certificate authority, whose certificate is ``ca.pem``."""
+    settings, state = config.settings, config.state
+    authority = Authority()
+    authority.write(state / "ca.pem")
+    kubeconfigs = state / "kubeconfigs"
+    kubeconfigs.mkdir()
+    with ExitStack() as stack:
+        source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
+        stack.callback(source.close)
+        identity = stack.enter_context(
+            IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])
+        )
+        plane = stack.enter_context(
+            KubernetesPlane(
+                authority,
+                read_source=source,
+                accepts_token=lambda token: identity.accepts(token, AKS_AUDIENCE),
+                log_dir=request_log(state, "kubernetes").parent,
+                kubeconfig_dir=kubeconfigs,
+            )
+        )
+        world = AzureWorld(system_clock, plane=plane, timings=timings(config.options["create_seconds"]))
+        stack.enter_context(
+            ArmServer(
+                world,
+                authority,
+                accepts=lambda token: identity.accepts(token, config.urls["arm"]),
+                port=config.ports["arm"],
+                log_file=request_log(state, "arm"),
+            )
+        )
+        yield
+
+
+if __name__ == "__main__":
+    run("azure", serve)

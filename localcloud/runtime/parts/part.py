@@ -1,0 +1,73 @@
+"""What every part of the local cloud does: read its configuration, serve, and stop when told.
+
+A part stops on SIGTERM, and when its supervisor is gone. Its state is in memory, but for the repositories.
+What it writes is for this user only: kubeconfigs and logs are as private as on a workstation of a real fleet.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from localcloud.common.stop_with_parent import stop_with_parent
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a part knows about its cloud; ``options`` are ``create_seconds`` and ``lock_seconds``."""
+
+    state: Path
+    ports: Mapping[str, int]
+    urls: Mapping[str, str]
+    options: Mapping[str, float]
+    settings: Mapping[str, str]
+
+    @classmethod
+    def read(cls, state: Path) -> Config:
+        """Read what the supervisor wrote into the state folder."""
+        cloud: dict[str, Any] = json.loads((state / "cloud.json").read_text())
+        settings = json.loads((state / "local.settings.json").read_text())["Values"]
+        return cls(state, cloud["ports"], cloud["urls"], cloud["options"], settings)
+
+
+def request_log(state: Path, service: str) -> Path:
+    """Return the file with the requests that a service of the cloud has seen, as JSON lines."""
+    return state / "logs" / f"requests-{service}.jsonl"
+
+
+def repositories(state: Path) -> Path:
+    """Return the folder of the bare repositories, as "owner/name.git"."""
+    return state / "repositories"
+
+
+def ready_file(state: Path, part: str) -> Path:
+    """Return the file that a part writes when it can be called."""
+    return state / f".{part}-is-ready"
+
+
+def run(part: str, serve: Callable[[Config], AbstractContextManager[None]]) -> None:
+    """Serve the state folder named on the command line until told to stop."""
+    os.umask(0o077)
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    stop_with_parent()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s  %(message)s")
+    config = Config.read(Path(sys.argv[1]))
+    with serve(config):
+        ready_file(config.state, part).touch()
+        stop.wait()

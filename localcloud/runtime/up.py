@@ -1,0 +1,84 @@
+"""``make up``: runs a local cloud with the functions until Ctrl-C, and says what to do with it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from localcloud.runtime.child_processes import PartFailed
+from localcloud.runtime.guide import guide
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import ROOT, Options
+from localcloud.runtime.state_folder import StateFolderError
+from localcloud.runtime.tools import ToolError
+
+_WATCH_SECONDS = 0.2
+
+
+class _Stopped(Exception):
+    """Ctrl-C or SIGTERM came while the cloud was starting."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a cloud; return 0 when it was stopped, 1 when it could not start or a part ended."""
+    given = _parser().parse_args(arguments)
+    options = Options(
+        create_seconds=given.create_seconds,
+        lock_seconds=given.lock_seconds,
+        app=given.app,
+        functions=not given.without_functions,
+        usual_ports=True,
+    )
+    cloud = LocalCloud(given.state, options)
+    stop = _Stop()
+    try:
+        cloud.start()
+        if not given.quiet:
+            print(guide(cloud, Path.cwd()), flush=True)
+        stop.started.set()
+        while not stop.asked.wait(_WATCH_SECONDS):
+            cloud.check()
+    except _Stopped:
+        pass
+    except (PartFailed, StateFolderError, ToolError, OSError) as error:
+        verb = "stops" if stop.started.is_set() else "cannot start"
+        print(f"The local cloud {verb}: {error}", file=sys.stderr)
+        return 1
+    finally:
+        stop.started.set()
+        cloud.close()
+    if not given.quiet:
+        print("The local cloud has stopped.")
+    return 0
+
+
+class _Stop:
+    """Turns signals into an orderly stop, also while the cloud is still starting."""
+
+    def __init__(self) -> None:
+        self.asked, self.started = threading.Event(), threading.Event()
+        signal.signal(signal.SIGINT, self._on_signal)
+        signal.signal(signal.SIGTERM, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked.is_set():
+            return  # it is stopping; an impatient second Ctrl-C must not break that off
+        self.asked.set()
+        if not self.started.is_set():
+            raise _Stopped
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m localcloud up", description=__doc__)
+    parser.add_argument("--state", type=Path, default=Path(".localcloud"), help="folder, made fresh")
+    parser.add_argument("--create-seconds", type=float, default=4.0, help="how long a cluster takes")
+    parser.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
+    parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
+    parser.add_argument("--without-functions", action="store_true", help="only what they run against")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    return parser

@@ -1,0 +1,144 @@
+"""What ``<queue>/$management`` answers: locks, session state, peeking, scheduling.
+
+One function per operation of the service; each gets the request's map and returns the answer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from proton import UNDESCRIBED, Array, Data
+
+from localcloud.servicebus.wire import amqp_codec
+from localcloud.servicebus.world.broker import Broker
+from localcloud.servicebus.world.broker_values import (
+    BrokerError,
+    InvalidArgument,
+    SessionLock,
+    SessionLockLost,
+)
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A status as HTTP's, the error's code and words if it is one, and the body."""
+
+    status: int
+    body: dict[str, Any]
+    condition: str = ""
+    text: str = "OK"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Answers about one queue; ``held`` finds the lock that the asking connection has on a session."""
+
+    broker: Broker
+    queue: str
+    held: Callable[[str], SessionLock | None]
+
+    def answer(self, operation: str, body: Body) -> Answer:
+        """Carry out an operation by its name."""
+        handler = _OPERATIONS.get(operation.removeprefix("com.microsoft:"))
+        if handler is None:
+            text = f"the local Service Bus does not know {operation}"
+            return Answer(501, {}, "amqp:not-implemented", text)
+        try:
+            found = handler(self, body)
+        except BrokerError as error:
+            return Answer(_STATUS.get(error.condition, 400), {}, error.condition, str(error))
+        return Answer(200 if found is not None else 204, found or {})
+
+    def renew_session(self, body: Body) -> dict[str, Any]:
+        """Renew the session lock of a receiver on the same connection."""
+        session = str(body["session-id"])
+        lock = self.held(session)
+        if lock is None:
+            raise SessionLockLost(f"this connection does not hold the lock on session {session}")
+        renewed = self.broker.renew_session(self.queue, lock)
+        return {"expiration": amqp_codec.milliseconds(renewed.until)}
+
+    def renew(self, body: Body) -> dict[str, Any]:
+        """Renew message locks."""
+        ends = [self.broker.renew(self.queue, UUID(str(t))) for t in amqp_codec.elements(body["lock-tokens"])]
+        times = [amqp_codec.milliseconds(end) for end in ends]
+        return {"expirations": Array(UNDESCRIBED, Data.TIMESTAMP, *times)}
+
+    def settle(self, body: Body) -> dict[str, Any]:
+        """Settle messages by their lock tokens, when the link they came on is gone."""
+        status = str(body["disposition-status"])
+        for token in (UUID(str(t)) for t in amqp_codec.elements(body["lock-tokens"])):
+            if status == "completed":
+                self.broker.complete(self.queue, token)
+            elif status == "abandoned":
+                self.broker.abandon(self.queue, token)
+            elif status == "suspended":
+                self.broker.dead_letter(
+                    self.queue,
+                    token,
+                    reason=str(body.get("deadletter-reason") or ""),
+                    description=str(body.get("deadletter-description") or ""),
+                )
+            else:
+                raise InvalidArgument(f"the local Service Bus does not settle as {status}")
+        return {}
+
+    def peek(self, body: Body) -> dict[str, Any] | None:
+        """Show messages without taking them."""
+        session = body.get("session-id")
+        found = self.broker.peek(
+            self.queue,
+            session=str(session) if session is not None else None,
+            first=int(body.get("from-sequence-number", 0)),
+            limit=int(body.get("message-count", 1)),
+        )
+        return {"messages": [{"message": amqp_codec.encode(m)} for m in found]} if found else None
+
+    def schedule(self, body: Body) -> dict[str, Any]:
+        """Take messages in for later."""
+        drafts = [d for m in body["messages"] for d in amqp_codec.drafts(bytes(m["message"]))]
+        numbers = [self.broker.send(self.queue, draft) for draft in drafts]
+        return {"sequence-numbers": Array(UNDESCRIBED, Data.LONG, *numbers)}
+
+    def cancel(self, body: Body) -> dict[str, Any]:
+        """Take scheduled messages back."""
+        for sequence in amqp_codec.elements(body["sequence-numbers"]):
+            self.broker.cancel_scheduled(self.queue, int(sequence))
+        return {}
+
+    def get_state(self, body: Body) -> dict[str, Any]:
+        """Read the session's own bytes."""
+        return {"session-state": self.broker.session_state(self.queue, str(body["session-id"]))}
+
+    def set_state(self, body: Body) -> dict[str, Any]:
+        """Write the session's own bytes."""
+        value = body.get("session-state")
+        raw = value.encode() if isinstance(value, str) else value
+        self.broker.set_session_state(self.queue, str(body["session-id"]), raw)
+        return {}
+
+
+_OPERATIONS: Mapping[str, Callable[[Desk, Body], dict[str, Any] | None]] = {
+    "renew-session-lock": Desk.renew_session,
+    "renew-lock": Desk.renew,
+    "update-disposition": Desk.settle,
+    "peek-message": Desk.peek,
+    "schedule-message": Desk.schedule,
+    "cancel-scheduled-message": Desk.cancel,
+    "get-session-state": Desk.get_state,
+    "set-session-state": Desk.set_state,
+}
+
+_STATUS: Mapping[str, int] = {
+    "amqp:not-found": 404,
+    "com.microsoft:message-not-found": 404,
+    "amqp:not-allowed": 403,
+    "com.microsoft:session-lock-lost": 410,
+    "com.microsoft:message-lock-lost": 410,
+    "com.microsoft:session-cannot-be-locked": 409,
+}

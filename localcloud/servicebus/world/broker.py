@@ -1,0 +1,256 @@
+"""The local Service Bus: queues with sessions, peek-lock, scheduling and duplicate detection.
+
+Pure state over an injected clock, safe to share between threads. ``<queue>/$deadletterqueue`` names a
+queue's dead-letter queue, in any case of letters. What the service does that is not here: topics, time to
+live, deferring, transactions and partitions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import islice
+from uuid import UUID, uuid4
+
+from localcloud.servicebus.world.broker_queue import BrokerQueueState
+from localcloud.servicebus.world.broker_values import (
+    BrokerError,
+    Counts,
+    Delivery,
+    Draft,
+    QueueConfig,
+    QueueNotFound,
+    SessionLock,
+    StoredMessage,
+)
+from shared.jobs.errors import Dependency, InvalidManifest
+from shared.ports import Clock, Message
+
+__all__ = [
+    "Broker",
+    "BrokerQueue",
+    "Counts",
+    "Delivery",
+    "Draft",
+    "QueueConfig",
+    "SessionLock",
+    "StoredMessage",
+]
+
+DEAD_LETTER_SUFFIX = "/$deadletterqueue"
+
+
+class Broker:
+    """A namespace of queues. Every call names a queue, and first lets the clock's time take effect.
+
+    Raises the errors of ``broker_values``. ``new_token`` makes lock tokens.
+    """
+
+    def __init__(
+        self, queues: Sequence[QueueConfig], clock: Clock, *, new_token: Callable[[], UUID] = uuid4
+    ) -> None:
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[], None]] = []
+        self._queues: dict[str, BrokerQueueState] = {}
+        for config in queues:
+            grave_config = QueueConfig(
+                name=config.name + DEAD_LETTER_SUFFIX,
+                lock_seconds=config.lock_seconds,
+                requires_session=False,
+            )
+            grave = BrokerQueueState(grave_config, new_token=new_token)
+            self._queues[grave_config.name.lower()] = grave
+            self._queues[config.name.lower()] = BrokerQueueState(
+                config, new_token=new_token, dead_letters=grave
+            )
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call ``listener`` whenever a message or session may have become free; return what ends that.
+
+        It is called on the thread that made the change, must not block, and hears nothing of what the
+        passing of time does: see ``next_time``.
+        """
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def next_time(self) -> datetime | None:
+        """Return when time will next change something (a message is due, a lock ends), or None."""
+        with self._lock:
+            times = [time for queue in self._queues.values() if (time := queue.next_time()) is not None]
+        return min(times, default=None)
+
+    def quiet(self, queue: str) -> bool:
+        """Tell whether a receiver would find nothing now, for less than it costs to try."""
+        return self._state(queue).quiet(self.clock())
+
+    def config(self, queue: str) -> QueueConfig:
+        """Return how a queue was created."""
+        return self._state(queue).config
+
+    # Sending
+
+    def send(self, queue: str, draft: Draft) -> int:
+        """Take a message in and return its sequence number; a duplicate is dropped without a word."""
+        with self._at(queue, frees=True) as (state, now):
+            return state.send(draft, now)
+
+    def cancel_scheduled(self, queue: str, sequence: int) -> None:
+        """Take back a message that waits for its time."""
+        with self._at(queue) as (state, _):
+            state.cancel(sequence)
+
+    # Sessions
+
+    def accept_session(self, queue: str, session: str | None = None) -> SessionLock | None:
+        """Lock a session: a named one, or the next free one that has a message (None: there is none)."""
+        with self._at(queue) as (state, now):
+            return state.accept_session(session, now)
+
+    def renew_session(self, queue: str, lock: SessionLock) -> SessionLock:
+        """Begin the lock's time anew."""
+        with self._at(queue) as (state, now):
+            return state.renew_session(lock, now)
+
+    def release_session(self, queue: str, lock: SessionLock) -> None:
+        """Give a session back; one that was lost is no error."""
+        with self._at(queue, frees=True) as (state, _):
+            state.release_session(lock)
+
+    def session_lock(self, queue: str, session: str) -> SessionLock | None:
+        """Return the lock that holds a session now, if any."""
+        with self._at(queue) as (state, _):
+            return state.session_lock(session)
+
+    def session_state(self, queue: str, session: str) -> bytes | None:
+        """Return the session's own bytes, if any were set."""
+        with self._at(queue) as (state, _):
+            return state.state(session)
+
+    def set_session_state(self, queue: str, session: str, value: bytes | None) -> None:
+        """Set the session's own bytes."""
+        with self._at(queue) as (state, _):
+            state.set_state(session, value)
+
+    # Receiving and settling
+
+    def receive(self, queue: str, lock: SessionLock | None = None) -> Delivery | None:
+        """Deliver the next free message (of the locked session), or None."""
+        with self._at(queue) as (state, now):
+            return state.receive(lock, now)
+
+    def complete(self, queue: str, token: UUID) -> None:
+        """Settle a delivery: the message is done with."""
+        with self._at(queue) as (state, _):
+            state.complete(token)
+
+    def abandon(self, queue: str, token: UUID) -> None:
+        """Settle a delivery: it failed, try again, or dead-letter the message after too many tries."""
+        with self._at(queue, frees=True) as (state, _):
+            state.abandon(token)
+
+    def release(self, queue: str, token: UUID) -> None:
+        """Settle a delivery: it was not looked at, and does not count."""
+        with self._at(queue, frees=True) as (state, _):
+            state.release(token)
+
+    def dead_letter(self, queue: str, token: UUID, *, reason: str = "", description: str = "") -> None:
+        """Settle a delivery: the message goes to the dead-letter queue."""
+        with self._at(queue, frees=True) as (state, _):
+            state.dead_letter(token, reason=reason, description=description)
+
+    def renew(self, queue: str, token: UUID) -> datetime:
+        """Begin a message lock's time anew; return its end."""
+        with self._at(queue) as (state, now):
+            return state.renew(token, now)
+
+    # Looking
+
+    def counts(self, queue: str) -> Counts:
+        """Return how many messages the queue holds."""
+        with self._at(queue) as (state, _):
+            grave = state.dead_letters
+            return Counts(state.active, state.scheduled, grave.active if grave is not None else 0)
+
+    def peek(
+        self, queue: str, *, session: str | None = None, first: int = 0, limit: int | None = None
+    ) -> list[StoredMessage]:
+        """Return messages without taking them: of one session or all, from a sequence number on."""
+        with self._at(queue) as (state, _):
+            found = (m for m in state.peek() if m.sequence >= first and session in (None, m.draft.session))
+            return list(islice(found, limit))
+
+    # Inside
+
+    def _state(self, queue: str) -> BrokerQueueState:
+        state = self._queues.get(queue.lower())
+        if state is None:
+            raise QueueNotFound(f"the messaging entity {queue} could not be found")
+        return state
+
+    def _at(self, queue: str, *, frees: bool = False) -> _Turn:
+        """Give the queue to one thread, as it is now; ``frees``: something may have become free."""
+        return _Turn(self._state(queue), self._lock, self.clock, self._listeners, frees)
+
+
+class _Turn:
+    """One thread's turn at a queue; a class, for it is taken tens of thousands of times in a simulation."""
+
+    __slots__ = ("_clock", "_listeners", "_lock", "_state", "_tells")
+
+    def __init__(
+        self,
+        state: BrokerQueueState,
+        lock: threading.Lock,
+        clock: Clock,
+        listeners: Sequence[Callable[[], None]],
+        frees: bool,
+    ) -> None:
+        self._state, self._lock, self._clock = state, lock, clock
+        self._listeners, self._tells = listeners, frees
+
+    def __enter__(self) -> tuple[BrokerQueueState, datetime]:
+        self._lock.acquire()
+        try:
+            now = self._clock()
+            if self._state.advance(now):
+                self._tells = True
+        except BaseException:
+            self._lock.release()
+            raise
+        return self._state, now
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        if self._tells:
+            for listener in tuple(self._listeners):
+                listener()
+
+
+class BrokerQueue:
+    """The ``Queue`` port straight on a queue of a Broker."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self._broker, self._name = broker, name
+
+    def send(self, message: Message) -> None:
+        """Send or schedule a message; raise InvalidManifest for one that the service would refuse."""
+        draft = Draft(
+            message.body.encode(),
+            id=message.id,
+            session=message.session,
+            at=message.at,
+            content_type="application/json",
+        )
+        try:
+            self._broker.send(self._name, draft)
+        except QueueNotFound as error:
+            raise Dependency(str(error), code=error.condition) from error
+        except BrokerError as error:
+            raise InvalidManifest(str(error), code=error.condition) from error

@@ -1,0 +1,92 @@
+"""Runs seeds: many on all cores with progress, or one that tells its story."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from simulation.seed import Result, live_through
+
+COMMAND = "python -m simulation --seed {seed} --verbose"
+CHUNK = 20
+EVERY_SECONDS = 5.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; 1 when a rule did not hold."""
+    parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to run (1000)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (0)")
+    parser.add_argument("--seed", type=int, help="run this one alone")
+    parser.add_argument("--verbose", action="store_true", help="with --seed: tell the story event by event")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many at once")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.CRITICAL)
+    if options.seed is not None:
+        return _one(options.seed, verbose=options.verbose)
+    seeds = range(options.first, options.first + options.seeds)
+    return 1 if run(seeds, processes=options.processes, say=print).failures else 0
+
+
+def _one(seed: int, *, verbose: bool) -> int:
+    result = live_through(seed, verbose=verbose)
+    print(*result.story, sep="\n")
+    print(f"seed {seed}: {result.words or 'every rule held'}")
+    return 1 if result.rule else 0
+
+
+class Tally:
+    """What many seeds came to."""
+
+    def __init__(self) -> None:
+        self.seeds = self.events = 0
+        self.seconds = 0.0
+        self.faults: Counter[str] = Counter()
+        self.failures: list[Result] = []
+
+    def add(self, result: Result) -> None:
+        """Count a seed."""
+        self.seeds += 1
+        self.events += result.events
+        self.seconds += result.seconds
+        self.faults += result.faults
+        if result.rule:
+            self.failures.append(result)
+
+    def summary(self, took: float) -> Iterable[str]:
+        """Yield the lines that tell it."""
+        faults = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.faults.items()))
+        days = self.seconds / 86400
+        yield f"{self.seeds:,} seeds in {took:.1f} s: {days:,.1f} days of fleets, {self.events:,} events"
+        yield f"{self.faults.total():,} faults: {faults}"
+        yield "every rule held" if not self.failures else f"{len(self.failures):,} seeds failed"
+
+
+def run(seeds: range, *, processes: int, say: Callable[[str], object]) -> Tally:
+    """Run seeds in some processes and say how it goes."""
+    began = told = time.monotonic()
+    tally = Tally()
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=_quiet) as pool:
+        for result in pool.imap_unordered(live_through, seeds, chunksize=CHUNK):
+            tally.add(result)
+            if result.rule:
+                say(f"seed {result.seed} FAILED: {result.words}\n  {COMMAND.format(seed=result.seed)}")
+            now = time.monotonic()
+            if now - told >= EVERY_SECONDS:
+                told, rate = now, tally.seeds / (now - began)
+                left = (len(seeds) - tally.seeds) / rate
+                say(f"{tally.seeds:,} of {len(seeds):,} seeds, {rate:.0f} a second, {left:.0f} s left")
+                sys.stdout.flush()
+    for line in tally.summary(time.monotonic() - began):
+        say(line)
+    return tally
+
+
+def _quiet() -> None:
+    logging.disable(logging.CRITICAL)
