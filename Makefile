@@ -10,7 +10,7 @@ AZURITE := .tools/.ready
 
 LOCK := --quiet --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-.PHONY: help demo up test simulate check format lock clean
+.PHONY: help demo up test crashes simulate check format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -35,6 +35,9 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 
 test: check $(AZURITE) ## every check and every test
 	@$(BIN)/python -m pytest -n 3
+
+crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
+	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py
 
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
 	@$(BIN)/python -m simulation --seeds $(SEEDS)

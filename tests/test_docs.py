@@ -151,6 +151,7 @@ def test_the_defaults_of_settings_are_those_of_the_code() -> None:
         for name, field in Settings.model_fields.items()
         if field.default not in (None, "", 0) and not field.is_required()
     }
+    assert defaults
     assert {name: documented.get(name) for name in defaults} == defaults
 
 

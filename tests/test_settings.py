@@ -68,8 +68,8 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("ROADSTEAD_FLEET", "Not A Name"),
         ("GITHUB_REPOSITORY", "no-owner"),
         ("LEASE_SECONDS", "soon"),
-        ("POLL_SECONDS", "0"),
-        ("GITHUB_APP_INSTALLATION_ID", "x"),
+        ("POLL_SECONDS", "-7734"),
+        ("GITHUB_APP_INSTALLATION_ID", "seven"),
     ],
 )
 def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
@@ -78,7 +78,7 @@ def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
     put(monkeypatch, **{name: value})
     with pytest.raises(SettingsError, match=name) as caught:
         load_settings()
-    assert value not in str(caught.value).replace(name, "") or len(value) < 3
+    assert value not in str(caught.value)
 
 
 def test_a_secret_is_not_shown_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

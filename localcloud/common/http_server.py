@@ -5,6 +5,7 @@ A stand-in gives a WSGI application; ``HttpServer`` runs it on threads at a loop
 
 from __future__ import annotations
 
+import errno
 import json
 import ssl
 import threading
@@ -21,6 +22,21 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
+class _TlsSocket(ssl.SSLSocket):
+    """A server's end of a TLS connection that closes when its client is gone before the handshake.
+
+    ``SSLContext.wrap_socket`` asks for the peer first, and leaves a socket without one open.
+    """
+
+    def getpeername(self) -> Any:
+        """Return the client's address, or close the socket and raise ConnectionResetError."""
+        try:
+            return super().getpeername()
+        except OSError as error:
+            self.close()
+            raise ConnectionResetError(errno.ECONNRESET, "the client is gone") from error
+
+
 class _Tls(BuiltinSSLAdapter):
     """Cheroot's TLS with a ready-made context, so that keys stay in memory."""
 
@@ -30,6 +46,7 @@ class _Tls(BuiltinSSLAdapter):
         self.ciphers = None
         self._server_env: dict[str, str] = {}
         self.context = context
+        context.sslsocket_class = _TlsSocket
 
     def get_environ(self, sock: ssl.SSLSocket) -> dict[str, Any]:  # type: ignore[override]  # stub lacks it
         """Add the socket to each request's environment: a stream can see that its client hung up."""
@@ -86,8 +103,17 @@ class HttpServer:
         self._thread = threading.Thread(target=self._server.serve, daemon=True, name=f"http-{self.port}")
         self._thread.start()
 
+    def stop_listening(self) -> None:
+        """Refuse new connections from now on.
+
+        Cheroot listens until its threads have stopped; it resets a connection that comes in between.
+        """
+        if self._server.socket is not None:
+            self._server.socket.close()
+
     def close(self) -> None:
         """Stop listening; requests under way may be cut off."""
+        self.stop_listening()
         self._server.stop()
         self._thread.join(5)
         for connection in tuple(self._server.open_connections):

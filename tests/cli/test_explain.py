@@ -34,6 +34,7 @@ def test_it_prints_the_resolved_spec_as_yaml_at_any_width(example: Path, name: s
     document = open_worktree(example).resolve().clusters[name].document()
     assert said(yaml.safe_load(shown)["spec"]) == said(document["spec"])
     comments = [text for text in shown.splitlines()[1:] if "#" in text]
+    assert comments
     assert all(len(text) <= width for text in comments)
 
 

@@ -120,7 +120,9 @@ def test_a_text_is_described_by_its_meaning_and_its_rule() -> None:
 
 def test_each_file_of_the_example_names_the_schema_of_its_kind_in_a_place_that_is_there() -> None:
     files = fleetfiles.example()
-    for path, manifest in manifests(files).items():
+    found_manifests = manifests(files)
+    assert {"fleet.yaml", "clusters/pacific-aks/cluster.yaml"} <= set(found_manifests)
+    for path, manifest in found_manifests.items():
         found = re.match(rb"# yaml-language-server: \$schema=(\S+)\n", files[path])
         assert found, path
         there = (fleetfiles.EXAMPLE / path).parent / found[1].decode()

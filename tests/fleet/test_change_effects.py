@@ -88,5 +88,8 @@ def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: 
 
 def test_the_local_cloud_refuses_fixed_fields_and_accepts_the_allowed_changes() -> None:
     fixed = [*managed_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in agent_pools.IMMUTABLE)]
+    assert managed_clusters.IMMUTABLE
+    assert agent_pools.IMMUTABLE
+    assert managed_clusters.WAYS
     assert [path for path in fixed if effect_of(path, "one", "other") not in FIXED] == []
     assert [way for way in managed_clusters.WAYS if effect_of(*way) is not Effect.IN_PLACE] == []

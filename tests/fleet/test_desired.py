@@ -47,7 +47,9 @@ def test_a_cluster_inherits_the_defaults_that_it_does_not_override() -> None:
 
 
 def test_the_stored_form_gives_the_same_cluster_and_digest_back() -> None:
-    for cluster in resolved(fleetfiles.example()).clusters.values():
+    clusters = resolved(fleetfiles.example()).clusters
+    assert len(clusters) == 3
+    for cluster in clusters.values():
         again = Desired.from_document(cluster.document())
         assert again == cluster
         assert again.digest == cluster.digest
@@ -57,6 +59,7 @@ def test_a_new_pin_of_flux_is_a_new_digest_for_every_cluster() -> None:
     before = resolved(fleetfiles.example())
     files = fleetfiles.example()
     after = resolved(files | {"flux/gotk-components.yaml": files["flux/gotk-components.yaml"] + b"#\n"})
+    assert len(before.clusters) == 3
     assert all(before.clusters[name].digest != after.clusters[name].digest for name in before.clusters)
 
 

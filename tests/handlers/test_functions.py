@@ -40,7 +40,9 @@ def call(ports: Ports, function: str, **route: str) -> tuple[int, Any]:
 
 
 def test_every_parameter_is_a_binding_by_name() -> None:
-    for name, made in functions(MemoryCloud().ports).items():
+    all_functions = functions(MemoryCloud().ports)
+    assert {"planner", "worker"} <= set(all_functions)
+    for name, made in all_functions.items():
         bindings = {binding.name for binding in made.get_bindings() if isinstance(binding, Trigger)}
         assert set(inspect.signature(made.get_user_function()).parameters) == bindings, name
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -245,6 +246,14 @@ def test_a_stopped_cluster_answers_no_longer(fixture: Fixture, tmp_path: Path) -
         client.names("v1 Namespace")
     assert not fixture.kubeconfig.exists()
     client.close()
+
+
+def test_a_stopped_cluster_refuses_connections_at_once(fixture: Fixture) -> None:
+    config = yaml.safe_load(fixture.plane.kubeconfig(fixture.cluster))
+    server = urllib3.util.parse_url(config["clusters"][0]["cluster"]["server"])
+    fixture.plane.stop(fixture.cluster)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((str(server.host), int(server.port or 0)))
 
 
 def test_a_list_shows_useful_columns(driver: Driver) -> None:

@@ -29,6 +29,7 @@ def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path,
         settings = json.loads((state / "local.settings.json").read_text())["Values"]
         reply = httpx.get(f"{cloud['urls']['functions']}/api/fleet")
         assert reply.text == f"example {settings['GITHUB_TOKEN']}"
+        assert cloud["ports"]
         assert all(listens(port) for port in cloud["ports"].values())
         subprocess.run(["git", "ls-remote", cloud["remote"]], check=True, timeout=20)
         with up(state, app) as second:

@@ -1,22 +1,68 @@
-"""A crash before and after every call to the outside: the fleet converges, and nothing happens twice."""
+"""A crash before and after every call to the outside: the fleet converges, and nothing happens twice.
+
+The same call in the same step is tried once. ``make crashes`` tries every single call.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import cache
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shared
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
+from shared.jobs.messages import JobMessage
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.pipeline.test_main_job import accepted, phases, push, status
+
+PRODUCTION = str(Path(shared.__file__).parent)
+EVERY_CALL = os.environ.get("CRASHES") == "all"
+
+Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
+"""Where a call is made: the step of the job, if one runs, and the instructions that lead to the call."""
+
+
+class Recorder(Counter):
+    """Records the place of each call, and crashes at none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cloud: MemoryCloud | None = None
+        self.places: list[Place] = []
+
+    def before(self) -> None:
+        """Note where the call comes from."""
+        assert self.cloud is not None
+        step, stack, frame = "", [], sys._getframe(1)
+        while frame.f_back is not None:
+            if frame.f_code.co_filename.startswith(PRODUCTION):
+                stack.append((frame.f_code.co_filename, frame.f_lasti))
+                for value in frame.f_locals.values():
+                    if isinstance(value, JobMessage):
+                        step = _step(self.cloud, value.cluster)
+            frame = frame.f_back
+        self.places.append((step, tuple(stack)))
+        super().before()
+
+
+def _step(cloud: MemoryCloud, name: str) -> str:
+    record = cloud.state.cluster(name)
+    return record.job.step.name if record is not None else ""
 
 
 def whole_life(counter: Counter) -> None:
     """Create two clusters, change one and remove the other, while the host dies at some points."""
     cloud = MemoryCloud()
+    if isinstance(counter, Recorder):
+        counter.cloud = cloud
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.with_ports(lambda ports: tripwired(ports, counter))
     cloud.run()
@@ -34,20 +80,33 @@ def whole_life(counter: Counter) -> None:
 
 
 @cache
-def points() -> int:
-    """Return how many points a whole life has to crash at."""
-    counter = Counter()
-    whole_life(counter)
-    return 2 * counter.calls
+def calls() -> list[Place]:
+    """Return the place of each call of a life without a crash."""
+    recorder = Recorder()
+    whole_life(recorder)
+    return recorder.places
+
+
+def points() -> list[int]:
+    """Return the points to crash at: before and after the first call of each place, or every call."""
+    first = {place: number for number, place in reversed(list(enumerate(calls())))}
+    numbers = range(len(calls())) if EVERY_CALL else sorted(first.values())
+    return [point for number in numbers for point in (2 * number, 2 * number + 1)]
+
+
+def test_a_life_has_many_places_to_crash_at() -> None:
+    assert len(set(calls())) > 100
+    assert {step for step, _ in calls()} >= {"", *Step}
 
 
 @pytest.mark.parametrize("tenth", range(10))
 def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(tenth: int) -> None:
-    for point in range(tenth, points(), 10):
+    for point in points()[tenth::10]:
         whole_life(Counter(point))
 
 
 @settings(max_examples=40)
 @given(first=st.integers(0, 9999), later=st.one_of(st.integers(1, 30), st.integers(1, 9999)))
 def test_two_crashes_lose_nothing_and_double_nothing(first: int, later: int) -> None:
-    whole_life(Counter(first % points(), first % points() + later % points()))
+    every = 2 * len(calls())
+    whole_life(Counter(first % every, first % every + later % every))

@@ -355,8 +355,10 @@ def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
     cloud = ready("one", "two")
     push(cloud, fleetfiles.fleet("one"))
     cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
     push(cloud, fleetfiles.fleet("one", "two"))
     cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
 
 

@@ -129,7 +129,8 @@ class KubernetesPlane:
         self.close()
 
     def _retire(self, running: _Running) -> None:
-        """Close a server in the background: closing takes half a second, and a stop must be quick."""
+        """Refuse new connections now; close the server in the background, which takes half a second."""
+        running.server.stop_listening()
         thread = threading.Thread(target=running.server.close, daemon=True, name="retire")
         self._retiring = [*(other for other in self._retiring if other.is_alive()), thread]
         thread.start()
