@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "fleet"
+import shared
+
+EXAMPLE = Path(shared.__file__).parents[1] / "examples" / "fleet"
 
 
 def example() -> dict[str, bytes]:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests import fleetfiles
-from tests.fleet.test_desired import resolved
+from tests.support.resolved_fleets import resolved
 
 ROOT = Path(__file__).parent.parent
 PLACES = {

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests import fleetfiles
 from tests.cli.command import roadstead
-from tests.pipeline.test_main_job import phases, push
+from tests.support.pipeline_runs import phases, push
 
 
 @pytest.fixture

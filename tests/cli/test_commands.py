@@ -20,8 +20,8 @@ from cli.output import Output
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests import fleetfiles
 from tests.cli.command import on_terminal, roadstead, write
-from tests.cli.conftest import served
-from tests.pipeline.test_main_job import push
+from tests.support.pipeline_runs import push
+from tests.support.served_api import served
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "commands.md").read_text()

@@ -19,7 +19,7 @@ from shared.jobs.record import Phase
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutMaintenance
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-shop", "shop-aks")
 POOL = {"vmSize": "Standard_D4s_v5", "type": "VirtualMachineScaleSets"}

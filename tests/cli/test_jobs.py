@@ -14,8 +14,7 @@ from cli.commands.replay import replay
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
 from tests.cli.command import on_terminal, plain, roadstead
-from tests.pipeline.test_main_job import phases
-from tests.pipeline.test_replay import failed
+from tests.support.pipeline_runs import failed, phases
 
 
 @pytest.fixture

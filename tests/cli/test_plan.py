@@ -23,8 +23,8 @@ from shared.pipeline.api.plans import plan_view as planned_view
 from shared.pipeline.api.plans import recorded_view
 from tests import fleetfiles
 from tests.cli.command import roadstead, write
-from tests.fleet.test_plan import NOW
-from tests.pipeline.test_main_job import push
+from tests.support.desired_clusters import NOW
+from tests.support.pipeline_runs import push
 
 PUSHED = fleetfiles.fleet("one", "two", "three")
 

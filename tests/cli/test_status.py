@@ -20,9 +20,9 @@ from shared.pipeline.api.why import why_view
 from shared.ports import BranchHead
 from tests import fleetfiles
 from tests.cli.command import on_terminal, plain, roadstead
-from tests.cli.conftest import served
 from tests.pipeline.around import around
-from tests.pipeline.test_main_job import push
+from tests.support.pipeline_runs import push
+from tests.support.served_api import served
 
 
 @pytest.fixture

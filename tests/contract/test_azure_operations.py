@@ -21,7 +21,7 @@ from shared.jobs.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure import AzureCall, Conditional
 from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, StaticCredential, body, pool
-from tests.contract.test_azure_upkeep import window
+from tests.fleet.bodies import window
 from tests.operations import OPERATIONS
 
 CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}

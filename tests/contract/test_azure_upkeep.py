@@ -26,6 +26,7 @@ from shared.ports.azure import (
     Written,
 )
 from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
+from tests.fleet.bodies import window
 
 
 def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:
@@ -166,13 +167,6 @@ def test_a_pool_that_changes_its_version_gets_the_newest_node_image(azure: Azure
     azure.call(PutPool(CLUSTER, "system", newer, etag=azure.pool("system")["eTag"]))
     azure.clock.advance(1)
     assert azure.pool("system")["nodeImageVersion"] == NODE_IMAGES[-1]
-
-
-def window(**changes: Any) -> dict[str, Any]:
-    """Return the body of a PUT of a maintenance configuration."""
-    weekly = {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}}
-    whole = {"schedule": weekly, "durationHours": 4, "startTime": "01:00", **changes}
-    return {"properties": {"maintenanceWindow": whole}}
 
 
 def test_maintenance_configurations_come_and_go_with_their_cluster(azure: Azure) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,8 +11,7 @@ import pytest
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
 from tests.e2e.operator import Operator
-
-Start = Callable[[Options], Operator]
+from tests.support.local_cloud_start import Start
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from shared.fleet.resource_ids import ClusterId
 from tests import fleetfiles
 from tests.cli.command import roadstead
 from tests.e2e.author import Author
-from tests.e2e.conftest import Start
+from tests.support.local_cloud_start import Start
 
 ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
 

@@ -13,8 +13,8 @@ from shared.adapters.servicebus import service_bus_client
 from shared.adapters.tables import CLUSTERS
 from shared.jobs.messages import JobMessage
 from tests import fleetfiles
-from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator
+from tests.support.local_cloud_start import Start
 
 
 def bury(operator: Operator, body: str) -> None:

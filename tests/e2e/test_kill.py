@@ -7,7 +7,7 @@ import time
 
 from localcloud.runtime.options import Options
 from tests import fleetfiles
-from tests.e2e.conftest import Start
+from tests.support.local_cloud_start import Start
 
 NAMES = [f"cluster-{number}" for number in range(10)]
 QUICK = {"LEASE_SECONDS": "5", "POLL_SECONDS": "0.5"}

@@ -19,8 +19,8 @@ from shared.fleet.resource_ids import ClusterId
 from shared.ports import KubernetesApi, Message
 from tests import fleetfiles
 from tests.cli.command import roadstead
-from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator
+from tests.support.local_cloud_start import Start
 from tests.workloads import budget, run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"

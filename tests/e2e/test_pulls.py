@@ -5,8 +5,8 @@ from __future__ import annotations
 from localcloud.runtime.options import Options
 from tests import fleetfiles
 from tests.e2e.author import Author
-from tests.e2e.conftest import Start
 from tests.localcloud.githubapp import APP, KEY
+from tests.support.local_cloud_start import Start
 
 AS_APP = {
     "GITHUB_APP_ID": APP.id,

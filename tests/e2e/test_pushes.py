@@ -11,8 +11,8 @@ import httpx
 
 from localcloud.runtime.options import Options
 from tests import fleetfiles
-from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator
+from tests.support.local_cloud_start import Start
 
 QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/2 Throttled=forever/2 Conflict=forever/2"}
 

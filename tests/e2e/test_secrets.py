@@ -12,8 +12,8 @@ import yaml
 from localcloud.runtime.inspection import bus_messages, table_entities
 from localcloud.runtime.options import Options
 from tests import fleetfiles
-from tests.e2e.conftest import Start
 from tests.e2e.operator import Operator
+from tests.support.local_cloud_start import Start
 
 TOKEN = "canary-github-token-51ab"
 PLANTED = {

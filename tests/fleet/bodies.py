@@ -72,3 +72,10 @@ def bodies(cluster: Desired, live: Json) -> list[dict[str, Any]]:
     profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
     pools = [pool_body(wanted, cluster, OWNER, profiles[wanted.name]) for wanted in cluster.spec.node_pools]
     return [body for body in (cluster_body(cluster, OWNER, live), *pools) if body is not None]
+
+
+def window(**changes: Any) -> dict[str, Any]:
+    """Return the body of a PUT of a maintenance configuration."""
+    weekly = {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}}
+    whole = {"schedule": weekly, "durationHours": 4, "startTime": "01:00", **changes}
+    return {"properties": {"maintenanceWindow": whole}}

@@ -8,64 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.test_desired import resolved
-
-HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata:\n  name: {}\n"
-GOOD = {
-    "fleet.yaml": HEAD.format("Fleet", "example")
-    + """\
-spec:
-  environments: [dev, prod]
-  guards:
-    deleteBudget: {count: 1, percent: 50}
-  notifications:
-    - {name: ops, type: teams, address: TEAMS_URL}
-  defaults:
-    subscriptionId: 00000000-0000-0000-0000-000000000001
-    resourceGroup: rg-{name}
-    kubernetesVersion: "1.33"
-    networkProfile:
-      podCidr: 10.244.0.0/16
-      serviceCidr: 10.0.0.0/16
-      dnsServiceIP: 10.0.0.10
-    nodePools:
-      - name: system
-        mode: System
-        vmSize: Standard_D4s_v5
-        count: 3
-    flux:
-      repository: https://github.com/example/fleet
-      path: ./platform
-""",
-    "environments/dev.yaml": HEAD.format("Environment", "dev")
-    + "spec:\n  defaults:\n    tags:\n      environment: dev\n",
-    "environments/prod.yaml": HEAD.format("Environment", "prod") + "spec:\n  production: true\n",
-    "classes/plain.yaml": HEAD.format("ClusterClass", "plain") + "spec:\n  sku:\n    tier: Standard\n",
-    "classes/web.yaml": HEAD.format("ClusterClass", "web")
-    + """\
-spec:
-  class: plain
-  nodePools:
-    - name: apps
-      vmSize: Standard_D8s_v5
-      minCount: 1
-      maxCount: 5
-""",
-    "clusters/one/cluster.yaml": HEAD.format("Cluster", "one")
-    + "spec:\n  class: web\n  environment: dev\n  location: westeurope\n  tags:\n    team: shop\n",
-    "clusters/two/cluster.yaml": HEAD.format("Cluster", "two") + "spec:\n  location: westeurope\n",
-    "systems/shop.yaml": HEAD.format("System", "shop")
-    + """\
-spec:
-  owners: [shop@example.com]
-  clusters:
-    names: [one]
-  namespaces: [shop]
-  source:
-    repository: https://github.com/example/shop
-""",
-    "flux/gotk-components.yaml": "",
-}
+from tests.support.resolved_fleets import GOOD, resolved
 
 
 @dataclass(frozen=True)

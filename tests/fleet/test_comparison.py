@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from shared.fleet.aks.comparison import overlay
 from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired
 from tests.fleet.specs import SPECS
-
-GENERATED = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+from tests.support.hypothesis_settings import GENERATED
 
 
 @GENERATED

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 
 from shared.fleet.desired import Desired
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.repository_layout import Files
-from shared.fleet.resolve.resolver import resolve
 from tests import fleetfiles
-
-
-def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
-    shas = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
-    return resolve("example", Files(shas, other), files)
-
-
-def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:
-    """Resolve a good one-cluster fleet with one text replaced."""
-    files = fleetfiles.fleet("one")
-    text = files[path].decode()
-    assert old in text, f"{old} is not in {path}"
-    return resolved(files | {path: text.replace(old, new, 1).encode()})
+from tests.support.resolved_fleets import edited, resolved
 
 
 def test_the_example_fleet_has_no_problem() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.fleet.aks.comparison import alike
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.plan import Action, make_plan
-from tests.fleet.test_plan import NOW, desired, fleet, record, with_field
+from tests.support.desired_clusters import NOW, desired, fleet, record, with_field
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from("ab"),

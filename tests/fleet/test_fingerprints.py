@@ -17,7 +17,7 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import finish, first_files, resolve, resolve_clusters, resolve_shared
-from tests.fleet.test_plan import Row
+from tests.support.desired_clusters import Row
 
 HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata: {{name: {}{}}}\nspec:\n"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

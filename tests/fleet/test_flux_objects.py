@@ -20,7 +20,7 @@ from shared.fleet.kubernetes.flux_objects import (
 )
 from shared.fleet.manifests import ClusterSpec
 from tests import fleetfiles
-from tests.fleet.test_plan import desired
+from tests.support.desired_clusters import desired
 
 CREDENTIALS = GitCredentials("git", "canary-token")
 

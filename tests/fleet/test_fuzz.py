@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.fleet.desired import Desired
 from shared.fleet.resolve.repository_layout import Files, manifest_paths
 from shared.fleet.resolve.resolver import resolve
-from tests.fleet.test_catalogue import GOOD
+from tests.support.resolved_fleets import GOOD
 
 PATHS = sorted(GOOD)
 SECONDS = 10

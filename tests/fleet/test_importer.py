@@ -21,7 +21,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest
 from tests.fleet.bodies import created, desired
 from tests.fleet.specs import SPECS
-from tests.fleet.test_comparison import GENERATED
+from tests.support.hypothesis_settings import GENERATED
 
 OWNER = Owner("fleet", "example/fleet", "one")
 ID = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")

@@ -16,9 +16,8 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value, texts, without_nulls
 from tests import fleetfiles
-from tests.fleet.test_catalogue import GOOD
-from tests.fleet.test_desired import resolved
-from tests.fleet.test_yaml_tree import node
+from tests.support.resolved_fleets import GOOD, resolved
+from tests.support.yaml_nodes import node
 
 ONE = "clusters/one/cluster.yaml"
 

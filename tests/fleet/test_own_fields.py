@@ -6,7 +6,7 @@ import pytest
 
 from shared.fleet.desired import Desired
 from shared.fleet.kubernetes_versions import image_older
-from tests.fleet.test_desired import edited
+from tests.support.resolved_fleets import edited
 
 SUSPEND = "spec:\n  suspend: {{owner: shop, reason: audit, until: '{}'}}"
 

@@ -2,66 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.fleet.aks.change_effects import Effect
-from shared.fleet.desired import Desired, digest_of
-from shared.fleet.manifests import ClusterSpec, Guards
+from shared.fleet.desired import Desired
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.plan import Action, Plan, make_plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.problems import Problem
+from tests.support.desired_clusters import NOW, Row, desired, fleet, record, with_field
 
 COMMIT = "a" * 40
-NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A recorded cluster."""
-
-    document: Mapping[str, Any]
-    generation: int = 1
-    deleting: bool = False
-    retryable_failure: bool = False
-    uid: str = "0badcafe"
-
-    @property
-    def digest(self) -> str:
-        return digest_of(self.document)
-
-
-def desired(name: str, *, count: int = 1, protect: bool = False, location: str = "eastus") -> Desired:
-    spec = {
-        "subscriptionId": "00000000-0000-0000-0000-000000000001",
-        "resourceGroup": f"rg-{name}",
-        "location": location,
-        "kubernetesVersion": "1.33",
-        "nodePools": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": count}],
-        "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
-        "deletionProtection": protect,
-    }
-    return Desired(name, ClusterSpec.model_validate(spec), "blob")
-
-
-def fleet(*clusters: Desired, budget: int = 1, invalid: tuple[str, ...] = ()) -> DesiredFleet:
-    problem = Problem("f", 1, 1, "", "wrong")
-    return DesiredFleet(
-        {cluster.name: cluster for cluster in clusters},
-        dict.fromkeys(invalid, (problem,)),
-        (problem,) if invalid else (),
-        Guards.model_validate({"deleteBudget": {"count": budget}}),
-    )
-
-
-def record(*clusters: Desired) -> dict[str, Row]:
-    return {cluster.name: Row(cluster.document()) for cluster in clusters}
 
 
 def actions(plan: Plan) -> dict[str, Action]:
@@ -111,10 +65,6 @@ def test_a_suspended_cluster_is_not_deleted_unasked() -> None:
     assert actions(approved) == {"a": Action.DELETE}
     ended = make_plan(COMMIT, fleet(budget=9), row, now=NOW + timedelta(days=2))
     assert actions(ended) == {"a": Action.DELETE}
-
-
-def with_field(cluster: Desired, field: str, value: Any) -> Desired:
-    return replace(cluster, spec=ClusterSpec.model_validate(cluster.document()["spec"] | {field: value}))
 
 
 def test_a_cluster_does_not_move() -> None:

@@ -9,20 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.fleet.resolve.yaml_tree import MAX_BYTES, Mark, Node, YamlError, merge, parse, without_nulls
+from shared.fleet.resolve.yaml_tree import MAX_BYTES, YamlError, merge, parse, without_nulls
+from tests.support.yaml_nodes import node
 
-HERE = Mark("f", 1, 1)
 relaxed = settings(suppress_health_check=[HealthCheck.too_slow])
 """For a machine that is busy with other tests."""
-
-
-def node(value: Any) -> Node:
-    """Wrap plain data as nodes."""
-    if isinstance(value, dict):
-        return Node({key: node(inner) for key, inner in value.items()}, HERE)
-    if isinstance(value, list):
-        return Node(tuple(node(inner) for inner in value), HERE)
-    return Node(value, HERE)
 
 
 @pytest.mark.parametrize(

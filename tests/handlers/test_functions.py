@@ -14,29 +14,12 @@ from azure.functions.decorators.core import Trigger
 from azure.functions.meta import Datum
 from azure.functions.servicebus import ServiceBusMessageInConverter
 
-from handlers import api, dead_letters, github, queues, timers
+from handlers import dead_letters
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.ports import Ports
 from tests import fleetfiles
-from tests.pipeline.test_main_job import push
-from tests.pipeline.test_webhook import COMMIT, payload, sign
-
-
-def functions(ports: Ports) -> dict[str, Any]:
-    """Return every function by its name, as the host indexes them."""
-    app = func.FunctionApp()
-    app.register_functions(github.blueprint(ports, secrets=("new",)))
-    app.register_functions(queues.blueprint(ports))
-    app.register_functions(dead_letters.blueprint(ports, secrets=()))
-    app.register_functions(timers.blueprint(ports))
-    app.register_functions(api.blueprint(ports))
-    return {str(made.get_function_name()): made for made in app.get_functions()}
-
-
-def call(ports: Ports, function: str, **route: str) -> tuple[int, Any]:
-    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route)
-    reply = functions(ports)[function].get_user_function()(request)
-    return reply.status_code, json.loads(reply.get_body())
+from tests.support.function_calls import call, functions
+from tests.support.pipeline_runs import push
+from tests.support.webhook_deliveries import COMMIT, payload, sign
 
 
 def test_every_parameter_is_a_binding_by_name() -> None:

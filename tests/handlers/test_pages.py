@@ -11,8 +11,8 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api.approval import approve
 from tests import fleetfiles
-from tests.handlers.test_functions import functions
-from tests.pipeline.test_main_job import push
+from tests.support.function_calls import functions
+from tests.support.pipeline_runs import push
 
 NAMES = ["five", "four", "one", "three", "two"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Desired
 from tests import fleetfiles
-from tests.handlers.test_functions import call
-from tests.pipeline.test_main_job import push
+from tests.support.function_calls import call
+from tests.support.pipeline_runs import push
 
 
 def test_the_recorded_state_is_what_the_planner_compares_with() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from shared.jobs.job import Job, NextRun, StepState, start_step
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_new
-from tests.fleet.test_plan import desired
+from tests.support.desired_clusters import desired
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

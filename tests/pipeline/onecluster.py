@@ -12,7 +12,7 @@ from shared.pipeline.api.why import why_view
 from shared.ports import Json, KubernetesApi
 from shared.ports.azure import GetCluster
 from tests import fleetfiles
-from tests.pipeline.test_main_job import phases, push
+from tests.support.pipeline_runs import phases, push
 from tests.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -24,37 +22,8 @@ from tests.pipeline.onecluster import (
     record,
     said,
 )
-from tests.pipeline.test_main_job import accepted, phases, push
-
-
-def foreign(cloud: MemoryCloud, **properties: Any) -> None:
-    """Make a cluster in Azure that is nobody's."""
-    cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-one"), {"location": "eastus", "tags": {}}))
-    profile = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
-    body = {
-        "location": "eastus",
-        "identity": {"type": "SystemAssigned"},
-        "sku": {"name": "Base", "tier": "Standard"},
-        "tags": {"managed-by": "roadstead"},
-        "properties": {
-            "dnsPrefix": "theirs",
-            "kubernetesVersion": "1.33",
-            "networkProfile": {
-                "networkPlugin": "azure",
-                "networkPluginMode": "overlay",
-                "networkDataplane": "cilium",
-                "networkPolicy": "cilium",
-                "podCidr": "10.244.0.0/16",
-                "serviceCidr": "10.0.0.0/16",
-                "dnsServiceIP": "10.0.0.10",
-            },
-            "agentPoolProfiles": [profile | {"availabilityZones": ["1", "2", "3"]}],
-            **properties,
-        },
-    }
-    cloud.ports.azure.call(PutCluster(ONE, body, etag=None))
-    cloud.clock.advance(60)
-    cloud.azure.settle()
+from tests.support.foreign_cluster import foreign
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 def test_a_cluster_that_is_nobodys_is_not_touched_without_the_annotation() -> None:

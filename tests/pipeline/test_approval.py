@@ -14,7 +14,7 @@ from shared.pipeline.intake.accept import accept
 from shared.ports import BranchHead
 from tests import fleetfiles
 from tests.pipeline.around import around
-from tests.pipeline.test_main_job import phases, push, pushed, status
+from tests.support.pipeline_runs import phases, push, pushed, status
 
 
 def held() -> tuple[MemoryCloud, str]:

@@ -21,7 +21,7 @@ from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests import fleetfiles
-from tests.pipeline.test_main_job import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, status
 
 PRODUCTION = str(Path(shared.__file__).parent)
 EVERY_CALL = os.environ.get("CRASHES") == "all"

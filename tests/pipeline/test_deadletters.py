@@ -23,7 +23,7 @@ from shared.pipeline.recovery import missed_work
 from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Message, Ports, Queue
 from tests import fleetfiles
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> ReceivedDeadLetter:

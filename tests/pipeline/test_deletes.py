@@ -15,7 +15,7 @@ from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, P
 from tests import fleetfiles
 from tests.pipeline.around import on_azure, overtake
 from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, record
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 def last_event(cloud: MemoryCloud) -> str:

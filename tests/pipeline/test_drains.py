@@ -14,7 +14,7 @@ from shared.jobs.record import Phase
 from shared.ports.azure import DeletePool
 from tests.pipeline.around import Around, around
 from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
-from tests.pipeline.test_main_job import phases, push
+from tests.support.pipeline_runs import phases, push
 from tests.workloads import budget, pod
 
 

@@ -21,7 +21,7 @@ from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Writ
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen_before, on_azure
 from tests.pipeline.onecluster import ONE, SUBSCRIPTION
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 def shared_group(*names: str) -> dict[str, bytes]:

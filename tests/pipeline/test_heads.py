@@ -21,8 +21,7 @@ from shared.pipeline.recovery import missed_work
 from shared.ports import PlanRecord
 from tests import fleetfiles
 from tests.pipeline.around import around, frozen, overtake, shows_first
-from tests.pipeline.test_main_job import accepted, phases, push, pushed, status
-from tests.pipeline.test_safety import ready
+from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status
 
 
 def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan() -> None:

@@ -9,7 +9,7 @@ from shared.jobs.errors import Unavailable
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig
 from tests import fleetfiles
-from tests.pipeline.test_main_job import push
+from tests.support.pipeline_runs import push
 
 
 def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:

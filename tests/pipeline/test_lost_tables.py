@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.record import Phase
 from tests import fleetfiles
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 def lose_every_table(cloud: MemoryCloud) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -14,30 +13,7 @@ from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
 from tests import fleetfiles
 from tests.pipeline.around import around
-
-
-def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
-    """Return the delivery of a push that is made now."""
-    return Pushed(f"delivery-{commit}", commit, cloud.clock().replace(microsecond=0))
-
-
-def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
-    commit = cloud.repository.push(files)
-    assert accept(pushed(cloud, commit), cloud.ports).status == 202
-    return commit
-
-
-def phases(cloud: MemoryCloud) -> dict[str, Phase]:
-    return {record.name: record.phase for record in cloud.state.clusters()}
-
-
-def accepted(cloud: MemoryCloud) -> Tally[tuple[str, str]]:
-    return Tally((write["accepted"], write["resource"].rsplit("/", 1)[-1]) for write in cloud.azure.accepted)
-
-
-def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:
-    found = cloud.repository.statuses.latest(commit)[0].status
-    return found.state, found.description
+from tests.support.pipeline_runs import accepted, phases, push, status
 
 
 def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:

@@ -24,8 +24,7 @@ from tests.pipeline.around import frozen, on_azure
 from tests.pipeline.onecluster import files, pool
 from tests.pipeline.onecluster import ready as ready_with_pool
 from tests.pipeline.onecluster import record as one
-from tests.pipeline.test_main_job import accepted, phases, push, status
-from tests.pipeline.test_safety import ready
+from tests.support.pipeline_runs import accepted, phases, push, ready, status
 
 
 def test_what_vanishes_in_the_middle_is_made_again() -> None:

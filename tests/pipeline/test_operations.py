@@ -14,7 +14,7 @@ from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Writt
 from tests import fleetfiles
 from tests.pipeline.around import around, on_azure, overtake
 from tests.pipeline.onecluster import ONE, WINDOW, files, pool, ready, record
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 SLOW = 86_400.0
 TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")

@@ -17,9 +17,8 @@ from shared.pipeline.planner import planner
 from shared.pipeline.repository.commit_reader import read_desired, read_known
 from tests import fleetfiles
 from tests.pipeline.around import frozen, overtake, plan_at_once
-from tests.pipeline.test_blobs import Calls
-from tests.pipeline.test_main_job import phases, push
-from tests.pipeline.test_safety import ready
+from tests.support.counted_calls import Calls
+from tests.support.pipeline_runs import phases, push, ready
 
 NAMES = [f"c{number}" for number in range(40)]
 

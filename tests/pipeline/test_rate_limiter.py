@@ -18,7 +18,7 @@ from shared.ports import Ports
 from shared.ports.azure import PutCluster, Written
 from tests import fleetfiles
 from tests.pipeline.around import around, on_azure
-from tests.pipeline.test_main_job import phases, push
+from tests.support.pipeline_runs import phases, push
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 

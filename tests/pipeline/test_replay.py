@@ -10,16 +10,7 @@ from shared.pipeline.api.clusters import events_view
 from shared.pipeline.api.replay import replay
 from shared.pipeline.api.why import why_view
 from tests import fleetfiles
-from tests.pipeline.test_main_job import phases, push, status
-
-
-def failed() -> tuple[MemoryCloud, str]:
-    cloud = MemoryCloud()
-    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
-    return cloud, commit
+from tests.support.pipeline_runs import failed, phases, push, status
 
 
 def test_a_replayed_job_becomes_ready_without_a_commit() -> None:

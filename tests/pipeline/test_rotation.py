@@ -15,7 +15,7 @@ from shared.ports.azure import DeletePool, GetCluster, PutPool, Written
 from tests import fleetfiles
 from tests.pipeline.around import on_azure
 from tests.pipeline.onecluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended
-from tests.pipeline.test_main_job import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 def test_a_fixed_field_gives_a_pool_a_replacement_before_the_old_one_goes() -> None:

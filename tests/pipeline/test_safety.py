@@ -19,15 +19,7 @@ from shared.ports import CommitStatus, Json, Message
 from shared.ports.azure import AzureCall, GetCluster, PutCluster, Written
 from tests import fleetfiles
 from tests.pipeline.around import around, on_azure
-from tests.pipeline.test_main_job import accepted, phases, push, status
-
-
-def ready(*names: str) -> MemoryCloud:
-    cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet(*names))
-    cloud.run()
-    assert phases(cloud) == dict.fromkeys(names, Phase.READY)
-    return cloud
+from tests.support.pipeline_runs import accepted, phases, push, ready, status
 
 
 def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_cluster_back() -> None:

@@ -9,7 +9,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests.pipeline.onecluster import ONE, files, ready, record, said
-from tests.pipeline.test_main_job import phases, push, status
+from tests.support.pipeline_runs import phases, push, status
 
 
 @pytest.mark.parametrize("step", [Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY])

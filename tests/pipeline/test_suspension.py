@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.jobs.record import Phase
 from tests import fleetfiles
 from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, ready, record, suspended
-from tests.pipeline.test_main_job import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, status
 
 
 def test_a_suspended_cluster_is_left_alone_and_its_drift_is_told_until_the_time_is_over() -> None:

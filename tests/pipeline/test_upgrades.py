@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports.azure import ListMaintenance, PutPool
 from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
-from tests.pipeline.test_main_job import accepted, phases, push, status
+from tests.support.pipeline_runs import accepted, phases, push, status
 
 
 def versions(cloud: MemoryCloud) -> set[str]:

@@ -13,7 +13,7 @@ from tests import fleetfiles
 from tests.jobs.version_before import as_before
 from tests.pipeline.around import on_azure
 from tests.pipeline.onecluster import blocked_pod, files, pool, pools, ready, record
-from tests.pipeline.test_main_job import phases, push
+from tests.support.pipeline_runs import phases, push
 
 
 @pytest.fixture(autouse=True)

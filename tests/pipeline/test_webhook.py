@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,18 +22,8 @@ from shared.pipeline.intake.webhook import (
 )
 from shared.ports import Message
 from tests import fleetfiles
-from tests.pipeline.test_main_job import phases
-
-COMMIT = "c0ffee" + "0" * 34
-
-
-def payload(**changes: Any) -> bytes:
-    body = {"ref": "refs/heads/main", "after": COMMIT, "repository": {"full_name": "example/fleet"}}
-    return json.dumps(body | changes).encode()
-
-
-def sign(body: bytes, key: str = "new") -> str:
-    return "sha256=" + hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+from tests.support.pipeline_runs import phases
+from tests.support.webhook_deliveries import COMMIT, payload, sign
 
 
 def pull(action: str | None = "opened", base: str = "main", **changes: Any) -> bytes:

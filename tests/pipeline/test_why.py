@@ -18,8 +18,8 @@ from shared.ports.azure import PutCluster
 from tests import fleetfiles
 from tests.pipeline.around import around
 from tests.pipeline.onecluster import ONE, cluster, files, ready, record, said
-from tests.pipeline.test_adoption import foreign
-from tests.pipeline.test_main_job import push
+from tests.support.foreign_cluster import foreign
+from tests.support.pipeline_runs import push
 
 BROKEN = "  locaton: nowhere\n"
 

@@ -1,0 +1,61 @@
+"""Desired clusters, fleets and records for the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.fleet.desired import Desired, digest_of
+from shared.fleet.manifests import ClusterSpec, Guards
+from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.problems import Problem
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A recorded cluster."""
+
+    document: Mapping[str, Any]
+    generation: int = 1
+    deleting: bool = False
+    retryable_failure: bool = False
+    uid: str = "0badcafe"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.document)
+
+
+def desired(name: str, *, count: int = 1, protect: bool = False, location: str = "eastus") -> Desired:
+    spec = {
+        "subscriptionId": "00000000-0000-0000-0000-000000000001",
+        "resourceGroup": f"rg-{name}",
+        "location": location,
+        "kubernetesVersion": "1.33",
+        "nodePools": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": count}],
+        "flux": {"repository": "https://github.com/example/fleet", "path": "./platform"},
+        "deletionProtection": protect,
+    }
+    return Desired(name, ClusterSpec.model_validate(spec), "blob")
+
+
+def fleet(*clusters: Desired, budget: int = 1, invalid: tuple[str, ...] = ()) -> DesiredFleet:
+    problem = Problem("f", 1, 1, "", "wrong")
+    return DesiredFleet(
+        {cluster.name: cluster for cluster in clusters},
+        dict.fromkeys(invalid, (problem,)),
+        (problem,) if invalid else (),
+        Guards.model_validate({"deleteBudget": {"count": budget}}),
+    )
+
+
+def record(*clusters: Desired) -> dict[str, Row]:
+    return {cluster.name: Row(cluster.document()) for cluster in clusters}
+
+
+def with_field(cluster: Desired, field: str, value: Any) -> Desired:
+    return replace(cluster, spec=ClusterSpec.model_validate(cluster.document()["spec"] | {field: value}))

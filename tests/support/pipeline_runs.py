@@ -1,0 +1,52 @@
+"""A fleet in memory, from a commit to Ready clusters: pushes, and what tests ask of the result."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import Phase
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import Pushed
+from tests import fleetfiles
+
+
+def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
+    """Return the delivery of a push that is made now."""
+    return Pushed(f"delivery-{commit}", commit, cloud.clock().replace(microsecond=0))
+
+
+def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
+    commit = cloud.repository.push(files)
+    assert accept(pushed(cloud, commit), cloud.ports).status == 202
+    return commit
+
+
+def phases(cloud: MemoryCloud) -> dict[str, Phase]:
+    return {record.name: record.phase for record in cloud.state.clusters()}
+
+
+def accepted(cloud: MemoryCloud) -> Tally[tuple[str, str]]:
+    return Tally((write["accepted"], write["resource"].rsplit("/", 1)[-1]) for write in cloud.azure.accepted)
+
+
+def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:
+    found = cloud.repository.statuses.latest(commit)[0].status
+    return found.state, found.description
+
+
+def ready(*names: str) -> MemoryCloud:
+    cloud = MemoryCloud()
+    push(cloud, fleetfiles.fleet(*names))
+    cloud.run()
+    assert phases(cloud) == dict.fromkeys(names, Phase.READY)
+    return cloud
+
+
+def failed() -> tuple[MemoryCloud, str]:
+    cloud = MemoryCloud()
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
+    return cloud, commit

@@ -1,0 +1,83 @@
+"""Fleets resolved from files in memory, and the manifests that they begin with."""
+
+from __future__ import annotations
+
+import hashlib
+
+from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.repository_layout import Files
+from shared.fleet.resolve.resolver import resolve
+from tests import fleetfiles
+
+
+def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
+    shas = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+    return resolve("example", Files(shas, other), files)
+
+
+def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:
+    """Resolve a good one-cluster fleet with one text replaced."""
+    files = fleetfiles.fleet("one")
+    text = files[path].decode()
+    assert old in text, f"{old} is not in {path}"
+    return resolved(files | {path: text.replace(old, new, 1).encode()})
+
+
+HEAD = "apiVersion: roadstead.dev/v1alpha1\nkind: {}\nmetadata:\n  name: {}\n"
+
+
+GOOD = {
+    "fleet.yaml": HEAD.format("Fleet", "example")
+    + """\
+spec:
+  environments: [dev, prod]
+  guards:
+    deleteBudget: {count: 1, percent: 50}
+  notifications:
+    - {name: ops, type: teams, address: TEAMS_URL}
+  defaults:
+    subscriptionId: 00000000-0000-0000-0000-000000000001
+    resourceGroup: rg-{name}
+    kubernetesVersion: "1.33"
+    networkProfile:
+      podCidr: 10.244.0.0/16
+      serviceCidr: 10.0.0.0/16
+      dnsServiceIP: 10.0.0.10
+    nodePools:
+      - name: system
+        mode: System
+        vmSize: Standard_D4s_v5
+        count: 3
+    flux:
+      repository: https://github.com/example/fleet
+      path: ./platform
+""",
+    "environments/dev.yaml": HEAD.format("Environment", "dev")
+    + "spec:\n  defaults:\n    tags:\n      environment: dev\n",
+    "environments/prod.yaml": HEAD.format("Environment", "prod") + "spec:\n  production: true\n",
+    "classes/plain.yaml": HEAD.format("ClusterClass", "plain") + "spec:\n  sku:\n    tier: Standard\n",
+    "classes/web.yaml": HEAD.format("ClusterClass", "web")
+    + """\
+spec:
+  class: plain
+  nodePools:
+    - name: apps
+      vmSize: Standard_D8s_v5
+      minCount: 1
+      maxCount: 5
+""",
+    "clusters/one/cluster.yaml": HEAD.format("Cluster", "one")
+    + "spec:\n  class: web\n  environment: dev\n  location: westeurope\n  tags:\n    team: shop\n",
+    "clusters/two/cluster.yaml": HEAD.format("Cluster", "two") + "spec:\n  location: westeurope\n",
+    "systems/shop.yaml": HEAD.format("System", "shop")
+    + """\
+spec:
+  owners: [shop@example.com]
+  clusters:
+    names: [one]
+  namespaces: [shop]
+  source:
+    repository: https://github.com/example/shop
+""",
+    "flux/gotk-components.yaml": "",
+}

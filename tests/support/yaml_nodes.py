@@ -1,0 +1,18 @@
+"""YAML nodes for tests of merging: plain data, all at one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.fleet.resolve.yaml_tree import Mark, Node
+
+HERE = Mark("test.yaml", 1, 1)
+
+
+def node(value: Any) -> Node:
+    """Wrap plain data as nodes."""
+    if isinstance(value, dict):
+        return Node({key: node(inner) for key, inner in value.items()}, HERE)
+    if isinstance(value, list):
+        return Node(tuple(node(inner) for inner in value), HERE)
+    return Node(value, HERE)
