@@ -23,7 +23,7 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
 from shared.ports.token_cache import TokenCache
-from tests import fleetfiles
+from tests.support import fleet_files
 
 CREATION = 300.0
 """Seconds that Azure takes to create a cluster; 4 to 6 minutes are usual."""
@@ -93,7 +93,7 @@ def roll_out(clusters: int, workers: int) -> Rollout:
     cloud.with_ports(Workers(cloud, workers).ports)
     begin, real = cloud.clock(), time.monotonic()
     names = [f"cluster-{number:04}" for number in range(clusters)]
-    commit = cloud.repository.push(fleetfiles.fleet(*names))
+    commit = cloud.repository.push(fleet_files.fleet(*names))
     accept(Pushed(f"delivery-{commit}", commit), cloud.ports)
     cloud.run(86400)
     ready = sum(record.phase.value == "Ready" for record in cloud.state.clusters())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.resolved_fleets import resolved
 
 ROOT = Path(__file__).parent.parent
@@ -59,7 +59,7 @@ def test_there_are_examples_of_every_kind() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_have_no_problem(page: str) -> None:
-    fleet = resolved(fleetfiles.example() | PAGES[page])
+    fleet = resolved(fleet_files.example() | PAGES[page])
     assert fleet.problems == ()
     assert len(fleet.clusters) >= len(
         PAGES[page].keys() & {f"clusters/{n}/cluster.yaml" for n in fleet.clusters}

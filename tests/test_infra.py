@@ -9,7 +9,7 @@ from typing import Any
 
 from shared.adapters.tables import TABLES
 from shared.settings import Settings
-from tests.bicep import Template
+from tests.support.bicep import Template
 
 ROOT = Path(__file__).parent.parent
 INFRA = ROOT / "infra"

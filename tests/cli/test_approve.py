@@ -7,18 +7,18 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests import fleetfiles
-from tests.cli.command import roadstead
+from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
+from tests.support.roadstead_command import roadstead
 
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
     """A cloud whose last commit has removed two of three clusters, more than the budget."""
     made = MemoryCloud()
-    push(made, fleetfiles.fleet("one", "two", "three"))
+    push(made, fleet_files.fleet("one", "two", "three"))
     made.run()
-    push(made, fleetfiles.fleet("three"))
+    push(made, fleet_files.fleet("three"))
     made.run()
     return made
 
@@ -36,7 +36,7 @@ def test_deletes_can_be_approved_however_old_their_plan_is(cloud: MemoryCloud, u
 
 def test_an_old_plan_is_not_offered_and_refused_before_a_question(cloud: MemoryCloud, url: str) -> None:
     old = cloud.state.fleet().commit[:8]
-    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
     listed = roadstead("plans", ROADSTEAD_URL=url).stdout
     assert "2 deletes never approved; a newer commit was planned" in listed

@@ -18,9 +18,9 @@ from cli.errors import ExitCode
 from cli.lazy import Sections
 from cli.output import Output
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests import fleetfiles
-from tests.cli.command import on_terminal, roadstead, write
+from tests.support import fleet_files
 from tests.support.pipeline_runs import push
+from tests.support.roadstead_command import on_terminal, roadstead, write
 from tests.support.served_api import served
 
 ROOT = Path(__file__).parent.parent.parent
@@ -64,7 +64,7 @@ def options(command: Any) -> set[str]:
 @pytest.fixture
 def cloud() -> MemoryCloud:
     made = MemoryCloud()
-    push(made, fleetfiles.fleet("one"))
+    push(made, fleet_files.fleet("one"))
     made.run()
     return made
 
@@ -118,7 +118,7 @@ def test_every_command_that_lists_or_shows_takes_the_same_formats() -> None:
 
 @pytest.mark.parametrize("name", sorted(LISTS))
 def test_the_formats_are_those_of_kubectl(tmp_path: Path, url: str, name: str) -> None:
-    write(tmp_path / "fleet", fleetfiles.fleet("one"))
+    write(tmp_path / "fleet", fleet_files.fleet("one"))
     arguments = [*name.split()[1:], *LISTS[name]]
     shown = {
         output: roadstead(*arguments, "-o", output.value, cwd=tmp_path, ROADSTEAD_URL=url)
@@ -173,7 +173,7 @@ def test_ctrl_c_is_silent_and_has_its_exit_code(url: str, arguments: list[str], 
 @pytest.mark.parametrize(("rows", "columns"), [(8, 80), (24, 120)])
 def test_a_watched_fleet_is_redrawn_in_place_and_cut_to_the_terminal(rows: int, columns: int) -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet(*(f"cluster-{number:02}" for number in range(40))))
+    push(cloud, fleet_files.fleet(*(f"cluster-{number:02}" for number in range(40))))
     cloud.step()
     with served(cloud.ports) as url:
         _, written = on_terminal(

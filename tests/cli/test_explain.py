@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from cli.worktree import open_worktree
-from tests import fleetfiles
-from tests.cli.command import on_terminal, plain, roadstead, write
+from tests.support import fleet_files
+from tests.support.roadstead_command import on_terminal, plain, roadstead, write
 
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    return write(tmp_path, fleetfiles.example())
+    return write(tmp_path, fleet_files.example())
 
 
 def said(value: Any) -> Any:
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_told_with_the_nearest(example: Path) -> None:
 
 
 def test_a_cluster_with_mistakes_shows_these(tmp_path: Path) -> None:
-    files = fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}
+    files = fleet_files.fleet("one") | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}
     done = roadstead("explain", "one", cwd=write(tmp_path, files))
     assert done.returncode == 1
     assert "clusters/one/cluster.yaml:1:1 apiVersion: is required; add it" in done.stdout

@@ -17,9 +17,9 @@ from shared.fleet.resolve.yaml_tree import parse
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutMaintenance
-from tests import fleetfiles
-from tests.cli.command import roadstead, write
+from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.roadstead_command import roadstead, write
 
 ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-shop", "shop-aks")
 POOL = {"vmSize": "Standard_D4s_v5", "type": "VirtualMachineScaleSets"}
@@ -53,7 +53,7 @@ def cloud() -> MemoryCloud:
             ONE, "default", {"properties": {"timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}}
         )
     )
-    push(made, fleetfiles.example())
+    push(made, fleet_files.example())
     made.run()
     return made
 
@@ -108,7 +108,7 @@ def pool(name: str, **more: Any) -> dict[str, Any]:
 def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
     tmp_path: Path, cloud: MemoryCloud, url: str, chosen: list[str]
 ) -> None:
-    fleet = write(tmp_path, fleetfiles.example())
+    fleet = write(tmp_path, fleet_files.example())
     done = roadstead("import", ONE.resource, *chosen, str(fleet), ROADSTEAD_URL=url)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Wrote clusters/shop-aks/cluster.yaml." in done.stdout
@@ -144,7 +144,7 @@ def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
 def test_what_cannot_be_done_is_told(
     tmp_path: Path, url: str, arguments: list[str], status: int, words: str
 ) -> None:
-    shutil.copytree(fleetfiles.EXAMPLE, tmp_path / "fleet")
+    shutil.copytree(fleet_files.EXAMPLE, tmp_path / "fleet")
     done = roadstead("import", *arguments, cwd=tmp_path, ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout) == (status, "")
     assert words in done.stderr

@@ -13,8 +13,8 @@ from cli.client import Api, actor
 from cli.commands.replay import replay
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
-from tests.cli.command import on_terminal, plain, roadstead
 from tests.support.pipeline_runs import failed, phases
+from tests.support.roadstead_command import on_terminal, plain, roadstead
 
 
 @pytest.fixture

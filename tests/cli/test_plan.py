@@ -21,12 +21,12 @@ from shared.pipeline.api.approval import approve
 from shared.pipeline.api.parts import Page
 from shared.pipeline.api.plans import plan_view as planned_view
 from shared.pipeline.api.plans import recorded_view
-from tests import fleetfiles
-from tests.cli.command import roadstead, write
+from tests.support import fleet_files
 from tests.support.desired_clusters import NOW
 from tests.support.pipeline_runs import push
+from tests.support.roadstead_command import roadstead, write
 
-PUSHED = fleetfiles.fleet("one", "two", "three")
+PUSHED = fleet_files.fleet("one", "two", "three")
 
 
 @pytest.fixture
@@ -61,15 +61,15 @@ def changed(*removed: str, **clusters: bytes) -> dict[str, bytes]:
 
 
 def moved(name: str) -> bytes:
-    return fleetfiles.cluster(name).replace(b"eastus", b"westus2")
+    return fleet_files.cluster(name).replace(b"eastus", b"westus2")
 
 
 @pytest.mark.parametrize(
     ("files", "status", "words"),
     [
         (changed(), 0, "3 unchanged"),
-        (changed(four=fleetfiles.cluster("four")), 3, "1 create, 3 unchanged"),
-        (changed(one=fleetfiles.cluster("one", count=3)), 3, "1 update, 2 unchanged"),
+        (changed(four=fleet_files.cluster("four")), 3, "1 create, 3 unchanged"),
+        (changed(one=fleet_files.cluster("one", count=3)), 3, "1 update, 2 unchanged"),
         (changed("one"), 3, "1 delete, 2 unchanged"),
         (changed("one", "two"), 3, "2 needs approval, 1 unchanged"),
         (changed(one=b"kind: Cluster"), 1, "1 invalid, 2 unchanged"),
@@ -86,7 +86,7 @@ def test_the_exit_status_says_whether_there_is_something_to_do(
 
 
 def test_each_change_is_told_with_its_effect_and_place(tmp_path: Path, url: str) -> None:
-    write(tmp_path, changed("three", one=fleetfiles.cluster("one", count=3), two=moved("two")))
+    write(tmp_path, changed("three", one=fleet_files.cluster("one", count=3), two=moved("two")))
     done = roadstead("plan", "--url", url, cwd=tmp_path)
     text = " ".join(done.stdout.split())
     assert "nodePools[system].count: 1 -> 3 in place, clusters/one/cluster.yaml:10" in text
@@ -113,7 +113,7 @@ def test_what_is_held_together_is_told_once_and_what_was_planned_with_its_releas
 
 
 def test_json_has_the_words_of_the_api(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:
-    write(tmp_path, changed("three", one=fleetfiles.cluster("one", count=3)))
+    write(tmp_path, changed("three", one=fleet_files.cluster("one", count=3)))
     view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
     assert (view["fleet"], view["against"], view["summary"]) == (
         "example",
@@ -128,7 +128,7 @@ def test_json_has_the_words_of_the_api(tmp_path: Path, url: str, cloud: MemoryCl
 def test_it_decides_as_the_planner_does_when_the_same_files_are_pushed(
     tmp_path: Path, url: str, cloud: MemoryCloud
 ) -> None:
-    files = changed("three", one=fleetfiles.cluster("one", count=3), four=fleetfiles.cluster("four"))
+    files = changed("three", one=fleet_files.cluster("one", count=3), four=fleet_files.cluster("four"))
     local = json.loads(roadstead("plan", "-o", "json", "--url", url, str(write(tmp_path, files))).stdout)
     commit = push(cloud, files)
     cloud.run()
@@ -140,7 +140,7 @@ def test_it_decides_as_the_planner_does_when_the_same_files_are_pushed(
 
 
 def test_an_empty_fleet_needs_no_api(tmp_path: Path) -> None:
-    write(tmp_path, fleetfiles.example())
+    write(tmp_path, fleet_files.example())
     done = roadstead("plan", "--empty", "--exit-code", cwd=tmp_path, ROADSTEAD_URL="http://127.0.0.1:1")
     assert (done.returncode, done.stdout.splitlines()[0]) == (3, "Compared with an empty fleet: 3 create")
 
@@ -180,7 +180,7 @@ def test_another_fleet_is_never_compared_with(tmp_path: Path, url: str) -> None:
 
 def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: MemoryCloud) -> None:
     tags = "  tags:\n    note: " + "long words " * 20 + "\n"
-    files = changed(one=fleetfiles.cluster("one", extra=tags), two=b"x")
+    files = changed(one=fleet_files.cluster("one", extra=tags), two=b"x")
     records = {record.name: record for record in cloud.state.clusters()}
     made = make_plan("", open_worktree(write(tmp_path, files)).resolve(), records, now=NOW)
     out = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO(), record=True)

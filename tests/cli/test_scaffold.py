@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import fleetfiles
-from tests.cli.command import roadstead, write
+from tests.support import fleet_files
+from tests.support.roadstead_command import roadstead, write
 
 COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
 
@@ -29,7 +29,7 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
 
 
 def test_what_a_new_cluster_lacks_is_told_at_once(tmp_path: Path) -> None:
-    write(tmp_path, fleetfiles.example())
+    write(tmp_path, fleet_files.example())
     done = roadstead("new", "cluster", "alpha", "--class", "apps", cwd=tmp_path)
     assert done.returncode == 1
     assert "clusters/alpha/cluster.yaml:6:1 spec.location: is required; add it" in done.stdout
@@ -53,7 +53,7 @@ def test_what_a_new_cluster_lacks_is_told_at_once(tmp_path: Path) -> None:
 def test_a_cluster_that_cannot_be_is_refused_and_nothing_is_written(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
-    before = set(write(tmp_path, fleetfiles.example()).rglob("*"))
+    before = set(write(tmp_path, fleet_files.example()).rglob("*"))
     done = roadstead("new", "cluster", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert words in done.stderr

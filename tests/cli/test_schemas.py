@@ -16,8 +16,8 @@ from referencing import Registry, Resource
 from bench.fleet import generate
 from cli import schemas
 from cli.templates import cluster, repository
-from tests import fleetfiles
-from tests.cli.command import roadstead
+from tests.support import fleet_files
+from tests.support.roadstead_command import roadstead
 
 ROOT = Path(__file__).parent.parent.parent
 COPIES = [ROOT / "schemas", ROOT / "examples" / "fleet" / ".roadstead" / "schemas"]
@@ -57,7 +57,7 @@ def test_each_is_a_schema(name: str) -> None:
 def test_every_file_of_the_example_and_of_generated_fleets_is_valid() -> None:
     new = {path: text.encode() for path, text in repository("new", "", "").items()}
     new |= {path: text.encode() for path, text in [cluster("alpha", {"class": "standard"})]}
-    for files in (fleetfiles.example(), fleetfiles.fleet("one"), generate(3), new):
+    for files in (fleet_files.example(), fleet_files.fleet("one"), generate(3), new):
         found = {path: wrong(manifest) for path, manifest in manifests(files).items()}
         assert {path: told for path, told in found.items() if told} == {}
 
@@ -119,13 +119,13 @@ def test_a_text_is_described_by_its_meaning_and_its_rule() -> None:
 
 
 def test_each_file_of_the_example_names_the_schema_of_its_kind_in_a_place_that_is_there() -> None:
-    files = fleetfiles.example()
+    files = fleet_files.example()
     found_manifests = manifests(files)
     assert {"fleet.yaml", "clusters/pacific-aks/cluster.yaml"} <= set(found_manifests)
     for path, manifest in found_manifests.items():
         found = re.match(rb"# yaml-language-server: \$schema=(\S+)\n", files[path])
         assert found, path
-        there = (fleetfiles.EXAMPLE / path).parent / found[1].decode()
+        there = (fleet_files.EXAMPLE / path).parent / found[1].decode()
         assert there.is_file()
         assert there.name == f"{manifest['kind'].lower()}.json"
 

@@ -18,10 +18,10 @@ from shared.jobs.errors import Unauthenticated
 from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.why import why_view
 from shared.ports import BranchHead
-from tests import fleetfiles
-from tests.cli.command import on_terminal, plain, roadstead
-from tests.pipeline.around import around
+from tests.support import fleet_files
 from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
+from tests.support.roadstead_command import on_terminal, plain, roadstead
 from tests.support.served_api import served
 
 
@@ -31,7 +31,7 @@ def cloud() -> MemoryCloud:
     made.azure.interventions.fail_next(
         "three", "QuotaExceeded", "no vCPUs are left in eastus for the family standardDSv5Family"
     )
-    push(made, fleetfiles.fleet("one", "three", "with-quite-a-long-name"))
+    push(made, fleet_files.fleet("one", "three", "with-quite-a-long-name"))
     made.run(until=lambda: any(record.job.step.name == "verify" for record in made.state.clusters()))
     return made
 
@@ -85,9 +85,9 @@ def test_something_else_at_the_address_is_named_as_such() -> None:
 
 def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_fits() -> None:
     cloud, name = MemoryCloud(), "a-cluster-with-a-name-of-forty-two-letters"
-    push(cloud, fleetfiles.fleet("one", "three", name))
+    push(cloud, fleet_files.fleet("one", "three", name))
     cloud.run()
-    commit = push(cloud, fleetfiles.fleet("three"))[:8]
+    commit = push(cloud, fleet_files.fleet("three"))[:8]
     cloud.run()
     with served(cloud.ports) as url:
         shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
@@ -101,11 +101,11 @@ def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_f
 
 def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> None:
     cloud = MemoryCloud()
-    first = cloud.repository.push(fleetfiles.fleet())
-    push(cloud, fleetfiles.fleet("one"))
+    first = cloud.repository.push(fleet_files.fleet())
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     cloud.repository.reset(first)
-    forced = push(cloud, fleetfiles.fleet("one", "two"))[:8]
+    forced = push(cloud, fleet_files.fleet("one", "two"))[:8]
     assert cloud.step()
     with served(cloud.ports) as url:
         shown = roadstead("status", ROADSTEAD_URL=url).stdout
@@ -121,14 +121,14 @@ def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> N
 
 def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
 
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
     around(cloud, "repository", look=refused)
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(seconds=60)
     with served(cloud.ports) as url:
         shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
@@ -143,8 +143,8 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
 
 def test_a_cluster_that_is_not_created_because_its_manifest_is_invalid_is_named() -> None:
     cloud = MemoryCloud()
-    broken = fleetfiles.cluster("two") + b"  locaton: nowhere\n"
-    push(cloud, {**fleetfiles.fleet("one"), "clusters/two/cluster.yaml": broken})
+    broken = fleet_files.cluster("two") + b"  locaton: nowhere\n"
+    push(cloud, {**fleet_files.fleet("one"), "clusters/two/cluster.yaml": broken})
     cloud.run()
     with served(cloud.ports) as url:
         shown = roadstead("status", ROADSTEAD_URL=url).stdout

@@ -14,12 +14,12 @@ from cli.annotations import MOST_RESULTS, commands, sarif
 from cli.commands.validate import print_problems
 from cli.worktree import open_worktree
 from shared.fleet.resolve.problems import Problem
-from tests import fleetfiles
-from tests.cli.command import roadstead, write
+from tests.support import fleet_files
+from tests.support.roadstead_command import roadstead, write
 
 WRONG = {
-    "clusters/one/cluster.yaml": fleetfiles.cluster("one").replace(b"location", b"locaton"),
-    "clusters/two/cluster.yaml": fleetfiles.cluster("two", extra="  class: appps\n"),
+    "clusters/one/cluster.yaml": fleet_files.cluster("one").replace(b"location", b"locaton"),
+    "clusters/two/cluster.yaml": fleet_files.cluster("two", extra="  class: appps\n"),
 }
 TOLD = [
     "clusters/one/cluster.yaml:7:3 spec.locaton: there is no such field; did you mean location?",
@@ -29,11 +29,11 @@ TOLD = [
 
 @pytest.fixture
 def wrong(tmp_path: Path) -> Path:
-    return write(tmp_path / "fleet", fleetfiles.fleet("one", "two", "three") | WRONG)
+    return write(tmp_path / "fleet", fleet_files.fleet("one", "two", "three") | WRONG)
 
 
 def test_a_repository_without_mistakes_is_told_in_one_line(tmp_path: Path) -> None:
-    done = roadstead("validate", cwd=write(tmp_path, fleetfiles.example()))
+    done = roadstead("validate", cwd=write(tmp_path, fleet_files.example()))
     assert (done.returncode, done.stdout, done.stderr) == (0, "no problems: 3 clusters, 1 system\n", "")
 
 
@@ -53,7 +53,7 @@ def test_places_are_seen_from_the_current_folder(wrong: Path) -> None:
 
 def test_a_terminal_of_80_columns_shows_a_long_problem_wrapped_below_its_place(tmp_path: Path) -> None:
     out = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
-    tree = open_worktree(write(tmp_path, fleetfiles.example()))
+    tree = open_worktree(write(tmp_path, fleet_files.example()))
     print_problems([Problem("clusters/one/cluster.yaml", 7, 3, "spec.locaton", "is wrong " * 20)], tree, out)
     lines = out.export_text().splitlines()
     assert lines[0] == "clusters/one/cluster.yaml:7:3"

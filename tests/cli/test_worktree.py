@@ -10,13 +10,13 @@ import pytest
 
 from cli.errors import UsageError
 from cli.worktree import open_worktree
-from tests import fleetfiles
-from tests.cli.command import write
+from tests.support import fleet_files
+from tests.support.roadstead_command import write
 
 
 def test_files_have_the_ids_that_git_gives_them(tmp_path: Path) -> None:
-    tree = open_worktree(write(tmp_path, fleetfiles.example()))
-    assert set(tree.files.blobs) == set(fleetfiles.example())
+    tree = open_worktree(write(tmp_path, fleet_files.example()))
+    assert set(tree.files.blobs) == set(fleet_files.example())
     for path in ("fleet.yaml", "flux/gotk-components.yaml"):
         asked = subprocess.run(
             ["git", "hash-object", "--no-filters", path],
@@ -29,8 +29,8 @@ def test_files_have_the_ids_that_git_gives_them(tmp_path: Path) -> None:
 
 
 def test_what_is_no_plain_file_is_told_apart_and_never_followed(tmp_path: Path) -> None:
-    root = write(tmp_path / "fleet", fleetfiles.fleet("one", "two"))
-    write(tmp_path / "elsewhere", {"cluster.yaml": fleetfiles.cluster("three")})
+    root = write(tmp_path / "fleet", fleet_files.fleet("one", "two"))
+    write(tmp_path / "elsewhere", {"cluster.yaml": fleet_files.cluster("three")})
     (root / "clusters" / "three").symlink_to(tmp_path / "elsewhere")
     (root / "loop").symlink_to(root)
     (root / "clusters" / "two" / "cluster.yaml").unlink()
@@ -50,7 +50,7 @@ def test_what_is_no_plain_file_is_told_apart_and_never_followed(tmp_path: Path) 
 def test_a_folder_that_is_no_fleet_repository_is_told_with_what_to_do(
     tmp_path: Path, folder: str, words: str
 ) -> None:
-    write(tmp_path / "fleet", fleetfiles.example())
+    write(tmp_path / "fleet", fleet_files.example())
     with pytest.raises(UsageError, match=words):
         open_worktree(tmp_path / folder)
 
@@ -59,5 +59,5 @@ def test_a_folder_that_is_no_fleet_repository_is_told_with_what_to_do(
     "content", [b"", b"- 1", b"metadata: {name: 3}", b"a: &a [*a]", b"\xff", b"x" * 300_000]
 )
 def test_a_broken_fleet_file_is_a_problem_and_no_crash(tmp_path: Path, content: bytes) -> None:
-    tree = open_worktree(write(tmp_path, fleetfiles.example() | {"fleet.yaml": content}))
+    tree = open_worktree(write(tmp_path, fleet_files.example() | {"fleet.yaml": content}))
     assert {problem.file for problem in tree.resolve().problems} >= {"fleet.yaml"}

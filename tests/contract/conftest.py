@@ -18,8 +18,8 @@ from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
-from tests.contract.azures import Azure, StaticCredential
-from tests.contract.clusters import CLUSTER, NOWHERE, Setting
+from tests.support.azure_ports import Azure, StaticCredential
+from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
 
 
 @pytest.fixture(scope="module")

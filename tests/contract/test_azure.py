@@ -21,7 +21,7 @@ from shared.ports.azure import (
     PutGroup,
     PutPool,
 )
-from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
+from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
 
 def test_a_group_is_created_seen_and_deleted_with_what_is_in_it(azure: Azure) -> None:

@@ -20,9 +20,9 @@ from shared.fleet.resource_ids import RegionId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure import AzureCall, Conditional
-from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, StaticCredential, body, pool
-from tests.fleet.bodies import window
-from tests.operations import OPERATIONS
+from tests.support.arm_bodies import window
+from tests.support.azure_operations import OPERATIONS
+from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, StaticCredential, body, pool
 
 CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
 BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}

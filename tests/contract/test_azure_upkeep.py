@@ -25,8 +25,8 @@ from shared.ports.azure import (
     UpgradeNodeImage,
     Written,
 )
-from tests.contract.azures import CLUSTER, SUBSCRIPTION, Azure, body, pool
-from tests.fleet.bodies import window
+from tests.support.arm_bodies import window
+from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body, pool
 
 
 def test_every_write_returns_the_id_of_its_request(azure: Azure) -> None:

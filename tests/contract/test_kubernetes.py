@@ -9,7 +9,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
 from shared.ports import Json
-from tests.contract.clusters import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map
+from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map
 
 
 def widgets(plural: str = "widgets", kind: str = "Widget") -> Json:

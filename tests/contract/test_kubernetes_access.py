@@ -18,7 +18,7 @@ from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Conflict, Dependency, Throttled, Unauthenticated, Unavailable
-from tests.contract.clusters import CLUSTER, SETTINGS, Setting, config_map
+from tests.support.kubernetes_ports import CLUSTER, SETTINGS, Setting, config_map
 
 
 @dataclass

@@ -10,8 +10,8 @@ from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD
 from localcloud.kubernetes.world.object_store import At
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked
-from tests import workloads
-from tests.contract.clusters import Setting
+from tests.support import workloads
+from tests.support.kubernetes_ports import Setting
 
 
 def a_node(setting: Setting, name: str) -> str:

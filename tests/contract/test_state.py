@@ -31,7 +31,7 @@ from shared.jobs.outcomes import Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, accept_new
 from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
-from tests.jobs.rows import NOW, later, record
+from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
-from tests.e2e.operator import Operator
+from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
 

@@ -7,10 +7,10 @@ import pytest
 from cli.client import Refused
 from localcloud.runtime.options import Options
 from shared.fleet.resource_ids import ClusterId
-from tests import fleetfiles
-from tests.cli.command import roadstead
-from tests.e2e.author import Author
+from tests.support import fleet_files
 from tests.support.local_cloud_start import Start
+from tests.support.pull_request_author import Author
+from tests.support.roadstead_command import roadstead
 
 ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
 
@@ -18,20 +18,20 @@ ONE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
 def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_that(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra={"POLL_SECONDS": "0.5"}))
     url = operator.cloud.urls.functions
-    operator.wait_for_status(operator.push(fleetfiles.fleet("one", "two")), "success")
+    operator.wait_for_status(operator.push(fleet_files.fleet("one", "two")), "success")
 
     written = roadstead("import", ONE.resource, "--url", url)
     assert (written.returncode, "name: one" in written.stdout) == (0, True)
     assert not [said for said in written.stdout.splitlines() if said.startswith("#")]
 
     author = Author(operator, "empty")
-    proposed = author.push(fleetfiles.fleet())
+    proposed = author.push(fleet_files.fleet())
     author.propose()
     author.wait_for("#### 2 clusters: **held, else they would be deleted**")
     assert operator.status(proposed) == "success: 2 held"
     assert author.checks(proposed) == []
 
-    commit = operator.push(fleetfiles.fleet())
+    commit = operator.push(fleet_files.fleet())
     words = operator.wait_for_status(commit, "failure")
     assert words.startswith("failure: one: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml")
     author.wait_for("**Out of date**")
@@ -49,7 +49,7 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     with pytest.raises(Refused, match="exactly the deletes that need it: one, two"):
         operator.api.post(f"plans/{commit}/approve", {"clusters": ["one"]})
 
-    newer = operator.push({**fleetfiles.fleet(), "README.md": b"A fleet\n"})
+    newer = operator.push({**fleet_files.fleet(), "README.md": b"A fleet\n"})
     operator.wait_for_status(newer, "failure")
     refused = roadstead("approve", commit, "--yes", "--url", url)
     assert (refused.returncode, f"a newer commit than {commit[:8]} is planned" in refused.stderr) == (1, True)

@@ -6,7 +6,7 @@ import random
 import time
 
 from localcloud.runtime.options import Options
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.local_cloud_start import Start
 
 NAMES = [f"cluster-{number}" for number in range(10)]
@@ -25,7 +25,7 @@ def test_ten_kills_during_a_provision_of_ten_clusters_cost_no_cluster_and_double
         extra=QUICK,
     )
     operator = start(options)
-    commit = operator.push(fleetfiles.fleet(*NAMES))
+    commit = operator.push(fleet_files.fleet(*NAMES))
     for _ in range(10):
         time.sleep(chance.uniform(0.1, 1.5))
         operator.cloud.kill_functions()

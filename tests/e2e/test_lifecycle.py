@@ -17,11 +17,11 @@ from shared.adapters.kubernetes import KubernetesConnections
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.fleet.resource_ids import ClusterId
 from shared.ports import KubernetesApi, Message
-from tests import fleetfiles
-from tests.cli.command import roadstead
-from tests.e2e.operator import Operator
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
-from tests.workloads import budget, run_blocked_pod
+from tests.support.roadstead_command import roadstead
+from tests.support.workloads import budget, run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 QUICK = Options(
@@ -52,10 +52,10 @@ def pool(name: str, size: str = "Standard_D4s_v5", **fields: Any) -> str:
 def fleet(**clusters: str) -> dict[str, bytes]:
     """Return a fleet of clusters, each with YAML below its spec, after its pool "system"."""
     manifests = {
-        f"clusters/{name}/cluster.yaml": fleetfiles.cluster(name, extra=extra)
+        f"clusters/{name}/cluster.yaml": fleet_files.cluster(name, extra=extra)
         for name, extra in clusters.items()
     }
-    return fleetfiles.fleet(budget=5) | manifests
+    return fleet_files.fleet(budget=5) | manifests
 
 
 def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
@@ -175,7 +175,7 @@ def test_an_existing_cluster_is_imported_and_adopted(start: Start) -> None:
     assert imported.returncode == 0, imported.stdout + imported.stderr
     assert "when-equal" in imported.stdout
     before = operator.accepted()
-    files = fleetfiles.fleet()
+    files = fleet_files.fleet()
     files["fleet.yaml"] = b"""\
 apiVersion: roadstead.dev/v1alpha1
 kind: Fleet

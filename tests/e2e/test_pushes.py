@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 
 from localcloud.runtime.options import Options
-from tests import fleetfiles
-from tests.e2e.operator import Operator
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
 QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/2 Throttled=forever/2 Conflict=forever/2"}
@@ -37,7 +37,7 @@ def test_a_delivery_five_times_is_one_plan_and_a_forged_one_none(start: Start) -
     operator = start(Options(create_seconds=1, plan_schedule="0 0 0 1 1 *", extra=QUICK))
     cloud = operator.cloud
     httpx.put(f"{cloud.urls.github}/_local/webhooks", json={"drop": 1}, trust_env=False).raise_for_status()
-    commit = operator.push(fleetfiles.fleet("one"))
+    commit = operator.push(fleet_files.fleet("one"))
     assert deliver(operator, commit, key="forged", delivery="forged") == 401
     right = cloud.settings["GITHUB_WEBHOOK_SECRET"]
     with ThreadPoolExecutor(5) as pool:
@@ -53,7 +53,7 @@ def test_a_push_whose_webhook_is_lost_is_planned_by_the_timer(start: Start) -> N
     operator = start(Options(create_seconds=1, plan_schedule="*/2 * * * * *", extra=QUICK))
     url = f"{operator.cloud.urls.github}/_local/webhooks"
     httpx.put(url, json={"drop": 1}, trust_env=False).raise_for_status()
-    commit = operator.push(fleetfiles.fleet("one"))
+    commit = operator.push(fleet_files.fleet("one"))
     operator.wait_for_status(commit, "success")
     deliveries = httpx.get(f"{operator.cloud.urls.github}/_local/deliveries", trust_env=False).json()
     assert [delivery["status"] for delivery in deliveries] == ["dropped"]
@@ -61,7 +61,7 @@ def test_a_push_whose_webhook_is_lost_is_planned_by_the_timer(start: Start) -> N
 
 def test_an_identical_push_writes_nothing_but_the_commit_status(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra=QUICK))
-    files = fleetfiles.example()
+    files = fleet_files.example()
     operator.wait_for_status(operator.push(files), "success")
     before = {service: len(operator.cloud.requests(service)) for service in ("arm", "kubernetes", "github")}
     commit = operator.push(files)
@@ -76,7 +76,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status(start: Start) ->
 
 def test_a_typo_is_told_on_the_commit_with_its_place_and_blocks_no_neighbour(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra=QUICK))
-    files = fleetfiles.fleet("one", "two")
+    files = fleet_files.fleet("one", "two")
     files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
     commit = operator.push(files)
     words = operator.wait_for_status(commit, "failure")
@@ -84,7 +84,7 @@ def test_a_typo_is_told_on_the_commit_with_its_place_and_blocks_no_neighbour(sta
         "clusters/two/cluster.yaml:7:3 spec.loaction: there is no such field; did you mean location?" in words
     )
     operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready")
-    good = operator.push(fleetfiles.fleet("one", "two"))
+    good = operator.push(fleet_files.fleet("one", "two"))
     operator.wait_for_status(good, "success")
 
 
@@ -111,7 +111,7 @@ def test_trouble_at_every_service_is_waited_out_and_said(start: Start) -> None:
             {"match": "^POST .*/statuses/", "status": 500, "times": 1},
         ],
     )
-    commit = operator.push(fleetfiles.fleet("one", "two"))
+    commit = operator.push(fleet_files.fleet("one", "two"))
     operator.wait_for_status(commit, "success")
     assert operator.accepted()["create", "one"] == operator.accepted()["create", "two"] == 1
     told = [

@@ -11,8 +11,8 @@ import yaml
 
 from localcloud.runtime.inspection import bus_messages, table_entities
 from localcloud.runtime.options import Options
-from tests import fleetfiles
-from tests.e2e.operator import Operator
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
 TOKEN = "canary-github-token-51ab"
@@ -67,7 +67,7 @@ def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
     )
     messages: list[str] = []
     make_trouble(operator)
-    files = fleetfiles.fleet("one", "two", "broken")
+    files = fleet_files.fleet("one", "two", "broken")
     bad = b"  kubernetesVersion: '1.99'\n"
     files["clusters/broken/cluster.yaml"] += bad
     operator.push(files)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from shared.fleet.aks.cluster_body import cluster_write
 from shared.fleet.aks.writes import ImmutableChange
-from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool
+from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"

@@ -11,7 +11,7 @@ from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_
 from shared.fleet.aks.node_pool_body import pool_difference
 from shared.fleet.aks.writes import ImmutableChange, is_final
 from shared.fleet.kubernetes_versions import must_rise, runs_newer
-from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
+from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
 
 @pytest.mark.parametrize(

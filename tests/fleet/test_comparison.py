@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 
 from shared.fleet.aks.comparison import overlay
-from tests.fleet.bodies import OWNER, bodies, cluster_body, created, desired
-from tests.fleet.specs import SPECS
+from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired
+from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED
 
 

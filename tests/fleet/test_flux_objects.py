@@ -19,7 +19,7 @@ from shared.fleet.kubernetes.flux_objects import (
     sync_objects,
 )
 from shared.fleet.manifests import ClusterSpec
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.desired_clusters import desired
 
 CREDENTIALS = GitCredentials("git", "canary-token")
@@ -72,7 +72,7 @@ def _path(path: str) -> ClusterSpec:
 
 
 def test_the_example_components_hold_namespaces_and_definitions_first() -> None:
-    made = components(fleetfiles.example()["flux/gotk-components.yaml"])
+    made = components(fleet_files.example()["flux/gotk-components.yaml"])
     first = [ref_of(item).kind for item in made if comes_first(item)]
     assert set(first) == {"Namespace", "CustomResourceDefinition"}
     assert len(made) > len(first)

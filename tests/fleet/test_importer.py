@@ -19,8 +19,8 @@ from shared.fleet.resolve.removals import unmatched_removals
 from shared.fleet.resolve.yaml_tree import Node, merge, parse, without_nulls
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import InvalidManifest
-from tests.fleet.bodies import created, desired
-from tests.fleet.specs import SPECS
+from tests.support.arm_bodies import created, desired
+from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED
 
 OWNER = Owner("fleet", "example/fleet", "one")

@@ -15,7 +15,7 @@ from shared.fleet.manifests import DeleteBudget
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value, texts, without_nulls
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.resolved_fleets import GOOD, resolved
 from tests.support.yaml_nodes import node
 
@@ -390,7 +390,7 @@ def test_the_delete_budget_is_the_smaller_of_both_counts(count: int, percent: in
 
 
 def test_the_example_is_resolved_through_its_classes() -> None:
-    fleet = resolved(fleetfiles.example())
+    fleet = resolved(fleet_files.example())
     pools = {
         name: {pool.name: pool for pool in made.spec.node_pools} for name, made in fleet.clusters.items()
     }

@@ -16,7 +16,7 @@ from azure.functions.servicebus import ServiceBusMessageInConverter
 
 from handlers import dead_letters
 from localcloud.memory.memory_cloud import MemoryCloud
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.function_calls import call, functions
 from tests.support.pipeline_runs import push
 from tests.support.webhook_deliveries import COMMIT, payload, sign
@@ -93,7 +93,7 @@ def test_a_signed_push_is_answered_with_a_receipt() -> None:
 
 def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
     cloud = MemoryCloud()
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(until=lambda: any(record.job.reason for record in cloud.state.clusters()))
     status, body = call(cloud.ports, "clusters")
     assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
@@ -106,13 +106,13 @@ def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
 
 def test_a_cluster_shows_its_conditions_and_events_also_after_it_is_gone() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     status, body = call(cloud.ports, "cluster", name="one")
     assert (status, body["phase"]) == (200, "Ready")
     assert {c["type"]: c["status"] for c in body["conditions"]}["Ready"] == "True"
     assert body["events"][0]["reason"] == "Ready"
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     status, body = call(cloud.ports, "cluster", name="one")
     assert (status, body["phase"], body["events"][0]["reason"]) == (200, "Deleted", "Deleted")
@@ -130,10 +130,10 @@ def test_what_is_not_there_is_404_with_words() -> None:
 
 def test_a_plan_shows_its_changes_and_progress() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=3)
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
     commit = push(cloud, files)
     cloud.run()
     status, body = call(cloud.ports, "plan", commit=commit)

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api.approval import approve
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.function_calls import functions
 from tests.support.pipeline_runs import push
 
@@ -26,7 +26,7 @@ def call(cloud: MemoryCloud, function: str, route: dict[str, str] | None = None,
 @pytest.fixture
 def cloud() -> MemoryCloud:
     made = MemoryCloud()
-    push(made, fleetfiles.fleet(*NAMES))
+    push(made, fleet_files.fleet(*NAMES))
     made.run()
     return made
 
@@ -56,7 +56,7 @@ def test_a_page_has_a_bound(cloud: MemoryCloud, function: str, limit: str) -> No
 
 
 def test_what_is_held_is_said_wherever_one_looks_with_how_to_release_it(cloud: MemoryCloud) -> None:
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     held = ["five", "four", "three"]
     _, plan = call(cloud, "plan", {"commit": commit})
@@ -75,7 +75,7 @@ def test_what_is_held_is_said_wherever_one_looks_with_how_to_release_it(cloud: M
 
 
 def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> None:
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     approve(commit, ["five", "four", "three"], "ada", cloud.ports)
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))

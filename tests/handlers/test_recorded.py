@@ -7,14 +7,14 @@ from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Desired
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.function_calls import call
 from tests.support.pipeline_runs import push
 
 
 def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     cloud = MemoryCloud()
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     nothing: Any = None
     ports = replace(cloud.ports, repository=nothing, azure=nothing, kubernetes=nothing)
@@ -31,8 +31,8 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
 
 def test_a_cluster_on_its_way_out_is_recorded_as_that() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     assert call(cloud.ports, "recorded")[1]["clusters"][0]["deleting"] is True

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shared.jobs.messages import JobMessage, PlanRequest, job_message
-from tests.jobs.rows import record
+from tests.support.cluster_records import record
 
 
 @pytest.mark.parametrize("message", [job_message(record()), PlanRequest(reason="push")])

@@ -8,7 +8,7 @@ from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
 from shared.jobs.outcomes import Retry
 from shared.jobs.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
-from tests.jobs.rows import NOW, record
+from tests.support.cluster_records import NOW, record
 
 
 def test_no_limits_are_the_defaults() -> None:

@@ -15,8 +15,8 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
-from tests.jobs.rows import NOW
 from tests.jobs.version_before import as_before, recorded
+from tests.support.cluster_records import NOW
 
 CLUSTERS, PLANS, FLEETS, MESSAGES = (recorded(kind) for kind in ("clusters", "plans", "fleets", "messages"))
 

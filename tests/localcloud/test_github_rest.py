@@ -28,7 +28,7 @@ from shared.jobs.errors import (
     Unavailable,
 )
 from shared.ports import CommitStatus
-from tests.localcloud.githubapp import APP, KEY
+from tests.support.github_app import APP, KEY
 
 SECRET = "a webhook secret"
 

@@ -20,7 +20,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.servicebus.world.broker_values import Draft, QueueConfig
-from tests.localcloud.waiting import until
+from tests.support.waiting import until
 
 GRAVE = "jobs" + DEAD_LETTER_SUFFIX
 BUS = HostConfig(service_bus=ServiceBusConfig(max_concurrent_calls=2, renew_seconds=10))

@@ -23,7 +23,7 @@ from localcloud.functions.host_logs import set_up_logging
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.servicebus.world.broker_values import Draft, QueueConfig
-from tests.localcloud.waiting import until
+from tests.support.waiting import until
 
 Work = Callable[[func.ServiceBusMessage], None]
 

@@ -13,7 +13,7 @@ import pytest
 
 from localcloud.common.certificates import Authority
 from localcloud.common.http_server import HttpServer
-from tests.localcloud.waiting import until
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

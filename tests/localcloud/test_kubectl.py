@@ -28,9 +28,9 @@ from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.kubernetes.wire.cluster_access import common_name
 from localcloud.kubernetes.wire.kubernetes_servers import LOG_NAME, KubernetesPlane
 from shared.fleet.resource_ids import ClusterId
-from tests.localcloud.drivers import Driver, KubectlDriver, PythonDriver, Refused
-from tests.localcloud.waiting import until
-from tests.workloads import budget, pod
+from tests.support.kubernetes_drivers import Driver, KubectlDriver, PythonDriver, Refused
+from tests.support.waiting import until
+from tests.support.workloads import budget, pod
 
 COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
 TEAM_FILE = b"""

@@ -34,7 +34,7 @@ from azure.servicebus.exceptions import (
 from localcloud.common.clock import system_clock
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, Counts, Draft, QueueConfig
-from tests.localcloud.waiting import until
+from tests.support.waiting import until
 
 JOBS = QueueConfig("jobs", lock_seconds=30, max_delivery_count=3)
 SHORT = QueueConfig("short", lock_seconds=1)

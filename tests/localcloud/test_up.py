@@ -17,8 +17,8 @@ from localcloud.runtime.guide import CLUSTER, EXAMPLE, guide
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import ROOT, USUAL_PORTS, Options, child_environment, compose_settings
 from localcloud.runtime.state_folder import StateFolderError
-from tests.localcloud.clouds import functions_answer, listens, read_cloud, up
-from tests.localcloud.waiting import until
+from tests.support.local_cloud_process import functions_answer, listens, read_cloud, up
+from tests.support.waiting import until
 
 
 def test_up_prints_the_next_commands_and_ctrl_c_stops_everything(tmp_path: Path, app: Path) -> None:

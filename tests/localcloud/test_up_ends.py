@@ -15,8 +15,8 @@ import pytest
 from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options
-from tests.localcloud.clouds import any_lives, functions_answer, processes_below, read_cloud, up
-from tests.localcloud.waiting import until
+from tests.support.local_cloud_process import any_lives, functions_answer, processes_below, read_cloud, up
+from tests.support.waiting import until
 
 PARTS = ("storage", "servicebus", "azure", "github")
 

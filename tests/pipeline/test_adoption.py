@@ -8,8 +8,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import GroupId
 from shared.jobs.record import Phase
 from shared.ports.azure import PutCluster, PutGroup, PutMaintenance, PutPool
-from tests import fleetfiles
-from tests.pipeline.onecluster import (
+from tests.support import fleet_files
+from tests.support.foreign_cluster import foreign
+from tests.support.one_cluster import (
     ONE,
     SUBSCRIPTION,
     WINDOW,
@@ -22,7 +23,6 @@ from tests.pipeline.onecluster import (
     record,
     said,
 )
-from tests.support.foreign_cluster import foreign
 from tests.support.pipeline_runs import accepted, phases, push
 
 
@@ -71,7 +71,7 @@ def test_an_observed_cluster_that_git_gives_up_stays_as_it_is() -> None:
     before = accepted(cloud)
     push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: when-equal}"))
     cloud.run(seconds=600)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert (phases(cloud), accepted(cloud)) == ({}, before)
     assert "left the cluster one" in cloud.state.events("one", 10)[0].message

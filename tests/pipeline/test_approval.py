@@ -12,17 +12,17 @@ from shared.jobs.record import Phase
 from shared.pipeline.api.approval import approve
 from shared.pipeline.intake.accept import accept
 from shared.ports import BranchHead
-from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, pushed, status
+from tests.support.replaced_ports import around
 
 
 def held() -> tuple[MemoryCloud, str]:
     """Return a cloud whose last commit removes every cluster, and that commit."""
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
-    commit = push(cloud, fleetfiles.fleet())
+    commit = push(cloud, fleet_files.fleet())
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}
     return cloud, commit
@@ -56,7 +56,7 @@ def test_any_other_set_is_refused(clusters: list[str]) -> None:
 
 def test_a_later_commit_needs_a_new_approval() -> None:
     cloud, commit = held()
-    newer = push(cloud, {**fleetfiles.fleet(), "README.md": b"x"})
+    newer = push(cloud, {**fleet_files.fleet(), "README.md": b"x"})
     cloud.run()
     assert approve(commit, ALL, "ada", cloud.ports).status == 409
     cloud.run()
@@ -69,7 +69,7 @@ def test_a_later_commit_needs_a_new_approval() -> None:
 def test_an_approval_that_is_overtaken_by_a_commit_before_the_planner_saw_it_releases_nothing() -> None:
     cloud, commit = held()
     assert approve(commit, ALL, "ada", cloud.ports).status == 202
-    cloud.repository.push({**fleetfiles.fleet(), "README.md": b"x"})
+    cloud.repository.push({**fleet_files.fleet(), "README.md": b"x"})
     cloud.run()
     assert len(phases(cloud)) == 3
 
@@ -81,7 +81,7 @@ def test_an_unknown_commit_is_not_found() -> None:
 
 def protected() -> dict[str, bytes]:
     """Return a fleet whose first cluster is protected."""
-    files = fleetfiles.fleet("one", "two")
+    files = fleet_files.fleet("one", "two")
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
     return files
 
@@ -91,7 +91,7 @@ def held_by_protection() -> tuple[MemoryCloud, str]:
     cloud = MemoryCloud()
     push(cloud, protected())
     cloud.run()
-    commit = push(cloud, fleetfiles.fleet("two"))
+    commit = push(cloud, fleet_files.fleet("two"))
     cloud.run()
     return cloud, commit
 
@@ -116,12 +116,12 @@ def test_an_approval_twice_is_one() -> None:
 
 def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is() -> None:
     cloud = MemoryCloud()
-    files = fleetfiles.fleet("one", "two")
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", extra="  dnsPrefix: first\n")
+    files = fleet_files.fleet("one", "two")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", extra="  dnsPrefix: first\n")
     push(cloud, files)
     cloud.run()
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", extra="  dnsPrefix: second\n")
-    files["clusters/two/cluster.yaml"] = fleetfiles.cluster("two", count=2)
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", extra="  dnsPrefix: second\n")
+    files["clusters/two/cluster.yaml"] = fleet_files.cluster("two", count=2)
     commit = push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}

@@ -20,7 +20,7 @@ from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, status
 
 PRODUCTION = str(Path(shared.__file__).parent)
@@ -63,12 +63,12 @@ def whole_life(counter: Counter) -> None:
     cloud = MemoryCloud()
     if isinstance(counter, Recorder):
         counter.cloud = cloud
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.with_ports(lambda ports: tripwired(ports, counter))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
     commit = cloud.repository.push(files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

@@ -12,10 +12,10 @@ from shared.jobs.record import Phase
 from shared.pipeline.api.replay import replay
 from shared.ports import FleetConfig, Json
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, PutCluster, PutGroup, Written
-from tests import fleetfiles
-from tests.pipeline.around import on_azure, overtake
-from tests.pipeline.onecluster import ONE, SUBSCRIPTION, cluster, files, ready, record
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import on_azure, overtake
 
 
 def last_event(cloud: MemoryCloud) -> str:
@@ -36,7 +36,7 @@ def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
 
     cloud.azure.engine.timings = Timings(delete_cluster=10_000)
     on_azure(cloud, GetCluster, after)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run(seconds=3600)
     assert record(cloud).phase is Phase.FAILED
     assert "the deletion of the cluster one: the subnet is in use" in record(cloud).job.reason
@@ -48,7 +48,7 @@ def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_afte
     marks = live["tags"]
     cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"]))
     cloud.run(seconds=60)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert "put the tags back, or delete it by hand, then replay" in record(cloud).job.reason
     live = cluster(cloud)
@@ -67,7 +67,7 @@ def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_wit
     push(cloud, files("  tags: {team: shop}\n"))
     cloud.run()
     assert record(cloud).job.reason.startswith("NotOwned: ")
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert record(cloud).phase is Phase.FAILED
     assert "put the tags back, or delete it by hand, then replay" in record(cloud).job.reason
@@ -77,7 +77,7 @@ def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_as
     cloud = ready()
     live = cluster(cloud)
     cloud.ports.azure.call(DeleteCluster(ONE, etag=live["eTag"]))
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     cloud.azure.put_group(SUBSCRIPTION, "rg-one", {"location": "eastus"})
     theirs = {name: live[name] for name in ("location", "identity", "sku")}
@@ -95,7 +95,7 @@ def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_as
     push(cloud, files())
     cloud.run(until=lambda: phases(cloud) != {} and record(cloud).job.attempts == 2)
     silent.clear()
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
     told = cloud.state.events("one", 1)[0].message
@@ -115,7 +115,7 @@ def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -
 
     cloud.azure.engine.timings = Timings(delete_cluster=100)
     on_azure(cloud, GetCluster, replaced)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
     assert "ours is deleted, and somebody else has created this one" in last_event(cloud)
@@ -129,7 +129,7 @@ def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -
     def overtaken(write: PutGroup) -> Written:
         written = azure.call(write)
         on_azure(cloud, PutGroup, azure.call)
-        overtake(cloud, fleetfiles.fleet())
+        overtake(cloud, fleet_files.fleet())
         return written
 
     on_azure(cloud, PutGroup, overtaken)
@@ -153,7 +153,7 @@ def test_what_azure_does_not_show_yet_is_deleted_all_the_same(
         return None if hidden else azure.call(read)
 
     on_azure(cloud, kind, old)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
     assert next(late, None) is None, "it was hidden once"
@@ -167,7 +167,7 @@ def test_the_tags_of_a_group_count_in_any_case() -> None:
     assert group is not None
     tags = {key.title(): value for key, value in group["tags"].items()}
     cloud.ports.azure.call(PutGroup(ONE.group, {**group, "tags": tags}))
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
@@ -180,7 +180,7 @@ def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours(
     push(other, files("  tags: {x: y}\n"))
     other.run(seconds=600)
     assert "GITHUB_REPOSITORY_PREVIOUS" in record(other).job.reason
-    push(other, fleetfiles.fleet())
+    push(other, fleet_files.fleet())
     other.run(seconds=900)
     assert phases(other) == {}
     assert accepted(cloud) == before
@@ -193,7 +193,7 @@ def test_a_cluster_without_our_tags_that_is_being_deleted_is_waited_for() -> Non
     cloud.run(seconds=60)
     cloud.azure.engine.timings = Timings(delete_cluster=300)
     cloud.ports.azure.call(DeleteCluster(ONE, etag=None))
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run(seconds=100)
     assert record(cloud).job.reason == "Azure is deleting a cluster one that is not this fleet's"
     cloud.run()

@@ -12,10 +12,10 @@ from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports.azure import DeletePool
-from tests.pipeline.around import Around, around
-from tests.pipeline.onecluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
+from tests.support.one_cluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
 from tests.support.pipeline_runs import phases, push
-from tests.workloads import budget, pod
+from tests.support.replaced_ports import Around, around
+from tests.support.workloads import budget, pod
 
 
 def closed_by_a_person(cloud: MemoryCloud, node: str) -> None:

@@ -18,9 +18,9 @@ from shared.jobs.record import ClusterRecord, accept_delete
 from shared.pipeline.worker.lease_guard import LeaseLost, with_lease_guard
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall, DeleteGroup, ListResources, PutGroup
-from tests.jobs.rows import record
-from tests.operations import OPERATIONS
-from tests.pipeline.around import around
+from tests.support.azure_operations import OPERATIONS
+from tests.support.cluster_records import record
+from tests.support.replaced_ports import around
 
 READS = {
     *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile"),

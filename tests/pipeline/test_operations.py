@@ -11,10 +11,10 @@ from shared.jobs.errors import Unavailable
 from shared.jobs.job import Failure
 from shared.jobs.record import Phase
 from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Written
-from tests import fleetfiles
-from tests.pipeline.around import around, on_azure, overtake
-from tests.pipeline.onecluster import ONE, WINDOW, files, pool, ready, record
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, WINDOW, files, pool, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import around, on_azure, overtake
 
 SLOW = 86_400.0
 TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")
@@ -115,7 +115,7 @@ def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> N
         written = azure.call(write)
         ids.append(written.request_id)
         if len(ids) == 1:
-            overtake(cloud, fleetfiles.fleet() | files("  tags: {a: b}\n"))
+            overtake(cloud, fleet_files.fleet() | files("  tags: {a: b}\n"))
         return written
 
     on_azure(cloud, PutCluster, overtaken)
@@ -134,7 +134,7 @@ def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() 
         written = azure.call(write)
         ids.append(written.request_id)
         if len(ids) == 1:
-            overtake(cloud, fleetfiles.fleet() | files(f"{TWO_WINDOWS}  tags: {{a: b}}\n"))
+            overtake(cloud, fleet_files.fleet() | files(f"{TWO_WINDOWS}  tags: {{a: b}}\n"))
         return written
 
     on_azure(cloud, PutMaintenance, overtaken)

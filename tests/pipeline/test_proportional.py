@@ -15,10 +15,10 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
 from shared.pipeline.planner import planner
 from shared.pipeline.repository.commit_reader import read_desired, read_known
-from tests import fleetfiles
-from tests.pipeline.around import frozen, overtake, plan_at_once
+from tests.support import fleet_files
 from tests.support.counted_calls import Calls
 from tests.support.pipeline_runs import phases, push, ready
+from tests.support.replaced_ports import frozen, overtake, plan_at_once
 
 NAMES = [f"c{number}" for number in range(40)]
 
@@ -48,20 +48,20 @@ def counts(cloud: MemoryCloud) -> dict[str, int]:
 
 
 def five_changed(count: int = 2) -> dict[str, bytes]:
-    files = fleetfiles.fleet(*NAMES)
-    return files | {f"clusters/{n}/cluster.yaml": fleetfiles.cluster(n, count=count) for n in NAMES[:5]}
+    files = fleet_files.fleet(*NAMES)
+    return files | {f"clusters/{n}/cluster.yaml": fleet_files.cluster(n, count=count) for n in NAMES[:5]}
 
 
 def test_a_first_plan_of_many_clusters_makes_a_handful_of_calls() -> None:
     cloud = MemoryCloud()
-    calls = planned(cloud, fleetfiles.fleet(*NAMES))
+    calls = planned(cloud, fleet_files.fleet(*NAMES))
     assert (calls.trees, calls.archives, calls.blobs) == (1, 1, [])
     assert counts(cloud) == {Action.CREATE: 40}
 
 
 def test_a_push_of_five_reads_five_blobs_and_resolves_five() -> None:
     cloud = MemoryCloud()
-    planned(cloud, fleetfiles.fleet(*NAMES))
+    planned(cloud, fleet_files.fleet(*NAMES))
     cloud.repository.push(five_changed())
     assert resolved_again(cloud) == sorted(NAMES[:5])
     calls = planned(cloud, five_changed(count=3))
@@ -72,10 +72,10 @@ def test_a_push_of_five_reads_five_blobs_and_resolves_five() -> None:
 
 def test_a_shared_file_that_changes_no_cluster_does_not_make_the_next_push_dearer() -> None:
     cloud = MemoryCloud()
-    planned(cloud, fleetfiles.fleet(*NAMES))
-    touched = fleetfiles.fleet(*NAMES)
+    planned(cloud, fleet_files.fleet(*NAMES))
+    touched = fleet_files.fleet(*NAMES)
     touched["fleet.yaml"] = touched["fleet.yaml"].replace(b"rg-{name}", b"overridden-{name}")
-    assert touched != fleetfiles.fleet(*NAMES)
+    assert touched != fleet_files.fleet(*NAMES)
     cloud.repository.push(touched)
     assert len(resolved_again(cloud)) == 40
     planned(cloud, touched)
@@ -86,11 +86,11 @@ def test_a_shared_file_that_changes_no_cluster_does_not_make_the_next_push_deare
 
 def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
     cloud, calls = MemoryCloud(), Calls()
-    planned(cloud, fleetfiles.fleet(*NAMES))
+    planned(cloud, fleet_files.fleet(*NAMES))
     git = cloud.repository
     git.reset(git.head("main"), "topic")
-    changed = {"clusters/c7/cluster.yaml": fleetfiles.cluster("c7", count=2)}
-    git.push(fleetfiles.fleet(*NAMES) | changed, branch="topic")
+    changed = {"clusters/c7/cluster.yaml": fleet_files.cluster("c7", count=2)}
+    git.push(fleet_files.fleet(*NAMES) | changed, branch="topic")
     number = git.pulls.open("One more node", "topic", "main").number
     cloud.with_ports(lambda ports: replace(ports, repository=git))
     calls.watch(cloud)
@@ -104,18 +104,18 @@ def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
 
 def test_lost_marks_cost_one_archive_and_change_nothing() -> None:
     cloud = MemoryCloud()
-    planned(cloud, fleetfiles.fleet(*NAMES))
+    planned(cloud, fleet_files.fleet(*NAMES))
     cloud.state.save_fingerprints({})
     records = cloud.state.clusters()
-    planned(cloud, fleetfiles.fleet(*NAMES) | {"README.md": b"words"})
+    planned(cloud, fleet_files.fleet(*NAMES) | {"README.md": b"words"})
     assert cloud.state.clusters() == records
     assert resolved_again(cloud) == []
 
 
 def test_a_cluster_with_a_mistake_is_looked_at_again_from_what_is_kept() -> None:
     cloud = MemoryCloud()
-    planned(cloud, fleetfiles.fleet(*NAMES))
-    files = fleetfiles.fleet(*NAMES)
+    planned(cloud, fleet_files.fleet(*NAMES))
+    files = fleet_files.fleet(*NAMES)
     files["clusters/c1/cluster.yaml"] += b"  loaction: eastus\n"
     assert len(planned(cloud, files).blobs) == 1
     again = planned(cloud, files | {"README.md": b"words"})
@@ -130,7 +130,7 @@ def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: p
     cloud = MemoryCloud()
     with monkeypatch.context() as patched:
         patched.setattr(MemoryRepository, "archive", broken)
-        commit = push(cloud, fleetfiles.fleet(*NAMES))
+        commit = push(cloud, fleet_files.fleet(*NAMES))
         cloud.step()
         fleet = cloud.state.fleet()
         assert (fleet.commit, fleet.planning) == ("", "")
@@ -143,8 +143,8 @@ def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: p
 
 def test_a_planner_that_another_one_overtakes_while_it_reads_plans_once_more() -> None:
     cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
-    frozen(cloud, "repository", "tree", lambda: overtake(cloud, fleetfiles.fleet("one", "two")))
+    push(cloud, fleet_files.fleet("one"))
+    frozen(cloud, "repository", "tree", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert cloud.azure.accepted == [w for w in cloud.azure.accepted if w["accepted"] != "delete"]
@@ -163,10 +163,10 @@ def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
     cloud = ready("one")
     older(cloud, "one", deletionProtection=None)
     writes = list(cloud.azure.accepted)
-    planned(cloud, fleetfiles.fleet("one") | {"README.md": b"words"})
+    planned(cloud, fleet_files.fleet("one") | {"README.md": b"words"})
     assert counts(cloud) == {Action.UNCHANGED: 1}
     assert resolved_again(cloud) == []
-    files = fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": fleetfiles.cluster("one", count=2)}
+    files = fleet_files.fleet("one") | {"clusters/one/cluster.yaml": fleet_files.cluster("one", count=2)}
     planned(cloud, files)
     plan_record = cloud.state.plan(cloud.state.fleet().commit)
     assert plan_record is not None
@@ -177,6 +177,6 @@ def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
 def test_a_cluster_that_todays_rules_refuse_can_still_be_deleted() -> None:
     cloud = ready("one", "two")
     older(cloud, "two", kubernetesVersion="1.x")
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

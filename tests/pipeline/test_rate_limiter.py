@@ -16,16 +16,16 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure import PutCluster, Written
-from tests import fleetfiles
-from tests.pipeline.around import around, on_azure
+from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import around, on_azure
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
 
 def cloud_with_row() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
         assert cloud.step()
     record = cloud.state.cluster("one")
@@ -204,7 +204,7 @@ def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_indefini
         return azure.call(write)
 
     on_azure(cloud, PutCluster, refused_once)
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(2 * 3600)
     assert set(phases(cloud).values()) == {Phase.READY}
     events = [event for name in ("one", "two") for event in cloud.state.events(name, 100)]
@@ -237,7 +237,7 @@ def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:
 
 def test_events_have_azures_ids_of_the_writes() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     written = [event for event in cloud.state.events("one", 100) if event.request_ids]
     assert {event.step for event in written} >= {"resource-group", "cluster"}
@@ -245,7 +245,7 @@ def test_events_have_azures_ids_of_the_writes() -> None:
 
 def test_a_hundred_clusters_become_ready_without_one_refusal() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet(*(f"c{number:03}" for number in range(100))))
+    push(cloud, fleet_files.fleet(*(f"c{number:03}" for number in range(100))))
     cloud.run()
     assert set(phases(cloud).values()) == {Phase.READY}
     assert cloud.azure.limits.refusals == []

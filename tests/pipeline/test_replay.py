@@ -9,7 +9,7 @@ from shared.jobs.record import Phase
 from shared.pipeline.api.clusters import events_view
 from shared.pipeline.api.replay import replay
 from shared.pipeline.api.why import why_view
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.pipeline_runs import failed, phases, push, status
 
 
@@ -51,7 +51,7 @@ def test_why_and_events_tell_of_a_failure_and_of_a_cluster_that_is_gone() -> Non
     assert why["lastError"] is not None
     assert why["lastError"]["class"] == "QuotaExceeded"
     assert "Raise the quota" in why["suggestedAction"]
-    push(cloud, fleetfiles.fleet("two"))
+    push(cloud, fleet_files.fleet("two"))
     cloud.run()
     gone = why_view("one", cloud.ports)
     assert gone is not None

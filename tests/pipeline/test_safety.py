@@ -17,9 +17,9 @@ from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.ports import CommitStatus, Json, Message
 from shared.ports.azure import AzureCall, GetCluster, PutCluster, Written
-from tests import fleetfiles
-from tests.pipeline.around import around, on_azure
+from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, ready, status
+from tests.support.replaced_ports import around, on_azure
 
 
 def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_cluster_back() -> None:
@@ -30,12 +30,12 @@ def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_clus
         seen = azure.call(read)
         on_azure(cloud, GetCluster, azure.call)
         cloud.clock.advance(120)
-        push(cloud, fleetfiles.fleet())
+        push(cloud, fleet_files.fleet())
         cloud.run()
         assert phases(cloud) == {}
         return seen
 
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     on_azure(cloud, GetCluster, late)
     cloud.run()
     assert phases(cloud) == {}
@@ -44,9 +44,9 @@ def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_clus
 
 def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_forgetting() -> None:
     cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     forget = cloud.state.delete
 
     def dies(record: Any) -> None:
@@ -66,10 +66,10 @@ def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
         raise Unauthorized("no role in this subscription")
 
     on_azure(cloud, AzureCall, refuse)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
 
@@ -82,8 +82,8 @@ def test_a_failed_delete_and_a_failure_that_passed_are_tried_again_by_the_next_c
         raise Unavailable("Azure is down")
 
     on_azure(cloud, GetCluster, down)
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
     push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.FAILED}
@@ -103,7 +103,7 @@ def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ev
         raise KeyError("surprise")
 
     on_azure(cloud, GetCluster, broken)
-    commit = push(cloud, fleetfiles.fleet("one"))
+    commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     assert "Unexpected: KeyError in cluster; the log has the details" in status(cloud, commit)[1]
@@ -123,7 +123,7 @@ def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ev
 )
 def test_a_components_file_that_is_none_fails_with_the_files_name(components: bytes) -> None:
     cloud = MemoryCloud()
-    commit = push(cloud, fleetfiles.fleet("one") | {"flux/gotk-components.yaml": components})
+    commit = push(cloud, fleet_files.fleet("one") | {"flux/gotk-components.yaml": components})
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     assert "InvalidManifest: flux/gotk-components.yaml:" in status(cloud, commit)[1]
@@ -144,7 +144,7 @@ def test_a_status_that_github_refuses_keeps_no_plan_from_being_made(
         raise error
 
     around(cloud, "repository", set_status=refuse)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(3600)
     assert phases(cloud) == {"one": Phase.READY}
     assert len(calls) <= calls_at_most
@@ -156,7 +156,7 @@ def seconds_until_ready(skew: float) -> float:
     cloud = MemoryCloud()
     began = cloud.clock()
     cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() - timedelta(seconds=skew)))
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: phases(cloud) == {"one": Phase.READY})
     return (cloud.clock() - began).total_seconds()
 
@@ -169,7 +169,7 @@ def test_a_clock_behind_service_bus_costs_little_time(skew: float) -> None:
 @pytest.mark.parametrize("why", ["another worker has the row", "its time has not come"])
 def test_all_messages_that_come_early_become_one_for_the_time_of_the_row(why: str) -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: bool(cloud.state.clusters()))
     (record,) = cloud.state.clusters()
     at = cloud.clock() + timedelta(seconds=90)
@@ -186,7 +186,7 @@ def test_all_messages_that_come_early_become_one_for_the_time_of_the_row(why: st
 
 def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet(*(f"c{n}" for n in range(20))))
+    push(cloud, fleet_files.fleet(*(f"c{n}" for n in range(20))))
     cloud.step()
     for _ in range(120):  # two hours without a worker
         cloud.clock.advance(60)
@@ -208,7 +208,7 @@ def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_
 
 def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     azure, deaths = cloud.ports.azure, []
 
     def dies(write: PutCluster) -> Written:
@@ -228,7 +228,7 @@ def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
 
 def test_a_queue_that_takes_nothing_for_a_while_buries_no_job() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.step()
     back, send = cloud.clock() + timedelta(seconds=200), cloud.ports.jobs.send
 

@@ -8,7 +8,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from tests.pipeline.onecluster import ONE, files, ready, record, said
+from tests.support.one_cluster import ONE, files, ready, record, said
 from tests.support.pipeline_runs import phases, push, status
 
 

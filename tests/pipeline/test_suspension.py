@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared.jobs.record import Phase
-from tests import fleetfiles
-from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, ready, record, suspended
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, WINDOW, cluster, files, pool, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push, status
 
 
@@ -43,7 +43,7 @@ def test_a_stopped_cluster_waits_for_its_start_and_can_be_deleted() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     cloud.azure.interventions.stop(ONE)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports.azure import ListMaintenance, PutPool
-from tests.pipeline.onecluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
+from tests.support.one_cluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
 from tests.support.pipeline_runs import accepted, phases, push, status
 
 

@@ -9,11 +9,11 @@ import pytest
 from localcloud.tables import memory_state
 from shared.jobs.record import Phase
 from shared.ports.azure import DeleteCluster, Written
-from tests import fleetfiles
 from tests.jobs.version_before import as_before
-from tests.pipeline.around import on_azure
-from tests.pipeline.onecluster import blocked_pod, files, pool, pools, ready, record
+from tests.support import fleet_files
+from tests.support.one_cluster import blocked_pod, files, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import on_azure
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_a_cluster_is_created_changed_and_deleted() -> None:
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run()
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert cloud.state.clusters() == []
     assert cloud.state.events("one", 1)[0].reason == "Deleted"
@@ -50,6 +50,6 @@ def test_a_delete_without_effect_is_sent_twice() -> None:
         return Written("a-request")
 
     on_azure(cloud, DeleteCluster, without_effect)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run(24 * 3600)
     assert (len(sent), phases(cloud)) == (2, {"one": Phase.FAILED})

@@ -21,7 +21,7 @@ from shared.pipeline.intake.webhook import (
     read_delivery,
 )
 from shared.ports import Message
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.pipeline_runs import phases
 from tests.support.webhook_deliveries import COMMIT, payload, sign
 
@@ -187,7 +187,7 @@ def test_a_pull_request_is_queued_for_the_planner() -> None:
 
 def test_the_same_delivery_five_times_is_one_plan_request() -> None:
     cloud = MemoryCloud()
-    commit = cloud.repository.push(fleetfiles.fleet("one"))
+    commit = cloud.repository.push(fleet_files.fleet("one"))
     answers = [accept(Pushed("same", commit), cloud.ports).status for _ in range(5)]
     assert answers == [202, 200, 200, 200, 200]
     assert cloud.broker.counts("plans").active == 1
@@ -195,7 +195,7 @@ def test_the_same_delivery_five_times_is_one_plan_request() -> None:
 
 def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
     cloud = MemoryCloud()
-    commit = cloud.repository.push(fleetfiles.fleet("one"))
+    commit = cloud.repository.push(fleet_files.fleet("one"))
 
     class Broken:
         def send(self, message: Message) -> None:

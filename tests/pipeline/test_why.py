@@ -15,11 +15,11 @@ from shared.pipeline.api.clusters import cluster_detail
 from shared.pipeline.api.why import why_view
 from shared.ports import Json
 from shared.ports.azure import PutCluster
-from tests import fleetfiles
-from tests.pipeline.around import around
-from tests.pipeline.onecluster import ONE, cluster, files, ready, record, said
+from tests.support import fleet_files
 from tests.support.foreign_cluster import foreign
+from tests.support.one_cluster import ONE, cluster, files, ready, record, said
 from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
 
 BROKEN = "  locaton: nowhere\n"
 
@@ -34,7 +34,7 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
     ("pushed", "plan", "person"),
     [
         (files(BROKEN), "invalid", "Correct the file: `roadstead validate` reports every problem"),
-        (fleetfiles.fleet(), "held", "`roadstead approve {commit}` releases the delete, or a commit that"),
+        (fleet_files.fleet(), "held", "`roadstead approve {commit}` releases the delete, or a commit that"),
         (
             {path: text.replace(b"eastus", b"westus2") for path, text in files().items()},
             "held",
@@ -103,7 +103,7 @@ def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
     found = cluster(cloud)
     cloud.ports.azure.call(PutCluster(ONE, {**found, "tags": {}}, etag=found["eTag"]))
     cloud.clock.advance(600)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert why(cloud)["lastError"]["class"] == "NotOwned"
     assert said(cloud).startswith("Restore the tags in the message, or delete the resource by hand")

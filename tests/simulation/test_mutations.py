@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulation.simulation import simulate
-from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.support.mutations import MUTATIONS, Mutation
 
 MOST_SEEDS = 400
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import Ports, TreeEntry
-from tests.pipeline.around import Around
+from tests.support.replaced_ports import Around
 
 
 @dataclass

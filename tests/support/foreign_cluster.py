@@ -7,10 +7,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import GroupId
 from shared.ports.azure import PutCluster, PutGroup
-from tests.pipeline.onecluster import (
-    ONE,
-    SUBSCRIPTION,
-)
+from tests.support.one_cluster import ONE, SUBSCRIPTION
 
 
 def foreign(cloud: MemoryCloud, **properties: Any) -> None:

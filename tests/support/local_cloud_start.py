@@ -5,6 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from localcloud.runtime.options import Options
-from tests.e2e.operator import Operator
+from tests.support.fleet_operator import Operator
 
 Start = Callable[[Options], Operator]

@@ -8,7 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
-from tests import fleetfiles
+from tests.support import fleet_files
 
 
 def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
@@ -37,7 +37,7 @@ def status(cloud: MemoryCloud, commit: str) -> tuple[str, str]:
 
 def ready(*names: str) -> MemoryCloud:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet(*names))
+    push(cloud, fleet_files.fleet(*names))
     cloud.run()
     assert phases(cloud) == dict.fromkeys(names, Phase.READY)
     return cloud
@@ -46,7 +46,7 @@ def ready(*names: str) -> MemoryCloud:
 def failed() -> tuple[MemoryCloud, str]:
     cloud = MemoryCloud()
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
     return cloud, commit

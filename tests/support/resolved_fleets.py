@@ -7,7 +7,7 @@ import hashlib
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import Files
 from shared.fleet.resolve.resolver import resolve
-from tests import fleetfiles
+from tests.support import fleet_files
 
 
 def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
@@ -17,7 +17,7 @@ def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> De
 
 def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:
     """Resolve a good one-cluster fleet with one text replaced."""
-    files = fleetfiles.fleet("one")
+    files = fleet_files.fleet("one")
     text = files[path].decode()
     assert old in text, f"{old} is not in {path}"
     return resolved(files | {path: text.replace(old, new, 1).encode()})

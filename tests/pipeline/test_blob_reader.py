@@ -10,8 +10,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.repository_layout import blob_id
 from shared.jobs.errors import Unavailable
 from shared.pipeline.repository.blob_reader import read_blobs
-from tests.pipeline.around import Around
 from tests.support.counted_calls import Calls
+from tests.support.replaced_ports import Around
 
 
 def committed(cloud: MemoryCloud, files: dict[str, bytes]) -> tuple[str, dict[str, str]]:

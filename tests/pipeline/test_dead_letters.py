@@ -22,7 +22,7 @@ from shared.pipeline.api.replay import replay
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Message, Ports, Queue
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push
 
 
@@ -35,7 +35,7 @@ def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> Recei
 
 def working() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: any(record.job.step.name == "cluster" for record in cloud.state.clusters()))
     record = cloud.state.cluster("one")
     assert record is not None
@@ -97,7 +97,7 @@ def test_a_step_that_runs_now_is_let_end() -> None:
 
 def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     handle_dead_letter(received(cloud, "plans", PlanRequest(reason="push").model_dump_json()), cloud.ports)
     assert str(cloud.state.fleet().problem).startswith("a plan request failed: MaxDelivery")
@@ -172,9 +172,9 @@ def test_every_message_ever_sent_may_come_again_in_any_order(seed: int) -> None:
         return replace(ports, plans=plans, jobs=jobs)
 
     cloud.with_ports(recorded)
-    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
-    push(cloud, fleetfiles.fleet("one", "three"))
+    push(cloud, fleet_files.fleet("one", "three"))
     cloud.run()
     before, writes = cloud.state.clusters(), accepted(cloud)
     everything = list(sent)

@@ -17,7 +17,7 @@ from shared.pipeline.intake.webhook import PullChanged, Pushed
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.pull_requests.comment import OUTDATED
 from shared.ports import Check, Comment, Pull, PullRequests
-from tests import fleetfiles
+from tests.support import fleet_files
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class Repo:
 @pytest.fixture
 def repo() -> Repo:
     made = Repo(MemoryCloud())
-    made.push(fleetfiles.fleet("one", "two"))
+    made.push(fleet_files.fleet("one", "two"))
     return made
 
 
 def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo) -> None:
     records, writes = repo.cloud.state.clusters(), list(repo.cloud.azure.accepted)
-    files = fleetfiles.fleet("one", "three")
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=3)
+    files = fleet_files.fleet("one", "three")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
     number = repo.propose(files)
     (body,) = repo.comments(number)
     assert "**1 create, 1 update, 1 delete**; about 3 PUT and 2 DELETE to Azure." in body
@@ -73,8 +73,8 @@ def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo)
 
 
 def test_a_second_push_edits_the_comment_and_the_same_once_more_writes_nothing(repo: Repo) -> None:
-    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
-    head = repo.cloud.repository.push(fleetfiles.fleet("one", "two"), branch="topic")
+    number = repo.propose(fleet_files.fleet("one", "two", "three"))
+    head = repo.cloud.repository.push(fleet_files.fleet("one", "two"), branch="topic")
     repo.tell(number, head)
     (body,) = repo.comments(number)
     assert "**2 unchanged**; nothing to write to Azure." in body
@@ -86,8 +86,8 @@ def test_a_second_push_edits_the_comment_and_the_same_once_more_writes_nothing(r
 def test_what_the_branch_lacks_of_its_base_is_not_taken_for_a_change(repo: Repo) -> None:
     git = repo.cloud.repository
     git.reset(git.head("main"), "topic")
-    repo.push(fleetfiles.fleet("one", "two", "new-on-main"))
-    head = git.push(fleetfiles.fleet("one", "two", "three"), branch="topic")
+    repo.push(fleet_files.fleet("one", "two", "new-on-main"))
+    head = git.push(fleet_files.fleet("one", "two", "three"), branch="topic")
     number = git.pulls.open("A change", "topic", "main").number
     repo.tell(number, head, "opened")
     (body,) = repo.comments(number)
@@ -98,23 +98,23 @@ def test_what_the_branch_lacks_of_its_base_is_not_taken_for_a_change(repo: Repo)
 def test_a_merge_that_github_has_not_made_is_awaited_and_one_with_conflicts_is_said(repo: Repo) -> None:
     git = repo.cloud.repository
     git.pulls.slow_merges = 2
-    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
+    number = repo.propose(fleet_files.fleet("one", "two", "three"))
     (body,) = repo.comments(number)
     assert "[!NOTE]" not in body
     git.pulls.slow_merges = 9
-    repo.tell(number, git.push(fleetfiles.fleet("one", "two"), branch="topic"))
+    repo.tell(number, git.push(fleet_files.fleet("one", "two"), branch="topic"))
     assert "GitHub has not created a test merge" in repo.comments(number)[0]
     git.pulls.slow_merges = 0
-    main = fleetfiles.fleet("one", "two")
-    main["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=5)
+    main = fleet_files.fleet("one", "two")
+    main["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=5)
     repo.push(main)
-    main["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=7)
+    main["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=7)
     repo.tell(number, git.push(main, branch="topic"))
     assert "The branch conflicts with its base" in repo.comments(number)[0]
 
 
 def test_a_pull_request_from_a_fork_is_validated_and_shows_nothing_of_the_fleet(repo: Repo) -> None:
-    files = fleetfiles.fleet("one", "three")
+    files = fleet_files.fleet("one", "three")
     files["clusters/three/cluster.yaml"] = files["clusters/three/cluster.yaml"].replace(
         b"location", b"loaction"
     )
@@ -129,11 +129,11 @@ def test_a_pull_request_from_a_fork_is_validated_and_shows_nothing_of_the_fleet(
 
 
 def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo: Repo) -> None:
-    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
-    repo.push(fleetfiles.fleet("one", "two", "four"))
+    number = repo.propose(fleet_files.fleet("one", "two", "three"))
+    repo.push(fleet_files.fleet("one", "two", "four"))
     (body,) = repo.comments(number)
     assert body.split("\n", 1)[1].startswith(OUTDATED)
-    repo.push(fleetfiles.fleet("one", "two", "four", "five"))
+    repo.push(fleet_files.fleet("one", "two", "four", "five"))
     assert repo.comments(number) == [body]
     repo.tell(number, repo.cloud.repository.head("topic"), "reopened")
     (fresh,) = repo.comments(number)
@@ -143,7 +143,7 @@ def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo
 def test_as_a_github_app_a_check_run_is_written_with_each_mistake_at_its_line(repo: Repo) -> None:
     port = WorldPullRequests(repo.cloud.repository.pulls, app=True)
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=port))
-    files = fleetfiles.fleet("one", "two")
+    files = fleet_files.fleet("one", "two")
     files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
     repo.propose(files)
     (check,) = repo.cloud.repository.pulls.checks(repo.cloud.repository.head("topic"))
@@ -156,7 +156,7 @@ def test_as_a_github_app_a_check_run_is_written_with_each_mistake_at_its_line(re
 def test_a_pull_request_that_was_closed_or_turned_elsewhere_is_left_alone(repo: Repo) -> None:
     git = repo.cloud.repository
     git.reset(git.head("main"), "topic")
-    head = git.push(fleetfiles.fleet("one"), branch="topic")
+    head = git.push(fleet_files.fleet("one"), branch="topic")
     number = git.pulls.open("A change", "topic", "main").number
     git.pulls.change(number, state="closed")
     repo.tell(number, head)
@@ -168,7 +168,7 @@ def test_a_pull_request_with_too_many_new_manifests_is_refused_before_they_are_r
     names = [f"cluster-{number}" for number in range(pull_requests.NEW_MANIFESTS + 1)]
     files = {
         path: content + b"# \n" * number
-        for number, (path, content) in enumerate(fleetfiles.fleet(*names).items())
+        for number, (path, content) in enumerate(fleet_files.fleet(*names).items())
     }
     number = repo.propose(files)
     (body,) = repo.comments(number)
@@ -208,15 +208,15 @@ def test_what_goes_wrong_is_tried_again_when_that_can_help(
     repo: Repo, error: Exception, written: int
 ) -> None:
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=Failing(ports.pulls, error)))
-    number = repo.propose(fleetfiles.fleet("one", "two", "three"))
+    number = repo.propose(fleet_files.fleet("one", "two", "three"))
     assert len(repo.comments(number)) == written
 
 
 def test_trouble_with_pull_requests_never_keeps_a_push_from_being_planned(repo: Repo) -> None:
-    repo.propose(fleetfiles.fleet("one", "two", "three"))
+    repo.propose(fleet_files.fleet("one", "two", "three"))
     failing = Failing(repo.cloud.ports.pulls, Terminal("no"))
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=failing))
-    repo.push(fleetfiles.fleet("one", "two", "four"))
+    repo.push(fleet_files.fleet("one", "two", "four"))
     assert failing.failed == 1
     assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
 

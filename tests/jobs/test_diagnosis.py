@@ -15,7 +15,7 @@ from shared.jobs.outcomes import Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.remedies import REMEDIES, classes
-from tests.jobs.rows import NOW, later, record
+from tests.support.cluster_records import NOW, later, record
 
 ALL = len(STEPS[Recipe.PROVISION])
 

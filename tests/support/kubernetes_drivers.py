@@ -15,7 +15,7 @@ from kubernetes import dynamic as kubernetes_dynamic
 from kubernetes.client import ApiException, CoreV1Api, V1Eviction
 from kubernetes.dynamic.exceptions import ConflictError, DynamicApiError, NotFoundError
 
-from tests.localcloud.waiting import until
+from tests.support.waiting import until
 
 config: Any = kubernetes_config  # the client is not typed
 dynamic: Any = kubernetes_dynamic

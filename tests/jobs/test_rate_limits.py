@@ -21,7 +21,7 @@ from shared.jobs.rate_limits import (
     take,
 )
 from shared.ports.token_cache import TokenCache
-from tests.jobs.rows import NOW, later
+from tests.support.cluster_records import NOW, later
 
 SKEW = SLACK - 1
 LIMITS = st.sampled_from([ARM_READ, ARM_WRITE, ARM_DELETE, AKS_OTHER, Limit("small", "small limit", 20, 0.5)])

@@ -12,10 +12,10 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, Written
-from tests import fleetfiles
-from tests.pipeline.around import on_azure
-from tests.pipeline.onecluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import on_azure
 
 
 def test_a_fixed_field_gives_a_pool_a_replacement_before_the_old_one_goes() -> None:
@@ -158,7 +158,7 @@ def test_a_cluster_is_deleted_whatever_its_rotation_is_doing(midway: int) -> Non
     cloud = ready(pool())
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(seconds=midway)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert (phases(cloud), cloud.ports.azure.call(GetCluster(ONE))) == ({}, None)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from localcloud.runtime.options import Options
-from tests import fleetfiles
-from tests.e2e.author import Author
-from tests.localcloud.githubapp import APP, KEY
+from tests.support import fleet_files
+from tests.support.github_app import APP, KEY
 from tests.support.local_cloud_start import Start
+from tests.support.pull_request_author import Author
 
 AS_APP = {
     "GITHUB_APP_ID": APP.id,
@@ -19,9 +19,9 @@ def test_a_pull_request_has_a_check_at_the_wrong_lines_and_one_comment_that_ever
     start: Start,
 ) -> None:
     operator = start(Options(create_seconds=1, extra={"POLL_SECONDS": "0.5", **AS_APP}))
-    operator.wait_for_status(operator.push(fleetfiles.fleet("one")), "success")
+    operator.wait_for_status(operator.push(fleet_files.fleet("one")), "success")
     author = Author(operator, "topic")
-    files = fleetfiles.fleet("one", "two")
+    files = fleet_files.fleet("one", "two")
     right = files["clusters/two/cluster.yaml"]
     wrong = author.push({**files, "clusters/two/cluster.yaml": right.replace(b"location", b"loaction")})
     author.propose()
@@ -43,5 +43,5 @@ def test_a_pull_request_has_a_check_at_the_wrong_lines_and_one_comment_that_ever
     assert operator.status(good) == ""
     assert operator.phases() == {"one": "Ready"}
 
-    operator.push(fleetfiles.fleet("one", "four"))
+    operator.push(fleet_files.fleet("one", "four"))
     assert author.wait_for("**Out of date**")["id"] == comment["id"]

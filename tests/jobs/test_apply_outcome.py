@@ -27,7 +27,7 @@ from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import Phase, accept_change, from_json, to_json
 from shared.jobs.retry import wait_before_retry
-from tests.jobs.rows import NOW, later, record
+from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 
 

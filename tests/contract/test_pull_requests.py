@@ -15,7 +15,7 @@ from localcloud.github.world.pull_requests_port import WorldPullRequests
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports import Annotation, Check, Comment, PullRequests
-from tests.localcloud.githubapp import APP, KEY
+from tests.support.github_app import APP, KEY
 
 MARKER = "<!-- roadstead:plan -->"
 

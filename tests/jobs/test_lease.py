@@ -13,7 +13,7 @@ from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Retry, Wait
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete
-from tests.jobs.rows import NOW, later, record
+from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from shared.fleet.desired import Desired
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.resolved_fleets import edited, resolved
 
 
 def test_the_example_fleet_has_no_problem() -> None:
-    fleet = resolved(fleetfiles.example())
+    fleet = resolved(fleet_files.example())
     assert fleet.problems == ()
     assert list(fleet.clusters) == ["atlantic-aks", "pacific-aks", "sargasso-aks"]
 
 
 def test_a_cluster_inherits_the_defaults_that_it_does_not_override() -> None:
-    spec = resolved(fleetfiles.example()).clusters["sargasso-aks"].spec
+    spec = resolved(fleet_files.example()).clusters["sargasso-aks"].spec
     assert spec.sku.tier == "Free"
     assert spec.kubernetes_version == "1.33"
     pool = spec.node_pools[0]
@@ -30,7 +30,7 @@ def test_a_cluster_inherits_the_defaults_that_it_does_not_override() -> None:
 
 
 def test_the_stored_form_gives_the_same_cluster_and_digest_back() -> None:
-    clusters = resolved(fleetfiles.example()).clusters
+    clusters = resolved(fleet_files.example()).clusters
     assert len(clusters) == 3
     for cluster in clusters.values():
         again = Desired.from_document(cluster.document())
@@ -39,8 +39,8 @@ def test_the_stored_form_gives_the_same_cluster_and_digest_back() -> None:
 
 
 def test_a_new_pin_of_flux_is_a_new_digest_for_every_cluster() -> None:
-    before = resolved(fleetfiles.example())
-    files = fleetfiles.example()
+    before = resolved(fleet_files.example())
+    files = fleet_files.example()
     after = resolved(files | {"flux/gotk-components.yaml": files["flux/gotk-components.yaml"] + b"#\n"})
     assert len(before.clusters) == 3
     assert all(before.clusters[name].digest != after.clusters[name].digest for name in before.clusters)
@@ -150,7 +150,7 @@ def test_all_mistakes_of_a_manifest_are_reported_at_once() -> None:
 def test_a_missing_or_invalid_file_invalidates_what_depends_on_it(
     files: dict[str, bytes | None], words: str
 ) -> None:
-    merged: dict[str, bytes | None] = {**fleetfiles.fleet("one"), **files}
+    merged: dict[str, bytes | None] = {**fleet_files.fleet("one"), **files}
     fleet = resolved({path: content for path, content in merged.items() if content is not None})
     assert fleet.clusters == {}
     assert list(fleet.invalid) == ["one"]
@@ -165,7 +165,7 @@ def test_a_fleet_of_another_name_is_not_ours_to_serve() -> None:
 
 @pytest.mark.parametrize("path", ["fleet.yaml", "clusters"])
 def test_a_link_in_the_place_of_what_all_depend_on_leaves_the_guards_unknown(path: str) -> None:
-    files = {p: c for p, c in fleetfiles.fleet("one").items() if p != path and not p.startswith("clusters")}
+    files = {p: c for p, c in fleet_files.fleet("one").items() if p != path and not p.startswith("clusters")}
     fleet = resolved(files, frozenset({path}))
     assert fleet.guards is None
     assert [str(problem) for problem in fleet.problems] == [
@@ -190,7 +190,7 @@ MISPLACED = [
 
 @pytest.mark.parametrize(("path", "linked", "words"), MISPLACED, ids=[words for *_, words in MISPLACED])
 def test_an_unreadable_folder_does_not_count_as_deleted(path: str, linked: bool, words: str) -> None:
-    files = fleetfiles.fleet("one") | ({} if linked else {path: b""})
+    files = fleet_files.fleet("one") | ({} if linked else {path: b""})
     fleet = resolved(files, frozenset({path} if linked else ()))
     assert list(fleet.clusters) == ["one"]
     assert words in str(fleet.invalid["two"][0])
@@ -198,7 +198,7 @@ def test_an_unreadable_folder_does_not_count_as_deleted(path: str, linked: bool,
 
 @pytest.mark.parametrize("path", ["clusters/README.md", "clusters/.gitkeep"])
 def test_a_file_that_cannot_have_been_a_cluster_is_ignored(path: str) -> None:
-    fleet = resolved({**fleetfiles.fleet("one"), path: b""})
+    fleet = resolved({**fleet_files.fleet("one"), path: b""})
     assert (list(fleet.clusters), fleet.problems) == (["one"], ())
 
 

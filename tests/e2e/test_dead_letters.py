@@ -12,8 +12,8 @@ from localcloud.runtime.options import Options
 from shared.adapters.servicebus import service_bus_client
 from shared.adapters.tables import CLUSTERS
 from shared.jobs.messages import JobMessage
-from tests import fleetfiles
-from tests.e2e.operator import Operator
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
 
@@ -37,7 +37,7 @@ def record(operator: Operator) -> Any:
 
 def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
     operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "12"}))
-    commit = operator.push(fleetfiles.fleet("one"))
+    commit = operator.push(fleet_files.fleet("one"))
     operator.wait(lambda: operator.phases() == {"one": "Provisioning"}, "the cluster is planned")
     operator.wait(lambda: record(operator)["job"]["step"] == "cluster", "the cluster is being made")
     operator.wait(lambda: record(operator)["job"]["reason"] != "", "the step waits")

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from localcloud.demo.checkout import Checkout
-from tests.e2e.operator import Operator
+from tests.support.fleet_operator import Operator
 
 
 class Author:

@@ -11,9 +11,9 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.why import why_view
 from shared.ports import Json, KubernetesApi
 from shared.ports.azure import GetCluster
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push
-from tests.workloads import run_blocked_pod
+from tests.support.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 ONE = ClusterId(SUBSCRIPTION, "rg-one", "one")
@@ -30,10 +30,10 @@ WINDOW = """\
 
 def files(extra: str = "", *, annotations: str = "") -> dict[str, bytes]:
     """Return a fleet of one cluster; ``extra`` is YAML below its spec, after its node pools."""
-    manifest = fleetfiles.cluster("one", extra=extra).decode()
+    manifest = fleet_files.cluster("one", extra=extra).decode()
     if annotations:
         manifest = manifest.replace("  name: one\n", f"  name: one\n  annotations: {annotations}\n", 1)
-    return fleetfiles.fleet() | {"clusters/one/cluster.yaml": manifest.encode()}
+    return fleet_files.fleet() | {"clusters/one/cluster.yaml": manifest.encode()}
 
 
 def pool(size: str = "Standard_D4s_v5", *, count: int = 2, **fields: Any) -> str:

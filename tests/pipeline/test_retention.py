@@ -8,15 +8,15 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig
-from tests import fleetfiles
+from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 
 
 def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
-    push(cloud, fleetfiles.fleet("two"))
+    push(cloud, fleet_files.fleet("two"))
     cloud.run()
     cloud.clock.advance(29 * 86400)
     assert purge_expired(cloud.ports)["events"] == 0
@@ -45,11 +45,11 @@ def test_what_fails_holds_up_nothing_else() -> None:
 
 def test_manifests_that_the_branch_no_longer_has_are_not_kept() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     old = cloud.repository.tree(cloud.state.fleet().commit)
     assert purge_expired(cloud.ports)["blobs"] == 0
-    push(cloud, fleetfiles.fleet("two"))
+    push(cloud, fleet_files.fleet("two"))
     cloud.run()
     assert purge_expired(cloud.ports)["blobs"] == 1
     kept = cloud.repository.tree(cloud.state.fleet().commit)
@@ -61,8 +61,8 @@ def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
     config = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5, events_kept=5)
     cloud = MemoryCloud(config=config)
     for count in range(1, 30):
-        files = fleetfiles.fleet("one")
-        files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=1 + count % 4)
+        files = fleet_files.fleet("one")
+        files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=1 + count % 4)
         push(cloud, files)
         cloud.run()
     assert 5 <= len(cloud.state.events("one", 1000)) < 60
@@ -70,7 +70,7 @@ def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
 
 def test_every_step_tells_when_it_began_and_ended() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     ended = [event for event in cloud.state.events("one", 100) if event.reason in ("StepDone", "Ready")]
     steps = [event.step for event in reversed(ended)]

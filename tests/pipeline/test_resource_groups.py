@@ -18,15 +18,15 @@ from shared.jobs.retry import DEFAULTS
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, intent_of
 from shared.ports import GroupDeleteIntent, Json
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
-from tests import fleetfiles
-from tests.pipeline.around import around, frozen_before, on_azure
-from tests.pipeline.onecluster import ONE, SUBSCRIPTION
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, SUBSCRIPTION
 from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.replaced_ports import around, frozen_before, on_azure
 
 
 def shared_group(*names: str) -> dict[str, bytes]:
     """Return a fleet whose clusters live in one group."""
-    files = fleetfiles.fleet(*names)
+    files = fleet_files.fleet(*names)
     for name in names:
         path = f"clusters/{name}/cluster.yaml"
         files[path] = files[path].replace(f"rg-{name}".encode(), b"rg-shared")
@@ -45,13 +45,13 @@ def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
         return azure.call(write)
 
     on_azure(cloud, PutCluster, slow)
-    moved = fleetfiles.fleet("two")
+    moved = fleet_files.fleet("two")
     moved["clusters/two/cluster.yaml"] = moved["clusters/two/cluster.yaml"].replace(b"rg-two", b"RG-shared")
     push(cloud, moved)
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
     assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert any(kind == "delete-group" for kind, _ in accepted(cloud)), "the last one removes the group"
 
@@ -64,7 +64,7 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
         cloud.azure.put_group(SUBSCRIPTION, "rg-one", theirs)
 
     frozen_before(cloud, PutGroup, meanwhile)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     told = [event.message for event in cloud.state.events("one", 50) if event.step == "resource-group"]
@@ -72,7 +72,7 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
     group = cloud.ports.azure.call(GetGroup(ONE.group))
     assert group is not None
     assert group["tags"] == {}
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetGroup(ONE.group)) == group
@@ -91,10 +91,10 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back_though_tha
         return azure.call(write)
 
     on_azure(cloud, PutGroup, put)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert [bool(body["tags"]) for body in writes] == [True, False, False]
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert azure.call(GetGroup(ONE.group)) is not None
 
@@ -110,10 +110,10 @@ def test_a_group_that_is_given_back_stays_so_though_azure_does_not_show_it_at_on
 
     on_azure(cloud, PutGroup, put)
     on_azure(cloud, GetGroup, lambda read: next(old, azure.call(read)))
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert azure.call(GetGroup(ONE.group)) is not None
 
@@ -139,11 +139,11 @@ def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> 
     on_azure(cloud, GetGroup, lambda read: next(old, azure.call(read)))
     on_azure(cloud, PutGroup, put)
     on_azure(cloud, PutCluster, refused)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["update-group", "rg-one"] == 0, "it is looked for again, not written over"
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert azure.call(GetGroup(ONE.group)) is None
 
@@ -157,16 +157,17 @@ def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_s
         on_azure(cloud, GetGroup, lambda read: next(old, azure.call(read)))
         cloud.azure.put_group(SUBSCRIPTION, "rg-one", theirs)
         push(
-            cloud, fleetfiles.fleet("one") | {"clusters/one/cluster.yaml": fleetfiles.cluster("one", count=2)}
+            cloud,
+            fleet_files.fleet("one") | {"clusters/one/cluster.yaml": fleet_files.cluster("one", count=2)},
         )
         cloud.run(1)
 
     frozen_before(cloud, PutCluster, taken)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert next(old, "shown") == "shown"
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     group = azure.call(GetGroup(ONE.group))
     assert group is not None
@@ -183,7 +184,7 @@ def ended_by(error: BaseException) -> tuple[ClusterRecord, Sequence[datetime]]:
         raise error
 
     on_azure(cloud, PutGroup, put)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     (record,) = cloud.state.clusters()
     return record, tries
@@ -213,7 +214,7 @@ def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["update-group", "rg-shared"] == 1
-    push(cloud, fleetfiles.fleet(budget=2))
+    push(cloud, fleet_files.fleet(budget=2))
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
@@ -233,7 +234,7 @@ def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away()
         return seen
 
     around(cloud, "state", clusters=late)
-    push(cloud, fleetfiles.fleet(budget=2))
+    push(cloud, fleet_files.fleet(budget=2))
     cloud.run()
     assert phases(cloud) == {}
     assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
@@ -252,7 +253,7 @@ def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that
         assert waits.job.reason == "one is being deleted, maybe with the resource group rg-shared"
 
     frozen_before(cloud, DeleteGroup, meanwhile)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
     assert (accepted(cloud)["delete-group", "rg-shared"], accepted(cloud)["create", "two"]) == (1, 1)
@@ -260,20 +261,20 @@ def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that
 
 def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("lives", "fails"))
+    push(cloud, fleet_files.fleet("lives", "fails"))
     cloud.run()
 
     def refused(_: DeleteGroup) -> Written:
         raise Locked("the group is locked", code="ScopeLocked")
 
     on_azure(cloud, DeleteGroup, refused)
-    push(cloud, fleetfiles.fleet("lives"))
+    push(cloud, fleet_files.fleet("lives"))
     cloud.run()
     assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
     for record in cloud.state.clusters():
         cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", intent_of(record))
     cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", GroupDeleteIntent("gone", "0badcafe"))
-    made = fleetfiles.fleet("lives") | {"clusters/two/cluster.yaml": fleetfiles.cluster("two")}
+    made = fleet_files.fleet("lives") | {"clusters/two/cluster.yaml": fleet_files.cluster("two")}
     push(cloud, made)
     cloud.run(600)
     assert phases(cloud)["two"] is Phase.READY
@@ -291,7 +292,7 @@ def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None
         raise Unavailable("the worker stands still before its call")
 
     around(cloud, "state", remove_group_delete_intent=stands_still)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     push(cloud, shared_group("one"))
     cloud.run()
@@ -302,7 +303,7 @@ def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None
         cloud.run(8)
 
     frozen_before(cloud, DeleteGroup, wakes)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
     assert accepted(cloud)["create", "two"] == 1

@@ -19,12 +19,12 @@ from shared.ports.azure import (
     Write,
     Written,
 )
-from tests import fleetfiles
-from tests.pipeline.around import frozen, on_azure
-from tests.pipeline.onecluster import files, pool
-from tests.pipeline.onecluster import ready as ready_with_pool
-from tests.pipeline.onecluster import record as one
+from tests.support import fleet_files
+from tests.support.one_cluster import files, pool
+from tests.support.one_cluster import ready as ready_with_pool
+from tests.support.one_cluster import record as one
 from tests.support.pipeline_runs import accepted, phases, push, ready, status
+from tests.support.replaced_ports import frozen, on_azure
 
 
 def test_what_vanishes_in_the_middle_is_made_again() -> None:
@@ -38,7 +38,7 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
         cloud.azure.settle()
 
     frozen(cloud, "kubernetes", "connect", vanishes)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["create", "one"] == 2
@@ -54,7 +54,7 @@ def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
         return {**live, "tags": {**live["tags"], "cost": "set by a policy"}} if live else None
 
     on_azure(cloud, GetCluster, policy)
-    files = fleetfiles.fleet("one")
+    files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
     commit = push(cloud, files)
     cloud.run()
@@ -74,7 +74,7 @@ def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy
         return azure.call(replace(write, body=body))
 
     on_azure(cloud, PutCluster, policy)
-    files = fleetfiles.fleet("one")
+    files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  tags: {cost: ours}\n"
     push(cloud, files)
     cloud.run()
@@ -92,7 +92,7 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
         return azure.call(write)
 
     on_azure(cloud, PutCluster, vanishes)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None
@@ -111,7 +111,7 @@ def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> No
         return live
 
     on_azure(cloud, GetCluster, cleaned)
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(24 * 3600)
     assert phases(cloud) == {"one": Phase.FAILED}
     record = cloud.state.cluster("one")
@@ -130,7 +130,7 @@ def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_to
         return Written("a-request")
 
     on_azure(cloud, kind, accepts)
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run(24 * 3600)
     assert len(sent) == 2
     assert phases(cloud) == {"one": Phase.FAILED}
@@ -138,7 +138,7 @@ def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_to
     assert record is not None
     assert "twice, and it still exists" in record.job.reason
     on_azure(cloud, kind, azure.call)
-    push(cloud, fleetfiles.fleet() | {"README.md": b"the next commit tries again"})
+    push(cloud, fleet_files.fleet() | {"README.md": b"the next commit tries again"})
     cloud.run()
     assert phases(cloud) == {}
 

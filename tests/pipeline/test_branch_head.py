@@ -19,16 +19,16 @@ from shared.pipeline.outbox import request_plan
 from shared.pipeline.planner.branch_head import CONFIRM_READS, CONFIRM_SECONDS, LAG
 from shared.pipeline.recovery import missed_work
 from shared.ports import PlanRecord
-from tests import fleetfiles
-from tests.pipeline.around import around, frozen, overtake, shows_first
+from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, status
+from tests.support.replaced_ports import around, frozen, overtake, shows_first
 
 
 def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan() -> None:
     cloud = ready("one")
     old = cloud.state.plan(cloud.repository.head("main"))
     assert old is not None
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     cloud.state.save_plan(replace(old, plan=replace(old.plan, applied=False)))
     shows_first(cloud, old.plan.commit)
@@ -40,8 +40,8 @@ def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan(
 
 def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed() -> None:
     cloud = ready("one")
-    unplanned = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": b"its webhook is lost"})
-    push(cloud, fleetfiles.fleet("one", "two"))
+    unplanned = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     shows_first(cloud, unplanned)
     request_plan(PlanRequest(again=True), message_id="something was deleted", ports=cloud.ports)
@@ -52,10 +52,10 @@ def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed()
 
 def test_an_announced_head_that_does_not_come_after_the_last_plan_is_looked_at_again() -> None:
     cloud = ready("one", "two")
-    wrong = cloud.repository.push(fleetfiles.fleet("one"))
+    wrong = cloud.repository.push(fleet_files.fleet("one"))
     announced = PlanRequest(commit=wrong, attempt=5)
     request_plan(announced, message_id="GitHub did not answer it", ports=cloud.ports, after=20)
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(10)
     shows_first(cloud, wrong)
     cloud.run()
@@ -65,8 +65,8 @@ def test_an_announced_head_that_does_not_come_after_the_last_plan_is_looked_at_a
 
 def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next_plan_keeps() -> None:
     cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
-    frozen(cloud, "state", "save", lambda: overtake(cloud, fleetfiles.fleet("one", "two")))
+    push(cloud, fleet_files.fleet("one"))
+    frozen(cloud, "state", "save", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -74,10 +74,10 @@ def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next
 
 def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the_next_plan_lacks() -> None:
     cloud = ready("one")
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
 
     def meanwhile() -> None:
-        overtake(cloud, fleetfiles.fleet("one"))
+        overtake(cloud, fleet_files.fleet("one"))
         cloud.clock.advance(200)  # the plan that is made again meanwhile finds nothing
         while cloud.step():
             pass
@@ -91,7 +91,7 @@ def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the
 def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() -> None:
     cloud = ready("one", "two")
     planned = cloud.state.fleet().commit
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     save_plan = cloud.state.save_plan
 
     def dies(plan_record: PlanRecord) -> None:
@@ -111,7 +111,7 @@ def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() 
 def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
     cloud = ready("one", "two")
     old = cloud.repository.head("main")
-    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
     shows_first(cloud, old)
     head = cloud.repository.head("main")
@@ -125,9 +125,9 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
 
 def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -> None:
     cloud = ready("one", "two")
-    removed = cloud.repository.push(fleetfiles.fleet("one"))
+    removed = cloud.repository.push(fleet_files.fleet("one"))
     confirmation = HeadConfirmation(head=removed, planned=cloud.state.fleet().commit, reads=CONFIRM_READS)
-    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run()
     shows_first(cloud, removed)
     request_plan(
@@ -145,8 +145,8 @@ def test_a_head_is_doubted_for_half_a_minute_though_clocks_differ() -> None:
 
 def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> None:
     cloud = ready("one", "two")
-    old = cloud.repository.push(fleetfiles.fleet("one"))
-    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    old = cloud.repository.push(fleet_files.fleet("one"))
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old)
     accept(Pushed("late", old), cloud.ports)
@@ -157,8 +157,8 @@ def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> 
 
 def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
     cloud = ready("one", "two")
-    old = cloud.repository.push(fleetfiles.fleet("one"))
-    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    old = cloud.repository.push(fleet_files.fleet("one"))
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old, old)
     assert missed_work.plan_missed_head(cloud.ports)
@@ -170,10 +170,10 @@ def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
 def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> None:
     cloud = ready("one", "two")
     before = cloud.state.fleet().commit
-    old = cloud.repository.push(fleetfiles.fleet("one"))
+    old = cloud.repository.push(fleet_files.fleet("one"))
     confirmation = HeadConfirmation(head=old, planned=before, reads=CONFIRM_READS)
     pushed = cloud.clock()
-    push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"a revert"})
+    push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old)
     late = PlanRequest(commit=old, confirmation=confirmation, at=pushed)
@@ -186,11 +186,11 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
 def test_a_commit_that_is_newer_than_the_last_plan_waits_for_no_second_look() -> None:
     cloud = ready("one")
     cloud.clock.advance(3)
-    announced = push(cloud, fleetfiles.fleet("one") | {"README.md": b"announced"})
+    announced = push(cloud, fleet_files.fleet("one") | {"README.md": b"announced"})
     assert cloud.step()
     assert cloud.state.fleet().commit == announced
     cloud.clock.advance(LAG.total_seconds() + 3)
-    found = cloud.repository.push(fleetfiles.fleet("one") | {"README.md": b"its webhook is lost"})
+    found = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
     assert missed_work.plan_missed_head(cloud.ports)
     assert cloud.step()
     assert cloud.state.fleet().commit == found
@@ -201,8 +201,8 @@ def test_a_commit_that_was_taken_back_before_the_last_plan_is_doubted_though_it_
     told: bool,
 ) -> None:
     cloud = MemoryCloud()
-    kept = push(cloud, fleetfiles.fleet("one", "two"))
-    removed = cloud.repository.push(fleetfiles.fleet("one"))
+    kept = push(cloud, fleet_files.fleet("one", "two"))
+    removed = cloud.repository.push(fleet_files.fleet("one"))
     late = Pushed("late", removed, cloud.clock() if told else None)
     cloud.clock.advance(30)
     cloud.repository.reset(kept)
@@ -219,7 +219,7 @@ def test_a_commit_that_was_taken_back_is_doubted_though_the_push_back_needed_no_
     cloud = ready("one", "two")
     kept = cloud.repository.head("main")
     cloud.clock.advance(100)
-    removed = cloud.repository.push(fleetfiles.fleet("one"))
+    removed = cloud.repository.push(fleet_files.fleet("one"))
     late = pushed(cloud, removed)
     cloud.clock.advance(3)
     cloud.repository.reset(kept)
@@ -243,19 +243,19 @@ def test_a_comparison_that_github_does_not_answer_costs_looks_and_no_push() -> N
 
     around(cloud, "repository", is_descendant=away)
     cloud.clock.advance(3)
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(120)
     assert cloud.state.fleet().commit == commit
 
 
 def test_a_push_in_the_second_after_the_look_is_planned_at_once() -> None:
     cloud = ready("one")
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(43)
     looked = cloud.state.fleet().head_read_at
     assert looked is not None
     cloud.clock.advance(1)
-    commit = cloud.repository.push(fleetfiles.fleet("one", "two") | {"README.md": b"quick"})
+    commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
     accept(Pushed("quick", commit, looked + timedelta(seconds=1)), cloud.ports)
     assert cloud.step()
     assert cloud.state.fleet().commit == commit
@@ -264,11 +264,11 @@ def test_a_push_in_the_second_after_the_look_is_planned_at_once() -> None:
 def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> None:
     cloud = ready("one")
     first = cloud.repository.head("main")
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     cloud.clock.advance(3)
     cloud.repository.reset(first)
-    forced = push(cloud, fleetfiles.fleet("one", "three"))
+    forced = push(cloud, fleet_files.fleet("one", "three"))
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
     told = f"{forced[:8]} may be a forced push or a stale read: it is planned at"
@@ -281,12 +281,12 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
 
 def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     cloud = MemoryCloud()
-    old = push(cloud, fleetfiles.fleet("one"))
+    old = push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     shows_first(cloud, old)
-    commit = push(cloud, fleetfiles.fleet("one", "two") | {"README.md": b"new"})
+    commit = push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"new"})
     assert cloud.step()
     assert cloud.state.fleet().waiting.startswith(f"{old[:8]} may be a forced push or a stale read")
     cloud.run()
@@ -297,7 +297,7 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
 def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> None:
     cloud = ready("one")
     shows_first(cloud, cloud.state.fleet().commit)
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     assert cloud.step()
     told = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
     assert cloud.state.fleet().waiting.startswith(told)
@@ -309,7 +309,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> No
 def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all() -> None:
     cloud = ready("one")
     planned = cloud.state.fleet()
-    shows_first(cloud, cloud.repository.push(fleetfiles.fleet()))
+    shows_first(cloud, cloud.repository.push(fleet_files.fleet()))
     cloud.repository.reset(planned.commit)
     request_plan(PlanRequest(), message_id="sees an old head", ports=cloud.ports)
     send = cloud.ports.plans.send
@@ -325,7 +325,7 @@ def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all
 def test_a_forced_push_back_is_believed_after_a_while() -> None:
     cloud = ready("one")
     old = cloud.repository.head("main")
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     cloud.repository.reset(old)
     cloud.run()
@@ -334,14 +334,14 @@ def test_a_forced_push_back_is_believed_after_a_while() -> None:
 
 def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> None:
     cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     saved = cloud.state.save_plan
 
     def overtaken(plan_record: Any) -> None:
         saved(plan_record)
         if not plan_record.plan.applied:
             around(cloud, "state", save_plan=saved)
-            overtake(cloud, fleetfiles.fleet("one", "two"))
+            overtake(cloud, fleet_files.fleet("one", "two"))
 
     around(cloud, "state", save_plan=overtaken)
     cloud.run()
@@ -352,10 +352,10 @@ def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> Non
 
 def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
     cloud = ready("one", "two")
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
@@ -369,10 +369,10 @@ def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() 
         around(cloud, "state", save=saved)
         raise Crash
 
-    overtaken = push(cloud, fleetfiles.fleet("one", "two"))
+    overtaken = push(cloud, fleet_files.fleet("one", "two"))
     around(cloud, "state", save=dies)
     cloud.step()
-    newest = push(cloud, fleetfiles.fleet("one", "three"))
+    newest = push(cloud, fleet_files.fleet("one", "three"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
     expected = f"superseded by {newest[:8]} before it was carried out"

@@ -11,14 +11,14 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
-from tests import fleetfiles
-from tests.pipeline.around import around
+from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.replaced_ports import around
 
 
 def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
     cloud = MemoryCloud()
-    commit = push(cloud, fleetfiles.example())
+    commit = push(cloud, fleet_files.example())
     cloud.run()
     assert phases(cloud) == dict.fromkeys(["atlantic-aks", "pacific-aks", "sargasso-aks"], Phase.READY)
     creates = {name: n for (kind, name), n in accepted(cloud).items() if kind == "create"}
@@ -30,11 +30,11 @@ def test_a_pushed_fleet_becomes_ready_with_one_create_per_cluster() -> None:
 
 def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.example())
+    push(cloud, fleet_files.example())
     cloud.run()
     writes = accepted(cloud)
     records = cloud.state.clusters()
-    commit = push(cloud, fleetfiles.example() | {"README.md": b"words\n"})
+    commit = push(cloud, fleet_files.example() | {"README.md": b"words\n"})
     cloud.run()
     assert accepted(cloud) == writes
     assert cloud.state.clusters() == records
@@ -43,13 +43,13 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
 
 def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     writes = accepted(cloud)
     written: list[str] = []
     connect = cloud.ports.kubernetes.connect
     around(cloud, "kubernetes", connect=lambda *to, **how: Noting(connect(*to, **how), written))
-    files = fleetfiles.fleet("one")
+    files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
     push(cloud, files)
     cloud.run()
@@ -74,11 +74,11 @@ class Noting:
 
 def test_node_counts_and_pools_follow_git() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    files = fleetfiles.fleet("one")
+    files = fleet_files.fleet("one")
     pool = "    - {name: batch, vmSize: Standard_D8s_v5, count: 2}\n"
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2, extra=pool)
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2, extra=pool)
     commit = push(cloud, files)
     cloud.run()
     assert status(cloud, commit) == ("success", "1 of 1 clusters in sync (1 update)")
@@ -90,7 +90,7 @@ def test_node_counts_and_pools_follow_git() -> None:
         "system": 2,
         "batch": 2,
     }
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     live = cloud.ports.azure.call(GetCluster(record.desired.id))
     assert live is not None
@@ -99,11 +99,11 @@ def test_node_counts_and_pools_follow_git() -> None:
 
 def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     gone = cloud.state.cluster("two")
     assert gone is not None
-    commit = push(cloud, fleetfiles.fleet("one"))
+    commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert cloud.ports.azure.call(GetCluster(gone.desired.id)) is None
@@ -114,11 +114,11 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> No
 
 def test_a_folder_that_comes_back_during_its_deletion_is_created_again_afterwards() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
-    commit = push(cloud, fleetfiles.fleet("one", "two"))
+    commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["create", "two"] == 2
@@ -128,34 +128,34 @@ def test_a_folder_that_comes_back_during_its_deletion_is_created_again_afterward
 
 def test_more_deletes_than_the_budget_are_held_and_said() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two", "three"))
+    push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
-    commit = push(cloud, fleetfiles.fleet("one"))
+    commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert len(phases(cloud)) == 3
     state, words = status(cloud, commit)
     assert state == "failure"
     assert words.startswith("three: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml allows")
     cloud.run(600)
-    push(cloud, fleetfiles.fleet("one", budget=2))
+    push(cloud, fleet_files.fleet("one", budget=2))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_the_last_cluster_can_be_removed() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
 
 
 def test_a_typo_holds_its_own_cluster_at_its_last_good_spec_and_no_other() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
-    files = fleetfiles.fleet("one", "two", "new")
+    files = fleet_files.fleet("one", "two", "new")
     files["clusters/one/cluster.yaml"] = files["clusters/one/cluster.yaml"].replace(b"location", b"loaction")
     commit = push(cloud, files)
     cloud.run()
@@ -167,10 +167,10 @@ def test_a_typo_holds_its_own_cluster_at_its_last_good_spec_and_no_other() -> No
 
 def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one", "two"))
+    push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     cloud.repository.truncate_trees = True
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run(120)
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert "truncated" in str(cloud.state.fleet().problem)
@@ -182,17 +182,17 @@ def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
 
 def test_a_lost_webhook_is_found_by_the_timer() -> None:
     cloud = MemoryCloud()
-    cloud.repository.push(fleetfiles.fleet("one"))
+    cloud.repository.push(fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_a_revert_is_a_new_generation() -> None:
     cloud = MemoryCloud()
-    first = push(cloud, fleetfiles.fleet("one"))
+    first = push(cloud, fleet_files.fleet("one"))
     cloud.run()
-    changed = fleetfiles.fleet("one")
-    changed["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=4)
+    changed = fleet_files.fleet("one")
+    changed["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=4)
     push(cloud, changed)
     cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING)
     cloud.repository.reset(first)
@@ -208,7 +208,7 @@ def test_a_revert_is_a_new_generation() -> None:
 
 def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     cloud = MemoryCloud()
-    push(cloud, fleetfiles.fleet("one"))
+    push(cloud, fleet_files.fleet("one"))
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None
@@ -220,11 +220,11 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     )
     cloud.run(60)
     writes = accepted(cloud)
-    commit = push(cloud, fleetfiles.fleet("one") | {"README.md": b"2"})
+    commit = push(cloud, fleet_files.fleet("one") | {"README.md": b"2"})
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     assert "it is not this fleet's: expected the tags roadstead-fleet=example" in status(cloud, commit)[1]
-    push(cloud, fleetfiles.fleet())
+    push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
     assert accepted(cloud) == writes
@@ -233,14 +233,14 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
 def test_a_failed_creation_is_told_and_the_next_commit_tries_again() -> None:
     cloud = MemoryCloud()
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
-    commit = push(cloud, fleetfiles.fleet("one"))
+    commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
     state, words = status(cloud, commit)
     assert state == "failure"
     assert "no vCPUs are left in eastus" in words
-    files = fleetfiles.fleet("one")
-    files["clusters/one/cluster.yaml"] = fleetfiles.cluster("one", count=2)
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
     commit = push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
