@@ -24,7 +24,7 @@ def upgrade_cluster(stored: Mapping[str, Any]) -> _Json:
     if not isinstance(stored["job"]["step"], str):
         return dict(stored)
     renamed = {"begun": "creation_requested", "owned": "was_tagged", "dropped": "removed_keys"}
-    conditions = [_condition(condition) for condition in stored["conditions"]]
+    conditions = [_condition(condition) for condition in stored.get("conditions", ())]
     return {**_renamed(stored, renamed), "job": _job(stored["job"]), "conditions": conditions}
 
 
@@ -40,7 +40,16 @@ def _condition(stored: _Json) -> _Json:
     return {**stored, "type": _CONDITIONS.get(stored["type"], stored["type"]), "reason": reason}
 
 
-def _job(stored: _Json) -> _Json:
+_NO_JOB: _Json = {
+    **dict.fromkeys(("reason", "wrote", "request_id", "part", "person"), ""),
+    **dict.fromkeys(("moved", "part_since", "failure", "claim")),
+    **{"active": True, "attempts": 0, "tries": {}, "lost": 0, "looked": False, "restarts": 0, "reserved": {}},
+}
+"""The defaults of fields that were added over time: a record that nothing has changed since lacks them."""
+
+
+def _job(found: _Json) -> _Json:
+    stored = _NO_JOB | found
     return {
         "recipe": stored["recipe"],
         "sequence": stored["sequence"],
@@ -142,7 +151,7 @@ _HOLDS = (
 def upgrade_plan(stored: Mapping[str, Any]) -> _Json:
     """Return the record of a plan."""
     plan = stored["plan"]
-    return {**stored, "plan": {**plan, "items": [_item(item) for item in plan["items"]]}}
+    return {**stored, "plan": {**plan, "items": [_item(item) for item in plan.get("items", ())]}}
 
 
 def _item(stored: _Json) -> _Json:

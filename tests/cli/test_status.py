@@ -136,7 +136,7 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
     words = " ".join(shown.split())
     assert "the repository could not be read: Unauthenticated: the token has expired" in words
     assert "The timer plans again at the latest" in words
-    assert "Renew the credential that the message names" in words
+    assert "Renew the credential in the message" in words
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "a newer commit is not planned yet: the repository could not be read" in new
 

@@ -88,6 +88,18 @@ def test_a_drain_keeps_its_time_limit(name: str) -> None:
     assert waiting.since.isoformat().replace("+00:00", "Z") == CLUSTERS[name]["job"]["part_since"]
 
 
+def test_a_record_that_is_older_still_has_the_defaults_of_the_fields_that_it_lacks() -> None:
+    required = ("recipe", "step", "sequence", "started", "step_since", "next_at")
+    stored = CLUSTERS["ready"]
+    job = {key: stored["job"][key] for key in required}
+    older = {**stored, "job": {**job, "active": False}}
+    for key in ("conditions", "begun", "owned", "dropped"):
+        del older[key]
+    found = from_json(json.dumps(older), "v1")
+    assert (found.job.step, found.job.active) == (cluster("ready").job.step, False)
+    assert (found.conditions, found.creation_requested, found.removed_keys) == ((), False, {})
+
+
 def test_a_recheck_goes_on_under_the_new_name_of_its_error() -> None:
     step = cluster("deleting, not shown").job.step
     assert step.rechecking
