@@ -22,7 +22,7 @@ COMMANDS: Sections = {
         "init": Entry("cli.commands.init:init", "Create a fleet repository."),
         "new": Entry("cli.app:new", "Add a manifest to a fleet repository."),
         "import": Entry(
-            "cli.commands.import_cluster:import_cluster", "Write the manifest of an AKS cluster."
+            "cli.commands.import_cluster:import_cluster", "Write the manifest of a cluster in Azure."
         ),
         "validate": Entry("cli.commands.validate:validate", "Check every manifest."),
         "explain": Entry("cli.commands.explain:explain", "Show a cluster with the source of each value."),

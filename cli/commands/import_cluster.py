@@ -39,7 +39,7 @@ def import_cluster(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Write the manifest of a cluster that exists: print it, or add it to a fleet repository.
+    """Write the manifest of a cluster in Azure: print it, or add it to a fleet repository.
 
     Roadstead reads the cluster with its own identity, and changes nothing in Azure.
     """

@@ -139,15 +139,15 @@ def test_an_edited_pull_request_is_taken_only_when_its_base_changed() -> None:
     assert read(rebased, X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, "edited")
     renamed = pull("edited", changes={"title": {"from": "Old"}})
     assert read(renamed, X_GitHub_Event="pull_request") == Ignored(
-        "a pull request that was edited asks for no plan"
+        "a pull request that was edited needs no plan"
     )
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (pull("closed"), "a pull request that was closed asks for no plan"),
-        (pull("labeled"), "a pull request that was labeled asks for no plan"),
+        (pull("closed"), "a pull request that was closed needs no plan"),
+        (pull("labeled"), "a pull request that was labeled needs no plan"),
         (pull(base="next"), "the pull request goes into next, not main"),
         (
             pull(repository={"full_name": "other/fleet"}),
