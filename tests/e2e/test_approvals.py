@@ -27,7 +27,7 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     author = Author(operator, "empty")
     proposed = author.push(fleet_files.fleet())
     author.propose()
-    author.wait_for("#### 2 clusters: **held, else they would be deleted**")
+    author.wait_for("#### 2 clusters: **deletes that need approval**")
     assert operator.status(proposed) == "success: 2 held"
     assert author.checks(proposed) == []
 

@@ -39,8 +39,8 @@ def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
     operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "12"}))
     commit = operator.push(fleet_files.fleet("one"))
     operator.wait(lambda: operator.phases() == {"one": "Provisioning"}, "the cluster is planned")
-    operator.wait(lambda: record(operator)["job"]["step"] == "cluster", "the cluster is being made")
-    operator.wait(lambda: record(operator)["job"]["reason"] != "", "the step waits")
+    operator.wait(lambda: record(operator)["job"]["step"]["name"] == "cluster", "the cluster is being made")
+    operator.wait(lambda: record(operator)["job"]["next_run"]["reason"] != "", "the step waits")
     present = record(operator)
     moment = JobMessage(
         cluster="one",

@@ -73,7 +73,7 @@ Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
 
 #### `red`: **invalid: keeps its last valid spec**
 
-#### `white`: **delete, needs approval**
+#### `white`: **delete, on hold**
 
 nothing is deleted while fleet.yaml is invalid
 

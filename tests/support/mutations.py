@@ -18,7 +18,7 @@ from shared.jobs import record as records
 from shared.jobs.lease import Resend, Superseded
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
-from shared.pipeline.planner import planner
+from shared.pipeline.planner import handover, planner
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry
@@ -66,7 +66,7 @@ def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatc
         after = accept(record, *args, **rest)
         return replace(after, job=replace(after.job, step=record.job.step)) if record.job.active else after
 
-    patch.setattr(planner, "accept_change", change)
+    patch.setattr(handover, "accept_change", change)
 
 
 def every_cluster_counts_as_owned(patch: pytest.MonkeyPatch) -> None:
