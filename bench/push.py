@@ -72,7 +72,7 @@ class Bench:
             "records", lambda: {record.name: record for record in self.ports.state.clusters()}
         )
         known = self._timed("marks", lambda: read_known(records, self.ports))
-        look = self.ports.repository.look("main")
+        look = self.ports.repository.read_head("main")
         head, last = look.commit, FleetRecord(commit=self.head)
         if needs_confirmation(
             PlanRequest(commit=head), look, last, is_descendant=self.ports.repository.is_descendant

@@ -16,7 +16,7 @@ WRAPPED = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
 WEIGHTS = {
     **dict.fromkeys(("put_cluster", "delete_cluster", "put_pool", "delete_pool"), 12),
     **{"get_cluster": 3, "get_group": 12, "list_resources": 6, "delete_group": 12, "put_group": 12},
-    **{"look": 25, "save_fleet": 6, "delete": 6},
+    **{"read_head": 25, "save_fleet": 6, "delete": 6},
 }
 """Calls that count as several: they are rare, and a fault matters there."""
 PLANNING = 2

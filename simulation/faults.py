@@ -274,7 +274,7 @@ FAULTS: Mapping[str, Fault] = {
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at("plans", "jobs"), _twice),
     "late": Fault(_at("plans", "jobs"), _late),
-    "stale-head": Fault(lambda c: c.name == "look" and c.operators.just_pushed, _stale_head),
+    "stale-head": Fault(lambda c: c.name == "read_head" and c.operators.just_pushed, _stale_head),
     "nothing-inside": Fault(_just_created(ListResources, "created_at"), _nothing_inside),
     "group-lags": Fault(_just_created(GetGroup, "group_created_at"), _not_there_yet),
     "cluster-lags": Fault(_just_created(GetCluster, "created_at"), _not_there_yet),

@@ -27,7 +27,7 @@ class Oracle:
 
     def live(self, cluster: ClusterId) -> Json | None:
         """Return a cluster as it is in Azure, or None."""
-        return self._azure.look(cluster)
+        return self._azure.peek(cluster)
 
     def belongs_to_others(self, cluster: ClusterId, fleet: str) -> bool:
         """Return whether a cluster exists and is not of this fleet."""

@@ -42,7 +42,7 @@ class BranchHead:
 class Repository(Protocol):
     """The fleet repository at its host."""
 
-    def look(self, branch: str) -> BranchHead:
+    def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         ...
 

@@ -127,7 +127,7 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
-    around(cloud, "repository", look=refused)
+    around(cloud, "repository", read_head=refused)
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(seconds=60)
     with served(cloud.ports) as url:

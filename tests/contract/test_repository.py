@@ -46,10 +46,10 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
 
 def test_head_follows_the_branch(case: Case) -> None:
     first = case.git.commit({"a.yaml": b"1"})
-    assert case.port.look("main").commit == first
+    assert case.port.read_head("main").commit == first
     second = case.git.commit({"a.yaml": b"2"})
     other = case.git.commit({"b.yaml": b"3"}, branch="team/next")
-    heads = [case.port.look(branch) for branch in ("main", "team/next")]
+    heads = [case.port.read_head(branch) for branch in ("main", "team/next")]
     assert [look.commit for look in heads] == [second, other]
     assert all(abs((look.at - datetime.now(UTC)).total_seconds()) < 60 for look in heads)
     assert not any(look.at.microsecond for look in heads)
@@ -68,11 +68,11 @@ def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) 
 
 def test_a_branch_that_is_not_there_is_named_in_the_error(case: Case) -> None:
     with pytest.raises(Dependency, match="no branch main"):
-        case.port.look("main")  # the repository is still empty
+        case.port.read_head("main")  # the repository is still empty
     case.git.commit({"a.yaml": b"1"})
     for branch in ("release", "main~0", "mai"):
         with pytest.raises(Dependency, match=f"no branch {branch}"):
-            case.port.look(branch)
+            case.port.read_head(branch)
 
 
 def test_the_tree_of_a_commit_lists_every_file_and_flags_what_is_not_plain(case: Case) -> None:

@@ -223,7 +223,7 @@ def test_a_large_binary_push_is_read_back_and_a_single_commit_can_be_fetched(loc
     commit = local.commit("noise.bin", noise)
     local.git("push", "--quiet", "origin", "main")
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=local.server.url)
-    (entry,) = adapter.tree(adapter.look("main").commit)
+    (entry,) = adapter.tree(adapter.read_head("main").commit)
     assert adapter.blob(entry.sha) == noise
     adapter.close()
     local.git("fetch", "--quiet", "--depth=1", "origin", commit)

@@ -49,7 +49,7 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     git.commit({"a.yaml": b"1"})
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.requests.clear()
-    commit = adapter.look("main").commit
+    commit = adapter.read_head("main").commit
     assert adapter.is_descendant(commit, commit)
     (entry,) = adapter.tree(commit)
     threads = [threading.Thread(target=adapter.blob, args=(entry.sha,)) for _ in range(4)]
@@ -78,7 +78,7 @@ def test_the_adapter_translates_errors_and_never_shows_the_token(server: GitHubS
     secret = "ghp_verysecret"
     wrong = GitHubRepository("acme/fleet", github_auth(token=secret), base_url=server.url)
     with pytest.raises(Unauthenticated, match="acme/fleet: Bad credentials") as refused:
-        wrong.look("main")
+        wrong.read_head("main")
     assert secret not in repr(refused.value)
     assert refused.value.request_id
     wrong.close()
@@ -94,11 +94,11 @@ def test_the_adapter_translates_errors_and_never_shows_the_token(server: GitHubS
         faults = [{"match": "GET .*/git/ref/", **rule}]
         httpx.put(f"{server.url}/_local/faults", json=faults).raise_for_status()
         with pytest.raises(kind) as failed:
-            adapter.look("main")
+            adapter.read_head("main")
         assert getattr(failed.value, "retry_after", None) == seconds
     server.rate_limit.limit = 0
     with pytest.raises(Throttled, match="rate limit exceeded") as throttled:
-        adapter.look("main")
+        adapter.read_head("main")
     assert 3500 < (throttled.value.retry_after or 0) <= 3600
     adapter.close()
 
@@ -108,7 +108,7 @@ def test_a_github_that_cannot_be_reached_is_unavailable(tmp_path: Path) -> None:
         url = server.url
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=url)
     with pytest.raises(Unavailable, match="did not answer"):
-        adapter.look("main")
+        adapter.read_head("main")
     adapter.close()
 
 
@@ -122,18 +122,18 @@ def test_a_github_app_signs_in_and_its_token_ends_after_an_hour(tmp_path: Path) 
             return GitHubRepository("acme/fleet", github_auth(**known), base_url=server.url)
 
         good = adapter(private_key=KEY.replace("\n", "\\n"))
-        assert (good.look("main").commit, good.look("main").commit) == (commit, commit)
+        assert (good.read_head("main").commit, good.read_head("main").commit) == (commit, commit)
         asked = [r["path"] for r in server.door.requests]
         assert asked.count("/app/installations/42/access_tokens") == 1
         with pytest.raises(Unauthenticated, match="not an RSA key"):
-            adapter(private_key="nonsense").look("main")
+            adapter(private_key="nonsense").read_head("main")
         with pytest.raises(Dependency):
-            adapter(installation_id="43").look("main")
+            adapter(installation_id="43").read_head("main")
         clock.advance(timedelta(hours=1).total_seconds())
         with pytest.raises(Unauthenticated):
-            good.look("main")
+            good.read_head("main")
         with pytest.raises(Unauthenticated, match="must be in the future"):
-            adapter().look("main")  # the client's clock is an hour late now
+            adapter().read_head("main")  # the client's clock is an hour late now
         good.close()
 
 
@@ -222,7 +222,7 @@ def test_a_renamed_repository_is_an_error_that_names_the_setting(server: GitHubS
     moved = {"Location": f"{server.url}/repos/acme/fleet/git/trees/{commit}"}
     server.door.faults = [Fault("/repos/", status=status, headers=moved, times=None)]
     calls: list[Callable[[], object]] = [
-        lambda: adapter.look("main"),
+        lambda: adapter.read_head("main"),
         lambda: adapter.tree(commit),
         lambda: adapter.blob("1" * 40),
         lambda: adapter.set_status(commit, CommitStatus("success", "", "c")),

@@ -154,7 +154,7 @@ def test_an_approval_that_is_given_up_with_an_unreadable_repository_is_asked_for
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")
 
-    around(cloud, "repository", look=refused)
+    around(cloud, "repository", read_head=refused)
     assert approve(commit, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
     assert str(cloud.state.fleet().problem).endswith(f"the token has expired; approve {commit[:8]} again")

@@ -126,7 +126,7 @@ def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
     def refused(branch: str) -> str:
         raise Unauthenticated("the token has expired")
 
-    around(cloud, "repository", look=refused)
+    around(cloud, "repository", read_head=refused)
     push(cloud, files("  tags: {a: b}\n"))
     cloud.run()
     found = why(cloud)

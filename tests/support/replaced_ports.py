@@ -81,13 +81,13 @@ def frozen_before(cloud: MemoryCloud, kind: type[AzureCall[Any]], meanwhile: Cal
 
 def shows_first(cloud: MemoryCloud, *commits: str) -> None:
     """Let GitHub show these commits as the head in its next answers, as it may after a push."""
-    old, look = iter(commits), cloud.repository.look
+    old, read_head = iter(commits), cloud.repository.read_head
 
     def late(branch: str) -> BranchHead:
-        seen = look(branch)
+        seen = read_head(branch)
         return replace(seen, commit=next(old, seen.commit))
 
-    around(cloud, "repository", look=late)
+    around(cloud, "repository", read_head=late)
 
 
 def overtake(cloud: MemoryCloud, files: dict[str, bytes]) -> None:

@@ -77,7 +77,7 @@ class AzureWorld:
             self.settle()
             return list(self.engine.groups)
 
-    def look(self, cluster: ClusterId) -> Json | None:
+    def peek(self, cluster: ClusterId) -> Json | None:
         """Return a cluster as it is, or None; counts as no request, and is not to be written to."""
         with self.engine.lock:
             self.settle()

@@ -72,7 +72,7 @@ class GitRepository:
             raise Dependency(f"no branch {branch}")
         return found.sha
 
-    def look(self, branch: str) -> BranchHead:
+    def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
         return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
 

@@ -97,7 +97,7 @@ class MemoryRepository:
             raise Dependency(f"no branch {branch}")
         return self._heads[branch]
 
-    def look(self, branch: str) -> BranchHead:
+    def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
         return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
 

@@ -41,7 +41,7 @@ class GitHubRepository:
         self._client = GitHubClient(repository, auth, base_url=base_url)
         self._blobs = _BlobCache(cache_bytes)
 
-    def look(self, branch: str) -> BranchHead:
+    def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         # 409: the repository is empty, so it has no branches.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:

@@ -55,7 +55,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 def _plan_head(request: PlanRequest, ports: Ports) -> None:
     fleet = ports.state.fleet()
     try:
-        read = ports.repository.look(ports.config.branch)
+        read = ports.repository.read_head(ports.config.branch)
     except ReconcileError as error:
         _could_not_read(request, error, fleet, ports)
         return

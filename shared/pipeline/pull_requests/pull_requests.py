@@ -91,7 +91,7 @@ def _next_attempt(request: PlanRequest) -> PlanRequest:
 
 def _view(pull: Pull, ports: Ports) -> PullPlan:
     """Read the pull request and plan it against the recorded state; change nothing."""
-    base = ports.repository.look(ports.config.branch).commit
+    base = ports.repository.read_head(ports.config.branch).commit
     view = PullPlan(ports.config.fleet, ports.config.branch, base, pull.head)
     if not pull.merge:
         view = replace(view, note=NO_MERGE if pull.merge is None else CONFLICTS)

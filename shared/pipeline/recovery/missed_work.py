@@ -19,7 +19,7 @@ def plan_missed_head(ports: Ports) -> bool:
     It takes one call to GitHub and one read of a record. The id of the request changes every minute, so that
     a request that had no effect can be repeated.
     """
-    head = ports.repository.look(ports.config.branch).commit
+    head = ports.repository.read_head(ports.config.branch).commit
     fleet = ports.state.fleet()
     if head == fleet.commit and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
