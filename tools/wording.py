@@ -14,17 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY = ROOT / "tools" / "vocabulary.txt"
 CHECKED = (
-    *(
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "docs",
-        "examples",
-        "infra",
-        "function_app.py",
-        "handlers",
-    ),
-    *("shared", "cli", "localcloud", "simulation", "bench", "tests"),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples", "infra"),
+    *("function_app.py", "handlers", "shared", "cli", "localcloud", "simulation", "bench", "tests"),
 )
 """Files, and folders with their ``.md`` and ``.py`` files."""
 
