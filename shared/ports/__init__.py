@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.ports.azure import Azure
@@ -43,7 +42,6 @@ __all__ = [
     "FleetConfig",
     "FleetRecord",
     "GroupDeleteIntent",
-    "Json",
     "Kubernetes",
     "KubernetesApi",
     "Message",

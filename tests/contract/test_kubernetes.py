@@ -6,9 +6,9 @@ import pytest
 
 from localcloud.kubernetes.world.kinds import NAMESPACE
 from localcloud.kubernetes.world.object_store import At, Write
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
-from shared.ports import Json
 from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map
 
 

@@ -6,11 +6,12 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.replay import replay
-from shared.ports import FleetConfig, Json
+from shared.ports import FleetConfig
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, files, ready, record

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.record import Phase
-from shared.ports import Json
 from shared.ports.azure import DeletePool, GetCluster, PutPool, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, blocked_pod, files, nodes, pool, pools, ready, record, suspended

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import GroupId
 from shared.jobs.errors import Conflict, Locked, Retryable, Throttled, Unauthorized, Unavailable
 from shared.jobs.lease import MAX_ABANDONED_LEASES
@@ -16,7 +17,7 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import DEFAULTS
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, intent_of
-from shared.ports import GroupDeleteIntent, Json
+from shared.ports import GroupDeleteIntent
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION

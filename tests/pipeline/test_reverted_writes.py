@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.record import Phase
-from shared.ports import Json
 from shared.ports.azure import (
     DeleteCluster,
     DeleteGroup,

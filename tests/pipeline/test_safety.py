@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
 from shared.jobs.job import Lease, NextRun
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.record import Phase
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
-from shared.ports import CommitStatus, Json, Message
+from shared.ports import CommitStatus, Message
 from shared.ports.azure import AzureCall, GetCluster, PutCluster, Written
 from tests.support import fleet_files
 from tests.support.pipeline_runs import accepted, phases, push, ready, status

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import accept_retry
 from shared.pipeline.api.clusters import cluster_detail
 from shared.pipeline.api.why import why_view
-from shared.ports import Json
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files
 from tests.support.foreign_cluster import foreign

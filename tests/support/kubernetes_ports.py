@@ -8,8 +8,9 @@ from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.ports import Json, Kubernetes, KubernetesApi
+from shared.ports import Kubernetes, KubernetesApi
 
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "alpha")
 NOWHERE = ClusterId("00000000-0000-0000-0000-000000000001", "rg-fleet", "nowhere")

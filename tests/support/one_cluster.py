@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.why import why_view
-from shared.ports import Json, KubernetesApi
+from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push

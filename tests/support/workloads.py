@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.ports import Json, KubernetesApi
+from shared.fleet.json_tree import Json
+from shared.ports import KubernetesApi
 
 
 def pod(name: str, node: str, *, namespace: str = "default", **metadata: Any) -> Json:

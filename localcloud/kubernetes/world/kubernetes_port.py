@@ -9,9 +9,9 @@ from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http
-from shared.ports import Json
 
 _WRITE = Write(manager="roadstead", force=True)
 

@@ -19,6 +19,7 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 from kubernetes.client.exceptions import ApiException
 
 from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.errors import (
     Blocked,
@@ -30,7 +31,7 @@ from shared.jobs.errors import (
     from_http,
 )
 from shared.jobs.retry import retry_after
-from shared.ports import Clock, Json, KubernetesApi
+from shared.ports import Clock, KubernetesApi
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 """The Entra scope of every AKS API server: the same application in all tenants."""

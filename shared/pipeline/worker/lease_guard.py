@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.errors import Unavailable
 from shared.jobs.record import ClusterRecord
-from shared.ports import Azure, Json, Kubernetes, KubernetesApi, Ports
+from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall
 
 MARGIN = 1 / 3
