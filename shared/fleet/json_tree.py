@@ -27,7 +27,7 @@ def path_text(path: Iterable[str | int]) -> str:
 
 
 def is_named_list(value: Any) -> bool:
-    """Tell whether a value is a list of objects that all have a name, by which they are paired."""
+    """Return whether a value is a list of objects that all have a name, by which they are paired."""
     return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
 
 

@@ -19,20 +19,20 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
 
 
-def must_rise(wanted: str, current: str) -> bool:
-    """Tell whether what runs is older than what is asked for; a minor alone is met by all its patches."""
+def needs_upgrade(wanted: str, current: str) -> bool:
+    """Return whether what runs is older than what is asked for; a minor alone is met by all its patches."""
     asked, runs = numbers(wanted), numbers(current)
     return bool(asked) and runs[: len(asked)] < asked[: len(runs) or None]
 
 
 def lags(pool: str, control_plane: str) -> bool:
-    """Tell whether a node pool's version would be too many minors behind the control plane's for AKS."""
+    """Return whether a node pool's version would be too many minors behind the control plane's for AKS."""
     follows, leads = numbers(pool), numbers(control_plane)
     return len(follows) > 1 and len(leads) > 1 and leads[1] - follows[1] > POOL_LAG
 
 
 def runs_newer(wanted: str, current: str) -> bool:
-    """Tell whether what runs is newer than what is asked for; AKS has no way back."""
+    """Return whether what runs is newer than what is asked for; AKS has no way back."""
     asked = numbers(wanted)
     return bool(asked) and numbers(current)[: len(asked)] > asked
 
@@ -41,7 +41,7 @@ _LINUX_IMAGE = re.compile(r"AKS(?!Windows)[A-Za-z0-9.-]*-([0-9]{6}\.[0-9]{1,2}(\
 
 
 def image_older(node_image_version: str, minimum: str) -> bool:
-    """Tell whether a pool's image is older than "202511.01" or "202511.01.0" asks for.
+    """Return whether a pool's image is older than "202511.01" or "202511.01.0" asks for.
 
     ``node_image_version`` is as AKS writes it, such as "AKSUbuntu-2204gen2containerd-202511.01.0". Of any
     other form, and of Windows images, whose dates are other ones, nothing is known: they are not older.

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_asked
+from shared.fleet.aks.cluster_body import cluster_write, difference, newer_than_requested
 from shared.fleet.aks.node_pool_body import pool_difference
 from shared.fleet.aks.writes import ImmutableChange, is_final
-from shared.fleet.kubernetes_versions import must_rise, runs_newer
+from shared.fleet.kubernetes_versions import needs_upgrade, runs_newer
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool, pool_body
 
 
@@ -131,7 +131,7 @@ def test_every_state_but_three_means_that_azure_is_at_work(state: str, ended: bo
     ],
 )
 def test_a_version_rises_or_stays(wanted: str, current: str, rises: bool, newer: bool) -> None:
-    assert (must_rise(wanted, current), runs_newer(wanted, current)) == (rises, newer)
+    assert (needs_upgrade(wanted, current), runs_newer(wanted, current)) == (rises, newer)
 
 
 @pytest.mark.parametrize("current", ["1.33.5", "1.35.1"])
@@ -144,7 +144,7 @@ def test_a_newer_running_version_is_never_downgraded_and_is_reported(current: st
     profile |= {"orchestratorVersion": current, "currentOrchestratorVersion": current}
     assert cluster_body(cluster, OWNER, live) is None
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
-    told = newer_than_asked(cluster, OWNER, live)
+    told = newer_than_requested(cluster, OWNER, live)
     assert [sentence.partition(",")[0] for sentence in told] == [
         f"the control plane runs {current}",
         f"node pool system runs {current}",
@@ -194,10 +194,10 @@ def test_labels_and_tag_values_are_case_sensitive() -> None:
 def test_a_fleet_of_the_same_name_in_another_repository_is_another_fleet() -> None:
     renamed = replace(OWNER, repository="Example/New", previous="Example/Fleet")
     assert renamed.owns({"tags": OWNER.tags})
-    assert renamed.made_group({"tags": OWNER.tags})
+    assert renamed.created_group({"tags": OWNER.tags})
     other = replace(OWNER, repository="example/other")
     assert not other.owns({"tags": OWNER.tags})
-    assert not other.made_group({"tags": OWNER.tags})
+    assert not other.created_group({"tags": OWNER.tags})
     assert other.is_others({"tags": OWNER.tags})
     assert other.describe_tags({"tags": OWNER.tags}).endswith(
         "found roadstead-fleet=example and roadstead-cluster=one and roadstead-repository=example/fleet; "

@@ -16,10 +16,16 @@ from shared.fleet.aks.node_pool_body import new_pool, pool_difference, version_o
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import behind, next_version
-from shared.fleet.aks.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
+from shared.fleet.aks.writes import (
+    Write,
+    at_running_version,
+    last_write_failed,
+    refuse_fixed,
+    running_version,
+)
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json, merged
-from shared.fleet.kubernetes_versions import lags, must_rise, numbers, runs_newer
+from shared.fleet.kubernetes_versions import lags, needs_upgrade, numbers, runs_newer
 from shared.fleet.manifests.cluster import ClusterProperties
 from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
@@ -37,10 +43,10 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     """
     if existing is None:
         return Write(_new_cluster(desired, owner))
-    existing = _as_it_runs(existing)
+    existing = _at_running_versions(existing)
     body, found = overlay(existing, _cluster(desired, owner, existing))
     refuse_fixed(found, f"cluster {desired.name}", "")
-    if not found and not unfinished(existing["properties"]):
+    if not found and not last_write_failed(existing["properties"]):
         return None
     written = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
     return Write({**written, "properties": _writable(body["properties"])}, tuple(found))
@@ -68,7 +74,7 @@ def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]
     return [path for path in found if not _OWN_TAG.search(path)]
 
 
-def dropped_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+def removed_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
     """Return the pools of ours that the manifest does not have, by their names in Azure."""
     wanted = {pool.name for pool in desired.spec.node_pools}
     mine = [profile for profile in _profiles(existing) if owner.owns(profile)]
@@ -95,17 +101,17 @@ def pools_to_upgrade(desired: Desired, owner: Owner, existing: Json) -> dict[str
     for pool in desired.spec.node_pools:
         runs = [running_version(profile, "orchestratorVersion") for profile in mine.get(pool.name, ())]
         oldest = min(runs, key=numbers, default="")
-        if pool.orchestrator_version and (not oldest or must_rise(pool.orchestrator_version, oldest)):
+        if pool.orchestrator_version and (not oldest or needs_upgrade(pool.orchestrator_version, oldest)):
             found[pool.name] = (pool.orchestrator_version, oldest)
     return found
 
 
-def upgrade_ahead(desired: Desired, existing: Json) -> bool:
-    """Tell whether the control plane is still to be upgraded."""
-    return must_rise(desired.spec.kubernetes_version, control_plane(existing))
+def upgrade_pending(desired: Desired, existing: Json) -> bool:
+    """Return whether the control plane is still to be upgraded."""
+    return needs_upgrade(desired.spec.kubernetes_version, control_plane(existing))
 
 
-def left_too_old(desired: Desired, owner: Owner, existing: Json) -> list[str]:
+def outdated_foreign_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
     """Return a phrase for each pool that nobody will upgrade and that AKS would call too old in the end."""
     ours = _pool_versions(desired, owner, existing)
     running = {
@@ -117,7 +123,7 @@ def left_too_old(desired: Desired, owner: Owner, existing: Json) -> list[str]:
     return [f"{name} ({version})" for name, version in running.items() if lags(version, wanted)]
 
 
-def newer_than_asked(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
+def newer_than_requested(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
     """Return a sentence for the control plane and each pool that runs newer than the manifest asks for."""
     running = {"the control plane": (desired.spec.kubernetes_version, control_plane(existing))}
     pools = _pool_versions(desired, owner, existing)
@@ -202,10 +208,10 @@ _CLUSTER_FIELDS = set(ClusterProperties.model_fields)
 _WRITTEN = ("location", "sku", "tags", "identity", "properties")
 
 
-def _as_it_runs(existing: Json) -> Json:
+def _at_running_versions(existing: Json) -> Json:
     """Return a cluster that asks for what runs, also in its pools, where upgrades have failed."""
-    properties = as_it_runs(existing["properties"], "kubernetesVersion")
-    pools = [as_it_runs(pool, "orchestratorVersion") for pool in _profiles(existing)]
+    properties = at_running_version(existing["properties"], "kubernetesVersion")
+    pools = [at_running_version(pool, "orchestratorVersion") for pool in _profiles(existing)]
     return {**existing, "properties": {**properties, "agentPoolProfiles": pools}}
 
 

@@ -110,7 +110,7 @@ def _put(body: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:
-    """Tell whether a path is named by one of the patterns."""
+    """Return whether a path is named by one of the patterns."""
     return any(_match(path, pattern.split(".")) for pattern in patterns)
 
 
@@ -119,7 +119,7 @@ def _match(path: Path, pattern: list[str]) -> bool:
 
 
 def alike(one: Any, other: Any, path: Path = ()) -> bool:
-    """Tell whether two JSON values are equal except for the order of lists whose order means nothing.
+    """Return whether two JSON values are equal except for the order of lists whose order means nothing.
 
     ``path`` may begin with more keys than ARM's, such as a manifest's ``spec``.
     """
@@ -138,7 +138,7 @@ def _in_order(value: Any, path: Path) -> str:
 
 
 def same(wanted: Any, old: Any, path: Path = ()) -> bool:
-    """Tell whether ARM means the same by two values of one field."""
+    """Return whether ARM means the same by two values of one field."""
     if old is None:
         return _absent(wanted, path)
     if isinstance(wanted, Mapping):

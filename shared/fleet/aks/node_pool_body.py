@@ -11,7 +11,13 @@ from shared.fleet.aks.change_effects import Effect, effect_of
 from shared.fleet.aks.comparison import Leaf, overlay
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import next_version, no_newer_than
-from shared.fleet.aks.writes import Write, as_it_runs, refuse_fixed, running_version, unfinished
+from shared.fleet.aks.writes import (
+    Write,
+    at_running_version,
+    last_write_failed,
+    refuse_fixed,
+    running_version,
+)
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json, merged
 from shared.fleet.manifests.node_pool import NodePool, PoolProperties
@@ -29,10 +35,10 @@ def pool_write(
     ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
     ``control_plane`` is the version that runs, which no pool may be newer than.
     """
-    existing = as_it_runs(existing, "orchestratorVersion")
+    existing = at_running_version(existing, "orchestratorVersion")
     body, found = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
     refuse_fixed(found, f"node pool {pool.name}", "nodePools[].")
-    if not found and not unfinished(existing):
+    if not found and not last_write_failed(existing):
         return None
     return Write({"properties": _counted(pool, _writable(body))}, tuple(found))
 
@@ -55,7 +61,7 @@ def new_pool_write(
 def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
     """Return the PUT that adopts a pool: it writes our tags and nothing else."""
     tags = owner.pool_tags(pool.name, str(existing["name"]))
-    existing = as_it_runs(existing, "orchestratorVersion")
+    existing = at_running_version(existing, "orchestratorVersion")
     body, found = overlay(existing, {"tags": tags})
     return Write({"properties": _writable(body)}, tuple(found))
 
@@ -64,7 +70,7 @@ def autoscaler_off_write(existing: Json) -> Write | None:
     """Return the PUT that switches the autoscaler off before a drain, None when it is off."""
     if not existing.get("enableAutoScaling"):
         return None
-    writable = _writable(as_it_runs(existing, "orchestratorVersion"))
+    writable = _writable(at_running_version(existing, "orchestratorVersion"))
     properties = {k: v for k, v in writable.items() if k not in ("minCount", "maxCount")}
     leaf = Leaf(("enableAutoScaling",), True, False)
     return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))

@@ -15,7 +15,7 @@ from string import ascii_lowercase
 from shared.fleet.aks.comparison import Leaf
 from shared.fleet.aks.node_pool_body import fixed_leaves
 from shared.fleet.aks.ownership import Owner
-from shared.fleet.aks.writes import unfinished
+from shared.fleet.aks.writes import last_write_failed
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests.node_pool import NodePool
@@ -90,7 +90,9 @@ def stage_of(
         return Replace(mine[0], _free(pool, names), _described(fixed[0]))
     # Of two that fit, or of none, one has to go before anything else: one that Azure could not make, or
     # the one with the other name. With none that fits, the one that stays is replaced afterwards.
-    kept = min(fitting or mine, key=lambda profile: (unfinished(profile), profile["name"] != pool.name))
+    kept = min(
+        fitting or mine, key=lambda profile: (last_write_failed(profile), profile["name"] != pool.name)
+    )
     misfit = "" if fitting else _described(fixed[mine.index(kept)])
     return Retire(next(profile for profile in mine if profile is not kept), kept, misfit)
 

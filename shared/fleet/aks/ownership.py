@@ -33,12 +33,12 @@ class Owner:
         return {FLEET_TAG: self.fleet, CLUSTER_TAG: self.cluster}
 
     def owns(self, resource: Json) -> bool:
-        """Tell whether a resource carries the tags of this fleet and cluster; Azure may change key case."""
+        """Return whether a resource carries the tags of this fleet and cluster; Azure may change key case."""
         tagged = all(tag(resource, key) == value for key, value in self._identity.items())
         return tagged and self._from_our_repository(resource)
 
-    def made_group(self, group: Json) -> bool:
-        """Tell whether a resource group was created for a cluster of this fleet."""
+    def created_group(self, group: Json) -> bool:
+        """Return whether a resource group was created for a cluster of this fleet."""
         return tag(group, FLEET_TAG) == self.fleet and self._from_our_repository(group)
 
     def _from_our_repository(self, resource: Json) -> bool:
@@ -46,7 +46,7 @@ class Owner:
         return found in (self.repository.lower(), self.previous.lower())
 
     def is_others(self, resource: Json) -> bool:
-        """Tell whether a resource carries the tags of another fleet, or of another cluster of ours."""
+        """Return whether a resource carries the tags of another fleet, or of another cluster of ours."""
         return not self.owns(resource) and any(tag(resource, key) is not None for key in self._identity)
 
     def describe_tags(self, resource: Json) -> str:

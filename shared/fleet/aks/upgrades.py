@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes_versions import must_rise, numbers
+from shared.fleet.kubernetes_versions import needs_upgrade, numbers
 
 POOL_LABEL = "kubernetes.azure.com/agentpool"
 
 
 def next_version(wanted: str, current: str) -> str:
     """Return the version to ask for now on the way to ``wanted``, "" when nothing has to rise."""
-    if not must_rise(wanted, current):
+    if not needs_upgrade(wanted, current):
         return ""
     asked, runs = numbers(wanted), numbers(current)
     if len(runs) < 2 or len(asked) < 2 or asked[0] != runs[0] or asked[1] - runs[1] <= 1:
@@ -40,7 +40,7 @@ def behind(control_plane: str, pools: Mapping[str, tuple[str, str]]) -> list[str
     return [
         name
         for name, (wanted, current) in pools.items()
-        if must_rise(minor(no_newer_than(control_plane, wanted)), current)
+        if needs_upgrade(minor(no_newer_than(control_plane, wanted)), current)
     ]
 
 
@@ -98,6 +98,6 @@ def old_nodes(nodes: Sequence[Json], running: Mapping[str, str]) -> list[str]:
         pool = (metadata.get("labels") or {}).get(POOL_LABEL, "")
         info = (node.get("status") or {}).get("nodeInfo") or {}
         kubelet = str(info.get("kubeletVersion") or "").removeprefix("v")
-        if kubelet and must_rise(running.get(pool, ""), kubelet):
+        if kubelet and needs_upgrade(running.get(pool, ""), kubelet):
             found.append(f"{metadata['name']} runs {kubelet}, its pool {running[pool]}")
     return found

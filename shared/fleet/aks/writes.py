@@ -10,7 +10,7 @@ from shared.fleet.aks.change_effects import Effect, effect_of
 from shared.fleet.aks.comparison import Leaf
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes_versions import must_rise
+from shared.fleet.kubernetes_versions import needs_upgrade
 
 
 class ImmutableChange(ValueError):
@@ -36,17 +36,17 @@ class Write:
 
 
 def is_stopped(existing: Json) -> bool:
-    """Tell whether a cluster is stopped: Azure then allows a start or a delete, and nothing answers in it."""
+    """Return whether a cluster is stopped: Azure then allows a start or a delete, and nothing answers in it."""
     return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
 
 
 def is_final(state: str) -> bool:
-    """Tell whether a provisioning state is final; in any other state Azure is at work and refuses writes."""
+    """Return whether a provisioning state is final; in any other state Azure is at work and refuses writes."""
     return state in ("Succeeded", "Failed", "Canceled", "")
 
 
-def unfinished(properties: Json) -> bool:
-    """Tell whether the last write failed: Azure then tries again when the same is written once more."""
+def last_write_failed(properties: Json) -> bool:
+    """Return whether the last write failed: Azure then tries again when the same is written once more."""
     return properties.get("provisioningState") in ("Failed", "Canceled")
 
 
@@ -56,13 +56,13 @@ def running_version(properties: Json, name: str) -> str:
     return str(current or properties.get(name) or "")
 
 
-def as_it_runs(properties: Json, name: str) -> Json:
+def at_running_version(properties: Json, name: str) -> Json:
     """Return properties that ask for the version that runs, where an upgrade to a newer one has failed.
 
     A PUT of the properties as they were read would resume the upgrade, whatever git asks for by then.
     """
     asked, runs = str(properties.get(name) or ""), running_version(properties, name)
-    return {**properties, name: runs} if must_rise(asked, runs) else properties
+    return {**properties, name: runs} if needs_upgrade(asked, runs) else properties
 
 
 _WAYS_OUT = {

@@ -90,7 +90,7 @@ class Parts:
 
 
 def empty(value: Any) -> bool:
-    """Tell whether a value is empty."""
+    """Return whether a value is empty."""
     return value is None or value in ({}, [], "")
 
 

@@ -93,7 +93,7 @@ def without_defaults(
 
 
 def _is_valid(value: Mapping[str, Any], model: type[BaseModel] | None) -> bool:
-    """Tell whether an object is valid as it is: a model may require a field that has its default."""
+    """Return whether an object is valid as it is: a model may require a field that has its default."""
     try:
         return model is None or bool(model.model_validate(value))
     except ValidationError:

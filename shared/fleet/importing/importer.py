@@ -20,7 +20,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.importing.arm_to_spec import Parts, empty, first_message
 from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, shortened, without_defaults
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes_versions import must_rise, numbers, runs_newer
+from shared.fleet.kubernetes_versions import needs_upgrade, numbers, runs_newer
 from shared.fleet.manifests import Cluster, ClusterSpec, NodePool
 from shared.fleet.manifests.cluster import ClusterProperties
 from shared.fleet.manifests.kinds import ADOPT, API_VERSION
@@ -158,7 +158,7 @@ def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) ->
     sizes = ("count",) if profile.get("enableAutoScaling") else ("minCount", "maxCount")
     typed = {key: value for key, value in typed.items() if key not in (*sizes, "orchestratorVersion")}
     runs = running_version(profile, "orchestratorVersion")
-    if must_rise(cluster_version, runs) or runs_newer(cluster_version, runs):
+    if needs_upgrade(cluster_version, runs) or runs_newer(cluster_version, runs):
         typed["orchestratorVersion"] = runs
     rest = without_defaults(rest, None, POOL_DEFAULTS, ()) or {}
     pool = {"name": name, **typed, **({"azure": {"properties": rest}} if rest else {})}

@@ -68,7 +68,7 @@ def _items(full: list[Any], short: list[Any], base: list[Any]) -> list[dict[str,
 
 
 def _requests_nothing(value: Any, path: Path) -> bool:
-    """Tell whether a layer requests nothing with a value, so that there is nothing to remove."""
+    """Return whether a layer requests nothing with a value, so that there is nothing to remove."""
     if isinstance(value, Mapping):
         return all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
     return same(value, None, path)

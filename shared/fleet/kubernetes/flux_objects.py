@@ -37,7 +37,7 @@ class GitCredentials:
     host: str = "github.com"
 
     def serve(self, url: str) -> bool:
-        """Tell whether they are meant for a source at this address."""
+        """Return whether they are meant for a source at this address."""
         parts = urlsplit(url)
         return parts.scheme == "https" and parts.hostname == self.host.lower()
 
@@ -104,7 +104,7 @@ def stamped(manifest: Json) -> dict[str, Any]:
 
 
 def is_applied(manifest: Json, live: Json | None) -> bool:
-    """Tell whether the cluster holds the object as we would apply it."""
+    """Return whether the cluster holds the object as we would apply it."""
     if live is None:
         return False
     seen = (live["metadata"].get("annotations") or {}).get(DIGEST)
@@ -138,7 +138,7 @@ def ref_of(manifest: Json) -> ObjectRef:
 
 
 def comes_first(manifest: Json) -> bool:
-    """Tell whether others depend on the object: namespaces, and the definitions of kinds."""
+    """Return whether others depend on the object: namespaces, and the definitions of kinds."""
     return manifest["kind"] in ("Namespace", "CustomResourceDefinition")
 
 

@@ -260,7 +260,7 @@ class NodePool(PoolProperties):
 
 
 def _is_set(part: Manifest | None) -> bool:
-    """Tell whether an object sets any field; a layer may have ``{}``."""
+    """Return whether an object sets any field; a layer may have ``{}``."""
     return part is not None and _has_value(part.model_dump(exclude_none=True))
 
 

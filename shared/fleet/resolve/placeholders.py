@@ -54,7 +54,7 @@ def misspelt(layer: Node, at: Path, root: Node) -> Iterator[Problem]:
 
 
 def has_placeholder(node: Node) -> bool:
-    """Tell whether any string below a node has a placeholder."""
+    """Return whether any string below a node has a placeholder."""
     return any(PLACEHOLDER.search(text) for _, text in texts(node))
 
 

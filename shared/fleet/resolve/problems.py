@@ -89,7 +89,7 @@ def problem_in(root: Node, path: Path, message: str) -> Problem:
 
 
 def _may_be_completed(detail: Any, place: Node) -> bool:
-    """Tell whether another layer, or a placeholder, may resolve a complaint about one layer."""
+    """Return whether another layer, or a placeholder, may resolve a complaint about one layer."""
     if detail["type"] in ("missing", "too_short") or (isinstance(place.value, str) and "{" in place.value):
         return True
     return detail["type"] == "value_error" and isinstance(place.value, dict | tuple)

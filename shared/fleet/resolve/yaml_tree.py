@@ -285,7 +285,7 @@ def by_name(node: Node) -> dict[str, Node]:
 
 
 def removed(node: Node) -> bool:
-    """Tell whether an item of a list removes the item of its name."""
+    """Return whether an item of a list removes the item of its name."""
     mark = node.value.get(REMOVED[0]) if isinstance(node.value, dict) else None
     return mark is not None and mark.value == REMOVED[1]
 

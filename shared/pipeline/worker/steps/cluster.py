@@ -13,9 +13,9 @@ from shared.fleet.aks.cluster_body import (
     cluster_write,
     control_plane,
     group_body,
-    left_too_old,
+    outdated_foreign_pools,
     pools_to_upgrade,
-    upgrade_ahead,
+    upgrade_pending,
 )
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
 from shared.fleet.aks.writes import ImmutableChange, Write
@@ -94,7 +94,7 @@ def _create_group(context: StepContext) -> Outcome:
 def _give_back(context: StepContext, existing: Json) -> Outcome:
     """Take our tags off a group that is not ours, so that nobody deletes it."""
     group = context.cluster.group
-    if context.owner.made_group(existing):
+    if context.owner.created_group(existing):
         context.azure(PutGroup(group, {"location": existing["location"], "tags": {}}))
     lost = "the tags that it had are lost, so put them back"
     return Done(
@@ -172,7 +172,7 @@ def _nothing_to_adopt(desired: Desired) -> Fail:
 def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
     """Refuse versions that Azure does not offer, or not over these pools, before any upgrade begins."""
     desired = context.desired
-    spec, upgrades = desired.spec, upgrade_ahead(desired, existing)
+    spec, upgrades = desired.spec, upgrade_pending(desired, existing)
     pools = pools_to_upgrade(desired, context.owner, existing)
     if not upgrades and not pools:
         return None
@@ -191,7 +191,7 @@ def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
 def _obstacle(context: StepContext, existing: Json, offered: Sequence[str]) -> str:
     """Return what prevents the control plane from reaching its version, "" when nothing does."""
     wanted, current = context.desired.spec.kubernetes_version, control_plane(existing)
-    old = left_too_old(context.desired, context.owner, existing)
+    old = outdated_foreign_pools(context.desired, context.owner, existing)
     if old:
         return (
             f"AKS lets no node pool follow by more than {POOL_LAG} minors, and the manifest does not have "

@@ -91,7 +91,7 @@ def delete_resource_group(context: StepContext) -> Outcome:
         return _retained(what, f"{error.kind}: {error}")
     if existing is None:
         return Done() if _surely_absent(context) else recheck(what)
-    if not context.owner.made_group(existing):
+    if not context.owner.created_group(existing):
         return _retained(what, "this fleet did not create it")
     if state_of(existing) == "Deleting":
         noted = None if was_accepted(context, DELETE) else DELETE

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shared.fleet.aks.cluster_body import control_plane, newer_than_asked, upgrade_ahead
+from shared.fleet.aks.cluster_body import control_plane, newer_than_requested, upgrade_pending
 from shared.fleet.aks.node_pool_body import (
     autoscaler_off_write,
     new_pool_write,
@@ -233,7 +233,7 @@ def _image(context: StepContext, profile: Json) -> Outcome | None:
 
 def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
     """Send the job back to the control plane once every node runs this minor, and it has further to go."""
-    if not upgrade_ahead(context.desired, existing):
+    if not upgrade_pending(context.desired, existing):
         return None
     old = drain.behind(context, existing)
     if old:
@@ -246,4 +246,4 @@ def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
 def _notes(context: StepContext, existing: Json, unwanted: Sequence[Json]) -> list[str]:
     left = ", ".join(sorted(str(profile["name"]) for profile in unwanted))
     notes = [f"left alone, not created by us: node pool {left}"] if left else []
-    return [*notes, *newer_than_asked(context.desired, context.owner, existing)]
+    return [*notes, *newer_than_requested(context.desired, context.owner, existing)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from shared.fleet.aks.cluster_body import all_differences, dropped_pools
+from shared.fleet.aks.cluster_body import all_differences, removed_pools
 from shared.fleet.aks.writes import is_stopped
 from shared.jobs.errors import ReconcileError
 from shared.jobs.outcomes import Wait
@@ -48,7 +48,7 @@ def _drift(context: StepContext) -> str:
         return "the cluster is not there"
     found = all_differences(desired, owner, existing)
     found += [f"maintenanceWindows[{name}]" for name in windows]
-    found += [f"nodePools[{name}] is not in the manifest" for name in dropped_pools(desired, owner, existing)]
+    found += [f"nodePools[{name}] is not in the manifest" for name in removed_pools(desired, owner, existing)]
     found += ["powerState (it is stopped)"] if is_stopped(existing) else []
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return f"it differs in {', '.join(found[:SHOWN])}{more}" if found else "nothing differs"
