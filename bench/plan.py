@@ -1,4 +1,4 @@
-"""Parsing alone beside validating and planning a whole fleet: ``python -m bench.plan [CLUSTERS]``.
+"""Parsing alone compared with validating and planning a whole fleet: ``python -m bench.plan [CLUSTERS]``.
 
 Times are CPU seconds of one process after another on the same files; only their ratio means something on a
 machine that does other things as well. Memory is the whole process's peak.

@@ -1,8 +1,8 @@
-"""What a push costs, beside the size of the fleet: ``python -m bench.push [CLUSTERS] [CHANGED]``.
+"""What a push costs, by the size of the fleet: ``python -m bench.push [CLUSTERS] [CHANGED]``.
 
 Plans a generated fleet as the planner does, on a repository and a state in memory: first from nothing, then
 after a push that changes a few clusters, in the parts tree, records, resolve and plan. A tenth of the fleet
-is measured beside it, so that one sees what grows. Seconds are of one process; the calls are what counts.
+is measured too, so that the growth shows. Seconds are of one process; the calls are what counts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Bench:
         if needs_confirmation(
             PlanRequest(commit=head), look, last, is_descendant=self.ports.repository.is_descendant
         ):
-            raise SystemExit("the head is doubted")
+            raise SystemExit("the head was a stale read")
         self.head = head
         tree = self._timed("tree", lambda: read_files(head, self.ports))
         desired = self._timed("resolve", lambda: desired_of(head, tree, known, self.ports))

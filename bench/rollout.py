@@ -107,7 +107,7 @@ def lower_bound(alone: Rollout, calls: Mapping[str, float]) -> float:
     """Return the least seconds in which the buckets allow so many calls.
 
     A write begins a creation and a credential ends it, so those two buckets come on top of one cluster's
-    time; reads are made meanwhile.
+    time; reads happen meanwhile.
     """
     waits = {limit: (calls[limit.name] - limit.burst) / limit.per_second for limit in SHARED}
     gates = max(0.0, waits[request_limits.ARM_WRITE], waits[request_limits.ANY_OTHER])

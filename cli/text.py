@@ -1,4 +1,4 @@
-"""Text from elsewhere, made safe to print: repositories and services must not move a terminal's cursor."""
+"""Escapes text from elsewhere: repositories and services must not move a terminal's cursor."""
 
 from __future__ import annotations
 

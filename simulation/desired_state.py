@@ -31,7 +31,7 @@ SYSTEM = Pool("system", mode="System")
 
 @dataclass(frozen=True)
 class DesiredCluster:
-    """The manifest of a cluster; ``invalid``: with a mistake in it, ``suspended``: until when, as in git."""
+    """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git."""
 
     name: str
     pools: tuple[Pool, ...] = (SYSTEM,)
@@ -79,7 +79,7 @@ class DesiredFleet:
 
     @property
     def corrected(self) -> DesiredFleet:
-        """The fleet without its mistakes."""
+        """The fleet with every manifest valid."""
         clusters = {name: replace(cluster, invalid=False) for name, cluster in self.clusters.items()}
         return replace(self, clusters=clusters, invalid=False)
 

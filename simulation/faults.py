@@ -9,8 +9,8 @@ No fault contradicts what a service promises:
 - GitHub may show a branch as it was some seconds before.
 - A Kubernetes API does not answer, or establishes definitions late.
 - A process may be frozen at any call, longer than its locks and leases last. Between the lease guard and the
-  write that it guards, it is frozen for at most ``SHORT_FREEZE`` seconds: no service takes a fencing token,
-  and the design relies on the margin of the lease guard.
+  write that it guards, it is frozen for at most ``SHORT_FREEZE`` seconds: no service rejects the write of an
+  expired lease, and the design relies on the margin of the lease guard.
 """
 
 from __future__ import annotations

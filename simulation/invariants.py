@@ -25,7 +25,7 @@ from simulation.oracle import Oracle, serves
 
 SECRET = "never-to-be-stored"  # noqa: S105
 FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
-"""How old the knowledge of a worker may be when it writes: no service takes a fencing token."""
+"""How old a worker's reads may be when it writes: no service rejects the write of an expired lease."""
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
 """Once faults have ended, each sequence number of a cluster gets one message, and at most one copy.

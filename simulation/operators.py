@@ -148,7 +148,7 @@ class Operators:
         return [key for key in self._created_by_hand if key not in adopted and self.oracle.has_no_fleet(key)]
 
     def _corrected(self) -> DesiredFleet:
-        """Return what git should say: no mistakes, and no cluster that another fleet created first."""
+        """Return the fleet with every manifest valid and without the clusters that another fleet owns."""
         fleet = self.now.corrected
         for name, cluster in fleet.clusters.items():
             key = cluster_id(name)

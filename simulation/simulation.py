@@ -45,7 +45,7 @@ TIMINGS = Timings(
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a seed: ``rule`` is "" when all rules held."""
+    """The result of a seed: ``rule`` is "" when no rule was broken."""
 
     seed: int
     rule: str

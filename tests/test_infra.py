@@ -77,14 +77,14 @@ def test_the_function_app_runs_the_python_that_the_project_is_written_for() -> N
     assert plan["sku"] == {"name": "FC1", "tier": "FlexConsumption"}
 
 
-def test_every_local_setting_is_set_in_azure_or_known_to_be_local_only() -> None:
+def test_every_local_setting_is_set_in_azure_or_is_local_only() -> None:
     local = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
     settings = app_settings()
     assert set(local) - set(settings) - set(LOCAL_ONLY) == set()
     assert set(settings) & set(LOCAL_ONLY) == set()
 
 
-def test_every_setting_that_the_app_reads_is_set_in_azure_or_known_to_be_local_only() -> None:
+def test_every_setting_that_the_app_reads_is_set_in_azure_or_is_local_only() -> None:
     known = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
     assert set(Settings.model_fields) <= known
 

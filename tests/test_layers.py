@@ -92,7 +92,7 @@ def test_a_file_name_occurs_once(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", ["localcloud", "simulation"])
-def test_every_folder_says_what_belongs_there(package: str) -> None:
+def test_every_folder_describes_what_belongs_there(package: str) -> None:
     for name, path in sources(package):
         if path.name == "__init__.py":
             assert ast.get_docstring(ast.parse(path.read_text())), name

@@ -38,7 +38,7 @@ def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.Str
     assert "with base 10: '***'" in written.getvalue()
 
 
-def test_short_values_are_left_alone_lest_every_line_be_stars(written: io.StringIO) -> None:
+def test_short_values_are_not_masked(written: io.StringIO) -> None:
     logs.configure(["", "git"])
     logging.getLogger("somebody.else").info("git %d", 5)
     assert written.getvalue() == "git 5\n"

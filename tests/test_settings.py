@@ -1,4 +1,4 @@
-"""Settings: each mistake by its name, no secret in a message, and a complete example file."""
+"""Settings: each wrong one is named, no secret in a message, and a complete example file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_copy_of_the_example_is_enough(monkeypatch: pytest.MonkeyPatch) -> Non
     assert settings.fleet_config.git_credentials is not None
 
 
-def test_the_example_names_nothing_that_nobody_reads() -> None:
+def test_the_example_names_only_settings_that_are_read() -> None:
     known = {field.lower() for field in Settings.model_fields}
     extra = {name for name in VALUES if name.lower() not in known} - HOST_OWN - LIBRARIES_OWN
     assert extra == set()

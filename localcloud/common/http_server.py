@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _TlsSocket(ssl.SSLSocket):
-    """A server's end of a TLS connection that closes when its client is gone before the handshake.
+    """A server's end of a TLS connection that closes when its client disconnects before the handshake.
 
     ``SSLContext.wrap_socket`` asks for the peer first, and leaves a socket without one open.
     """
@@ -34,11 +34,11 @@ class _TlsSocket(ssl.SSLSocket):
             return super().getpeername()
         except OSError as error:
             self.close()
-            raise ConnectionResetError(errno.ECONNRESET, "the client is gone") from error
+            raise ConnectionResetError(errno.ECONNRESET, "the client disconnected") from error
 
 
 class _Tls(BuiltinSSLAdapter):
-    """Cheroot's TLS with a ready-made context, so that keys stay in memory."""
+    """Cheroot's TLS with a context built in memory, so that keys never reach the disk."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self.certificate = self.private_key = self.certificate_chain = ""

@@ -31,7 +31,7 @@ _STOP_SECONDS = 1.0
 class LocalCloud:
     """One cloud; ``start`` and ``close``, or a context manager.
 
-    Raises PartFailed when a part does not start, StateFolderError when the folder cannot be used.
+    Raises PartFailed when a part does not start, StateFolderError when the folder is not usable.
     """
 
     def __init__(self, state: Path, options: Options | None = None) -> None:

@@ -15,7 +15,7 @@ MARKER = ".roadstead-local-cloud"
 
 
 class StateFolderError(Exception):
-    """The folder cannot be used; the message has the reason and the remedy."""
+    """The folder is not usable; the message has the reason and the remedy."""
 
 
 class StateFolder:

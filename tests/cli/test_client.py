@@ -14,7 +14,7 @@ from localcloud.common.http_server import HttpServer, json_response
 
 @contextmanager
 def serving(commits: list[str]) -> Iterator[Api]:
-    """Serve four clusters, two on a page; each answer takes the next commit, the last one for ever."""
+    """Serve four clusters, two on a page; each answer takes the next commit, then repeats the last one."""
 
     @Request.application
     def answer(request: Request) -> Response:
@@ -33,6 +33,6 @@ def test_pages_are_joined_and_read_again_when_another_commit_was_planned(commits
         assert api.whole("clusters", "clusters") == {"commit": last, "clusters": list("abcd"), "next": None}
 
 
-def test_a_fleet_that_never_rests_is_told_after_some_attempts() -> None:
+def test_a_fleet_that_is_replanned_constantly_is_an_error_after_some_attempts() -> None:
     with serving([str(number) for number in range(20)]) as api, pytest.raises(ApiError, match="try again"):
         api.whole("clusters", "clusters")

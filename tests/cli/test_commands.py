@@ -75,7 +75,7 @@ def test_every_command_has_a_section_with_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_the_help_of_a_command_begins_as_the_list_of_commands_says(name: str) -> None:
+def test_the_help_of_a_command_begins_like_its_entry_in_the_list(name: str) -> None:
     first = COMMANDS[name].help.split("\n")[0]
     assert first.startswith(SUMMARIES[name].removesuffix("."))
     assert first.endswith(".")
@@ -170,19 +170,19 @@ def test_ctrl_c_is_silent_and_has_its_exit_code(url: str, arguments: list[str], 
     assert "Abort" not in written
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(8, 80), (24, 120)])
-def test_a_watched_fleet_is_redrawn_in_place_and_cut_to_the_terminal(rows: int, columns: int) -> None:
+@pytest.mark.parametrize(("height", "columns"), [(8, 80), (24, 120)])
+def test_a_watched_fleet_is_redrawn_in_place_and_cut_to_the_terminal(height: int, columns: int) -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet(*(f"cluster-{number:02}" for number in range(40))))
     cloud.step()
     with served(cloud.ports) as url:
         _, written = on_terminal(
-            "status", "--watch", rows=rows, columns=columns, interrupt_at="more lines", ROADSTEAD_URL=url
+            "status", "--watch", rows=height, columns=columns, interrupt_at="more lines", ROADSTEAD_URL=url
         )
     screen, _, left_behind = written.partition("\x1b[?1049h")[2].partition("\x1b[?1049l")
     assert "more lines" in screen
     frames = screen.split("\x1b[H")[1:]
     assert frames
-    assert max(frame.count("\n") for frame in frames) < rows
+    assert max(frame.count("\n") for frame in frames) < height
     assert "cluster-39" not in screen
     assert "cluster-39" in left_behind

@@ -59,7 +59,7 @@ def test_scripts_get_the_whole_spec_and_a_place_for_every_value(example: Path) -
     assert view["sources"]["spec.nodePools[apps].mode"] == "default"
 
 
-def test_layers_defaults_class_and_environment_are_told(example: Path) -> None:
+def test_layers_defaults_class_and_environment_are_shown(example: Path) -> None:
     shown = roadstead("explain", "pacific-aks", cwd=example).stdout
     assert shown.startswith("# pacific-aks: class apps-fixed, environment production; fleet example\n")
     for words in (
@@ -73,14 +73,14 @@ def test_layers_defaults_class_and_environment_are_told(example: Path) -> None:
         assert re.search(words, shown), words
 
 
-def test_an_unknown_name_is_told_with_the_nearest(example: Path) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest_one(example: Path) -> None:
     done = roadstead("explain", "pacifc-aks", cwd=example)
     assert (done.returncode, done.stdout) == (2, "")
     words = "roadstead: there is no cluster pacifc-aks in the repository; did you mean pacific-aks?\n"
     assert done.stderr == words
 
 
-def test_a_cluster_with_mistakes_shows_these(tmp_path: Path) -> None:
+def test_an_invalid_cluster_shows_its_problems(tmp_path: Path) -> None:
     files = fleet_files.fleet("one") | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}
     done = roadstead("explain", "one", cwd=write(tmp_path, files))
     assert done.returncode == 1

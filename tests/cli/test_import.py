@@ -58,7 +58,7 @@ def cloud() -> MemoryCloud:
     return made
 
 
-def test_the_whole_manifest_is_printed_without_what_means_the_same_unsaid(url: str) -> None:
+def test_the_whole_manifest_is_printed_without_defaults(url: str) -> None:
     done = roadstead("import", ONE.resource, "--url", url)
     assert done.returncode == 0, done.stderr
     assert not done.stdout.startswith("#")
@@ -105,7 +105,7 @@ def pool(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("chosen", [[], ["--class", "apps-fixed", "--environment", "production"]])
-def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
+def test_a_manifest_that_uses_layers_adopts_the_cluster_by_its_tags_alone(
     tmp_path: Path, cloud: MemoryCloud, url: str, chosen: list[str]
 ) -> None:
     fleet = write(tmp_path, fleet_files.example())
@@ -141,7 +141,7 @@ def test_the_manifest_beside_its_layers_adopts_the_cluster_by_its_tags_alone(
         ([ONE.resource, "nowhere"], 2, "there is no folder nowhere"),
     ],
 )
-def test_what_cannot_be_done_is_told(
+def test_what_cannot_be_imported_is_reported(
     tmp_path: Path, url: str, arguments: list[str], status: int, words: str
 ) -> None:
     shutil.copytree(fleet_files.EXAMPLE, tmp_path / "fleet")
@@ -160,5 +160,5 @@ VALUES = st.recursive(
 
 @example({"a": 10**18 + 1})
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=3))
-def test_what_is_written_is_read_as_it_was(document: dict[str, Any]) -> None:
+def test_yaml_is_read_back_as_it_was_written(document: dict[str, Any]) -> None:
     assert parse(text_of(document).encode(), "cluster.yaml").plain() == document

@@ -22,7 +22,7 @@ def cloud() -> MemoryCloud:
     return failed()[0]
 
 
-def test_why_tells_the_error_and_what_to_do(url: str) -> None:
+def test_why_shows_the_error_and_the_suggested_action(url: str) -> None:
     code, shown = on_terminal("why", "one", ROADSTEAD_URL=url)
     assert code == 0, shown
     words = " ".join(plain(shown).split())
@@ -47,7 +47,7 @@ def test_events_are_listed_newest_first(url: str) -> None:
     assert json.loads(older.stdout)["events"] == as_json[len(shown.stdout.splitlines()) - 1 :]
 
 
-def test_older_events_are_asked_for_by_a_time(url: str) -> None:
+def test_older_events_are_requested_by_a_time(url: str) -> None:
     shown = roadstead("events", "one", "--before", "yesterday", ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert "--before 'yesterday' must be a time as 2026-01-31T12:00:00Z" in shown.stderr
@@ -62,7 +62,7 @@ def test_a_failed_job_is_started_again(cloud: MemoryCloud, url: str, which: list
 
 
 @pytest.mark.parametrize("name", ["jürgen", "li\nst\x1b[2J", "50%"])
-def test_a_replay_is_told_with_the_name_of_whoever_asked(url: str, name: str) -> None:
+def test_a_replay_records_who_requested_it(url: str, name: str) -> None:
     shown = roadstead("replay", "one", ROADSTEAD_URL=url, LOGNAME=name)
     assert (shown.returncode, shown.stdout) == (0, "one: started again\n"), shown.stderr
     as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)
@@ -70,7 +70,7 @@ def test_a_replay_is_told_with_the_name_of_whoever_asked(url: str, name: str) ->
     assert told == f"replayed by {name.translate({10: 0xFFFD, 27: 0xFFFD})}"
 
 
-def test_a_user_without_a_name_is_told_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_name_is_recorded_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     def nameless() -> str:
         raise KeyError("getpwuid(): uid not found: 54321")
 
@@ -79,7 +79,7 @@ def test_a_user_without_a_name_is_told_by_number(monkeypatch: pytest.MonkeyPatch
     assert actor() == "uid 54321"
 
 
-def test_a_cluster_that_went_since_it_was_listed_keeps_no_other_from_its_replay(
+def test_a_cluster_deleted_since_it_was_listed_does_not_prevent_the_other_replays(
     cloud: MemoryCloud, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("gone", "one", "two")]
@@ -95,7 +95,7 @@ def test_a_cluster_that_went_since_it_was_listed_keeps_no_other_from_its_replay(
 
 @pytest.mark.parametrize("command", ["why", "events", "replay", "status"])
 @pytest.mark.parametrize("name", ["a?b", "../plans", "a/b", "..", "One"])
-def test_what_no_cluster_can_be_called_is_a_wrong_use(url: str, command: str, name: str) -> None:
+def test_an_invalid_cluster_name_is_a_usage_error(url: str, command: str, name: str) -> None:
     shown = roadstead(command, name, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert "roadstead: NAME must be 1 to 63 lowercase letters, digits and hyphens" in shown.stderr
@@ -111,7 +111,7 @@ def test_what_no_cluster_can_be_called_is_a_wrong_use(url: str, command: str, na
         (["--class", "Quota"], 2, "there is no class 'Quota'"),
     ],
 )
-def test_a_replay_that_makes_no_sense_is_one_line(
+def test_an_impossible_replay_is_a_one_line_error(
     url: str, arguments: list[str], status: int, words: str
 ) -> None:
     shown = roadstead("replay", *arguments, ROADSTEAD_URL=url)
@@ -119,7 +119,7 @@ def test_a_replay_that_makes_no_sense_is_one_line(
     assert words in shown.stderr
 
 
-def test_no_failed_cluster_of_a_class_is_told(url: str) -> None:
+def test_a_class_without_failed_clusters_is_reported(url: str) -> None:
     shown = roadstead("replay", "--class", "Unavailable", ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (0, "No cluster has failed with Unavailable.\n")
 
@@ -150,13 +150,13 @@ def test_dead_letters_that_were_seen_are_dismissed_and_no_others(cloud: MemoryCl
     assert cloud.state.count_dead_letters() == 0
 
 
-def test_a_body_without_dead_letters_is_refused_in_words(url: str) -> None:
+def test_an_invalid_dismissal_is_refused_with_the_reason(url: str) -> None:
     for body in (b"", b"[]", b'{"deadLetters": [7]}'):
         reply = httpx.post(f"{url}/api/dead-letters/dismiss", content=body)
         assert (reply.status_code, "the body must be" in reply.json()["error"]) == (400, True)
 
 
-def test_other_peoples_words_move_no_cursor(cloud: MemoryCloud, url: str) -> None:
+def test_text_from_elsewhere_moves_no_cursor(cloud: MemoryCloud, url: str) -> None:
     escape = "\x1b]0;title\x07"
     cloud.state.save_dead_letter(
         DeadLetter("jobs", f"7:{escape}", cloud.clock(), f"Too{escape}", f"ten{escape}", f"odd{escape}", 5)
@@ -172,6 +172,6 @@ def test_other_peoples_words_move_no_cursor(cloud: MemoryCloud, url: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=99999", "before=yesterday"])
-def test_a_page_that_makes_no_sense_is_refused_in_words(url: str, query: str) -> None:
+def test_an_invalid_page_size_is_refused_with_the_reason(url: str, query: str) -> None:
     reply = httpx.get(f"{url}/api/clusters/one/events?{query}")
     assert (reply.status_code, "limit must be 1 to 1000" in reply.json()["error"]) == (400, True)

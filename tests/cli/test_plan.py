@@ -51,7 +51,7 @@ def url(cloud: MemoryCloud) -> Iterator[str]:
 
 
 def changed(*removed: str, **clusters: bytes) -> dict[str, bytes]:
-    """Return the pushed files with some clusters removed and others written anew."""
+    """Return the pushed files with some clusters removed and others replaced."""
     files = {
         path: content
         for path, content in PUSHED.items()
@@ -75,7 +75,7 @@ def moved(name: str) -> bytes:
         (changed(one=b"kind: Cluster"), 1, "1 invalid, 2 unchanged"),
     ],
 )
-def test_the_exit_status_says_whether_there_is_something_to_do(
+def test_the_exit_status_shows_whether_there_are_changes(
     tmp_path: Path, url: str, files: Mapping[str, bytes], status: int, words: str
 ) -> None:
     write(tmp_path, files)
@@ -85,7 +85,7 @@ def test_the_exit_status_says_whether_there_is_something_to_do(
     assert roadstead("plan", cwd=tmp_path, ROADSTEAD_URL=url).returncode == (1 if status == 1 else 0)
 
 
-def test_each_change_is_told_with_its_effect_and_place(tmp_path: Path, url: str) -> None:
+def test_each_change_is_shown_with_its_effect_and_place(tmp_path: Path, url: str) -> None:
     write(tmp_path, changed("three", one=fleet_files.cluster("one", count=3), two=moved("two")))
     done = roadstead("plan", "--url", url, cwd=tmp_path)
     text = " ".join(done.stdout.split())
@@ -95,7 +95,7 @@ def test_each_change_is_told_with_its_effect_and_place(tmp_path: Path, url: str)
     assert places == sorted(places)
 
 
-def test_what_is_held_together_is_told_once_and_what_was_planned_with_its_release(
+def test_deletes_over_the_budget_share_one_reason_and_a_recorded_plan_shows_how_to_approve(
     tmp_path: Path, url: str, cloud: MemoryCloud
 ) -> None:
     commit = push(cloud, changed("one", "two"))
@@ -112,7 +112,7 @@ def test_what_is_held_together_is_told_once_and_what_was_planned_with_its_releas
     assert view["recorded"]["approval"]["clusters"] == ["one", "two"]
 
 
-def test_json_has_the_words_of_the_api(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:
+def test_json_has_the_fields_of_the_api(tmp_path: Path, url: str, cloud: MemoryCloud) -> None:
     write(tmp_path, changed("three", one=fleet_files.cluster("one", count=3)))
     view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
     assert (view["fleet"], view["against"], view["summary"]) == (

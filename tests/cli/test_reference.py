@@ -1,4 +1,4 @@
-"""The reference is made from the models, says something of every field, and finds a table for each."""
+"""The reference is generated from the models and describes every field in a table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_link_of_the_index_leads_to_a_heading() -> None:
     assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= anchors
 
 
-def test_what_a_change_does_is_told_as_the_table_of_effects_has_it() -> None:
+def test_the_effect_of_a_change_is_that_of_the_table_of_effects() -> None:
     told = {cells[0].strip("| `"): cells[3] for cells in ROWS_TOLD if len(cells) == 5}
     for record in ROWS:
         if record.effect is Effect.AZURE:

@@ -28,7 +28,7 @@ def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     assert roadstead("plan", "--empty", cwd=fleet).stdout.startswith("Compared with an empty fleet: 2 create")
 
 
-def test_what_a_new_cluster_lacks_is_told_at_once(tmp_path: Path) -> None:
+def test_the_fields_that_a_new_cluster_lacks_are_listed_at_once(tmp_path: Path) -> None:
     write(tmp_path, fleet_files.example())
     done = roadstead("new", "cluster", "alpha", "--class", "apps", cwd=tmp_path)
     assert done.returncode == 1
@@ -50,7 +50,7 @@ def test_what_a_new_cluster_lacks_is_told_at_once(tmp_path: Path) -> None:
         (["alpha", "nowhere"], "there is no folder nowhere"),
     ],
 )
-def test_a_cluster_that_cannot_be_is_refused_and_nothing_is_written(
+def test_an_invalid_new_cluster_is_refused_and_nothing_is_written(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     before = set(write(tmp_path, fleet_files.example()).rglob("*"))
@@ -60,7 +60,7 @@ def test_a_cluster_that_cannot_be_is_refused_and_nothing_is_written(
     assert set(tmp_path.rglob("*")) == before
 
 
-def test_a_folder_with_anything_in_it_is_left_alone_but_a_fresh_clone_is_empty(tmp_path: Path) -> None:
+def test_a_folder_with_files_is_left_alone_and_a_fresh_clone_counts_as_empty(tmp_path: Path) -> None:
     write(tmp_path, {"used/README.md": b"mine", "clone/.git/HEAD": b"ref: refs/heads/main\n", "file": b""})
     for name in ("used", "file"):
         done = roadstead("init", name, cwd=tmp_path)
@@ -70,7 +70,7 @@ def test_a_folder_with_anything_in_it_is_left_alone_but_a_fresh_clone_is_empty(t
     assert roadstead("init", "clone", cwd=tmp_path).returncode == 0
 
 
-def test_what_is_known_already_is_written_into_the_fleet(tmp_path: Path) -> None:
+def test_the_options_of_init_are_written_into_the_fleet(tmp_path: Path) -> None:
     subscription, git = "00000000-0000-0000-0000-000000000001", "https://github.com/example/fleet"
     options = ["--name", "prod", "--subscription", subscription, "--repository", git]
     assert roadstead("init", "x", *options, cwd=tmp_path).returncode == 0

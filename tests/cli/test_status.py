@@ -72,7 +72,7 @@ def test_an_error_is_one_line_and_exit_code_1(
     assert shown.stderr.count("\n") == 1
 
 
-def test_something_else_at_the_address_is_named_as_such() -> None:
+def test_another_service_at_the_address_is_recognised() -> None:
     @Request.application
     def other(request: Request) -> Response:
         return Response("<html>", 200)
@@ -99,7 +99,7 @@ def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_f
     assert "roadstead approve releases the deletes" in " ".join(alone.split())
 
 
-def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> None:
+def test_an_unconfirmed_head_is_shown_with_the_time_of_its_plan() -> None:
     cloud = MemoryCloud()
     first = cloud.repository.push(fleet_files.fleet())
     push(cloud, fleet_files.fleet("one"))
@@ -119,7 +119,7 @@ def test_a_head_that_is_looked_at_again_is_told_with_the_time_of_its_plan() -> N
     assert f"there is no cluster two in the fleet example; a newer commit is not planned yet: {told}" in new
 
 
-def test_a_repository_that_cannot_be_read_is_told_with_what_to_do() -> None:
+def test_a_repository_that_cannot_be_read_is_shown_with_the_suggested_action() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -163,7 +163,7 @@ def test_a_cluster_that_is_not_created_because_its_manifest_is_invalid_is_named(
         ({"days": 364, "hours": 23}, "in 364d 23h (2027-01-01T11:00:00"),
     ],
 )
-def test_what_is_far_off_is_told_in_hours_and_days_and_with_its_date(
+def test_a_distant_time_is_shown_in_hours_and_days_with_its_date(
     cloud: MemoryCloud, left: dict[str, float], words: str
 ) -> None:
     now = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -32,12 +32,12 @@ def wrong(tmp_path: Path) -> Path:
     return write(tmp_path / "fleet", fleet_files.fleet("one", "two", "three") | WRONG)
 
 
-def test_a_repository_without_mistakes_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_valid_repository_is_reported_in_one_line(tmp_path: Path) -> None:
     done = roadstead("validate", cwd=write(tmp_path, fleet_files.example()))
     assert (done.returncode, done.stdout, done.stderr) == (0, "no problems: 3 clusters, 1 system\n", "")
 
 
-def test_all_problems_are_told_at_once_by_file_with_their_places(wrong: Path) -> None:
+def test_all_problems_are_listed_at_once_by_file_with_their_places(wrong: Path) -> None:
     done = roadstead("validate", cwd=wrong)
     summary = "2 problems in 2 files: 2 of 3 clusters are invalid"
     assert done.stdout.splitlines() == [TOLD[0], "", TOLD[1], "", summary]
@@ -97,7 +97,7 @@ def test_a_fingerprint_stays_when_lines_move_and_is_never_shared() -> None:
     assert len(set(prints(1, 2))) == 2
 
 
-def test_sarif_says_what_it_leaves_out_where_github_takes_no_more() -> None:
+def test_sarif_reports_what_it_omits_beyond_the_limit_of_github() -> None:
     problems = [Problem("f", line, 1, "", "wrong") for line in range(1, MOST_RESULTS + 3)]
     run = sarif(problems, str)["runs"][0]
     assert len(run["results"]) == MOST_RESULTS
@@ -119,7 +119,7 @@ def test_annotations_and_a_summary_for_a_workflow(wrong: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], ["--output", "xml"], ["clusters"]])
-def test_a_wrong_use_is_exit_status_2_and_no_traceback(wrong: Path, arguments: list[str]) -> None:
+def test_a_usage_error_is_exit_status_2_and_no_traceback(wrong: Path, arguments: list[str]) -> None:
     done = roadstead("validate", *arguments, cwd=wrong)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr

@@ -28,7 +28,7 @@ def test_files_have_the_ids_that_git_gives_them(tmp_path: Path) -> None:
         assert tree.files.blobs[path] == asked.stdout.strip()
 
 
-def test_what_is_no_plain_file_is_told_apart_and_never_followed(tmp_path: Path) -> None:
+def test_what_is_not_a_plain_file_is_recognised_and_never_followed(tmp_path: Path) -> None:
     root = write(tmp_path / "fleet", fleet_files.fleet("one", "two"))
     write(tmp_path / "elsewhere", {"cluster.yaml": fleet_files.cluster("three")})
     (root / "clusters" / "three").symlink_to(tmp_path / "elsewhere")
@@ -47,7 +47,7 @@ def test_what_is_no_plain_file_is_told_apart_and_never_followed(tmp_path: Path) 
     ("folder", "words"),
     [("nowhere", "there is no folder"), ("", "roadstead init"), ("fleet/clusters", "it is in")],
 )
-def test_a_folder_that_is_no_fleet_repository_is_told_with_what_to_do(
+def test_a_folder_that_is_no_fleet_repository_is_an_error_with_its_remedy(
     tmp_path: Path, folder: str, words: str
 ) -> None:
     write(tmp_path / "fleet", fleet_files.example())

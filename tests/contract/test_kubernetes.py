@@ -94,7 +94,7 @@ def test_an_apply_into_a_namespace_that_is_being_deleted_is_a_conflict(setting: 
         setting.api.apply(config_map({}, namespace="team"))
 
 
-def test_a_kind_is_known_once_its_definition_is_established(setting: Setting) -> None:
+def test_a_kind_is_served_once_its_definition_is_established(setting: Setting) -> None:
     widget = {
         "apiVersion": "example.org/v1",
         "kind": "Widget",
@@ -180,7 +180,7 @@ def test_what_is_listed_is_what_is_read_one_by_one(setting: Setting) -> None:
     assert list(setting.api.list("v1", "ConfigMap")) == [created]
 
 
-def test_a_selector_that_makes_no_sense_is_refused(setting: Setting) -> None:
+def test_an_invalid_selector_is_refused(setting: Setting) -> None:
     with pytest.raises(InvalidManifest, match="the list of v1 Pod: invalid field selector"):
         setting.api.list("v1", "Pod", fields="spec.nodeName")
 

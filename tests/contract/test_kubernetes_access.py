@@ -116,7 +116,7 @@ def test_a_refused_credential_is_not_shown_and_is_fetched_again(
     assert access.kubeconfigs == 2
 
 
-def test_a_credential_that_was_good_a_moment_ago_is_worth_another_try(
+def test_a_credential_that_was_accepted_a_moment_ago_is_retried(
     plane: KubernetesPlane, access: Access, connections: KubernetesConnections
 ) -> None:
     connections.connect(CLUSTER).check()
@@ -128,13 +128,13 @@ def test_a_credential_that_was_good_a_moment_ago_is_worth_another_try(
 
 
 @pytest.mark.parametrize("config", ["", "[1, 2]", "a: [", "kind: Config\ncontexts: []\ncurrent-context: x"])
-def test_a_kubeconfig_that_makes_no_sense_is_no_credential(config: str, clock: ManualClock) -> None:
+def test_an_invalid_kubeconfig_is_no_credential(config: str, clock: ManualClock) -> None:
     broken = KubernetesConnections(lambda _cluster: config, aad_token=None, clock=clock)
     with pytest.raises(Unauthenticated, match="the kubeconfig of alpha is invalid"):
         broken.connect(CLUSTER)
 
 
-def test_a_server_of_another_authority_is_not_believed(
+def test_a_server_of_another_authority_is_not_trusted(
     access: Access, connections: KubernetesConnections
 ) -> None:
     content = yaml.safe_load(access.config)

@@ -88,7 +88,7 @@ def test_a_pod_without_a_budget_is_evicted_and_a_missing_one_is_success(setting:
     setting.api.evict("nowhere", "a")
 
 
-def test_a_budget_holds_pods_until_there_are_enough(setting: Setting) -> None:
+def test_a_budget_blocks_evictions_until_enough_pods_are_healthy(setting: Setting) -> None:
     one, two = a_node(setting, "one"), a_node(setting, "two")
     a_pod(setting, "a", one)
     a_pod(setting, "b", one)
@@ -139,7 +139,7 @@ def test_a_budget_counts_against_what_the_controller_wants(
     assert (budget["status"]["disruptionsAllowed"], budget["status"]["expectedPods"]) == (0, 4)
 
 
-def test_a_pod_that_is_not_ready_may_go_while_its_application_is_well(setting: Setting) -> None:
+def test_an_unready_pod_may_be_evicted_while_its_application_is_healthy(setting: Setting) -> None:
     node = a_node(setting, "one")
     a_pod(setting, "a", node)
     a_pod(setting, "sick", node, ready=False)

@@ -99,7 +99,7 @@ def test_only_the_open_pull_requests_into_the_branch_are_listed_newest_first(cas
     assert not closed.open
 
 
-def test_our_comment_is_found_again_and_written_over(case: Case) -> None:
+def test_our_comment_is_recognised_and_edited(case: Case) -> None:
     case.branch("next", {"a.yaml": b"2\n"})
     number = case.git.pulls.open("Two", "next", "main").number
     assert case.port.comment(number, MARKER) is None

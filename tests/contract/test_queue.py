@@ -131,7 +131,7 @@ def test_a_link_that_the_service_has_closed_is_opened_again() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-def test_a_service_that_has_restarted_is_found_again() -> None:
+def test_a_client_reconnects_to_a_service_that_has_restarted() -> None:
     broker = Broker(QUEUES, ManualClock())
     with ServiceBusServer(broker, key="c2VjcmV0") as server:
         client = service_bus_client(connection_string=server.connection_string)

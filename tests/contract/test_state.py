@@ -100,7 +100,7 @@ def test_what_was_never_saved_is_not_there(state: State) -> None:
     assert not state.delivery_seen("d")
 
 
-def test_a_saved_row_comes_back_as_it_was(state: State) -> None:
+def test_a_saved_record_is_read_back_as_it_was(state: State) -> None:
     waiting = apply_outcome(fresh(), Wait(20, "Azure is creating ünicode"), now=NOW, jitter=0)
     saved = state.save(waiting)
     found = state.cluster("one")
@@ -109,7 +109,7 @@ def test_a_saved_row_comes_back_as_it_was(state: State) -> None:
     assert found.etag == saved.etag != ""
 
 
-def test_a_row_is_written_only_over_the_version_that_was_read(state: State) -> None:
+def test_a_record_is_written_only_over_the_version_that_was_read(state: State) -> None:
     first = state.save(fresh())
     second = state.save(replace(first, commit="d" * 40))
     with pytest.raises(Stale):
@@ -119,13 +119,13 @@ def test_a_row_is_written_only_over_the_version_that_was_read(state: State) -> N
     assert (found.commit, found.etag) == ("d" * 40, second.etag)
 
 
-def test_a_new_row_is_not_written_over_another(state: State) -> None:
+def test_a_new_record_is_not_written_over_an_existing_one(state: State) -> None:
     state.save(fresh())
     with pytest.raises(Stale):
         state.save(fresh())
 
 
-def test_a_row_that_is_gone_cannot_be_saved_again(state: State) -> None:
+def test_a_deleted_record_cannot_be_saved_again(state: State) -> None:
     saved = state.save(fresh())
     state.delete(saved)
     with pytest.raises(Stale):
@@ -133,7 +133,7 @@ def test_a_row_that_is_gone_cannot_be_saved_again(state: State) -> None:
     assert state.cluster("one") is None
 
 
-def test_only_the_version_that_was_read_is_forgotten(state: State) -> None:
+def test_only_the_version_that_was_read_is_deleted(state: State) -> None:
     first = state.save(fresh())
     second = state.save(replace(first, commit="d" * 40))
     with pytest.raises(Stale):
@@ -143,7 +143,7 @@ def test_only_the_version_that_was_read_is_forgotten(state: State) -> None:
     assert state.cluster("one") is None
 
 
-def test_rows_come_by_name_and_active_ones_by_themselves(state: State) -> None:
+def test_records_are_listed_by_name_and_active_ones_alone(state: State) -> None:
     for name in ("b", "a", "c"):
         state.save(fresh(name))
     idle = state.cluster("b")
@@ -156,7 +156,7 @@ def test_rows_come_by_name_and_active_ones_by_themselves(state: State) -> None:
     assert [found.name for found in state.active_clusters()] == ["a", "c"]
 
 
-def test_a_row_may_be_larger_than_a_property(state: State) -> None:
+def test_a_record_may_be_larger_than_a_property(state: State) -> None:
     big = fresh()
     document = {
         **big.document,
@@ -181,7 +181,7 @@ def test_events_come_newest_first_and_bounded(state: State) -> None:
     assert state.events("one", 1)[0] == event(7)
 
 
-def test_clusters_are_noted_for_the_group_that_they_delete(state: State) -> None:
+def test_clusters_are_recorded_for_the_group_that_they_delete(state: State) -> None:
     assert state.group_delete_intents("s|rg-one") == []
     one, two, three = (GroupDeleteIntent(name, "0badcafe") for name in ("one", "two", "three"))
     for intent in (two, one, one):
@@ -194,7 +194,7 @@ def test_clusters_are_noted_for_the_group_that_they_delete(state: State) -> None
     assert state.clusters() == []
 
 
-def test_an_event_that_is_kept_twice_is_kept_once(state: State) -> None:
+def test_an_event_that_is_appended_twice_is_stored_once(state: State) -> None:
     state.append([event(1), event(2)])
     state.append([event(2)])
     assert len(state.events("one", 10)) == 2
@@ -213,7 +213,7 @@ def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
 
 
 @pytest.mark.parametrize("items", [1, 5000])
-def test_a_plan_comes_back_as_it_was(state: State, items: int) -> None:
+def test_a_plan_is_read_back_as_it_was(state: State, items: int) -> None:
     state.save_plan(plan(items=items))
     assert state.plan("c" * 40) == plan(items=items)
 
@@ -225,7 +225,7 @@ def test_only_open_plans_are_listed_newest_first(state: State) -> None:
     assert [plan_record.plan.commit[0] for plan_record in state.open_plans()] == ["d", "a"]
 
 
-def test_the_fleets_row_is_written_by_compare_and_swap(state: State) -> None:
+def test_the_fleet_record_is_written_by_compare_and_swap(state: State) -> None:
     state.save_fleet(FleetRecord("a" * 40, NOW))
     read = state.fleet()
     assert read == FleetRecord("a" * 40, NOW)
@@ -256,7 +256,7 @@ def test_dead_letters_come_newest_first_and_once(state: State) -> None:
     assert state.count_dead_letters() == 3
 
 
-def test_a_dead_letter_is_put_away_and_one_that_is_gone_is_success(state: State) -> None:
+def test_a_dead_letter_is_deleted_and_a_missing_one_is_success(state: State) -> None:
     first, second = (DeadLetter("jobs", f"{n}:odd/?#\\id", later(n), "", "", "words", 5) for n in (1, 2))
     state.save_dead_letter(first)
     state.delete_dead_letter(second)
@@ -276,7 +276,7 @@ def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State
     assert [found.sequence for found in state.events("gone", 10)] == [2]
 
 
-def test_an_event_comes_back_with_its_start_and_request_ids(state: State) -> None:
+def test_an_event_is_read_back_with_its_start_and_request_ids(state: State) -> None:
     whole = event(1, started=NOW, request_ids=("r-1", "r-2"))
     state.append([whole])
     assert list(state.events("one", 1)) == [whole]
@@ -291,7 +291,7 @@ def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
     assert kept == ["b", "d", "e"]
 
 
-def test_kept_blobs_are_pruned_but_for_those_that_are_wanted(state: State) -> None:
+def test_saved_blobs_are_pruned_except_those_in_use(state: State) -> None:
     state.save_blobs({sha * 40: sha.encode() for sha in "abc"})
     assert state.prune_blobs({"b" * 40, "d" * 40}) == 2
     assert state.blobs([sha * 40 for sha in "abc"]) == {"b" * 40: b"b"}
@@ -328,7 +328,7 @@ def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
     assert not state.delivery_seen("other")
 
 
-def test_blobs_are_kept_byte_for_byte(state: State) -> None:
+def test_blobs_are_saved_byte_for_byte(state: State) -> None:
     blobs = {"a" * 40: b"", "b" * 40: bytes(range(256)), "c" * 40: b"x" * 60_000}
     assert dict(state.blobs(blobs)) == {}
     for _ in range(2):
@@ -338,14 +338,14 @@ def test_blobs_are_kept_byte_for_byte(state: State) -> None:
     assert dict(state.blobs([])) == {}
 
 
-def test_many_and_large_blobs_are_kept_at_once(state: State) -> None:
+def test_many_and_large_blobs_are_saved_at_once(state: State) -> None:
     blobs = {f"{number:040x}": b"%d" % number for number in range(250)}
     blobs |= {f"{number:040x}": b"x" * 60_000 for number in range(1000, 1080)}
     state.save_blobs(blobs)
     assert dict(state.blobs(blobs)) == blobs
 
 
-def test_the_marks_of_a_large_fleet_come_back_as_they_were(state: State) -> None:
+def test_the_fingerprints_of_a_large_fleet_are_read_back_as_they_were(state: State) -> None:
     assert dict(state.fingerprints()) == {}
     marks = {f"cluster-{number:05d}": f"{number * 7919:016x}" for number in range(10_000)}
     state.save_fingerprints(marks)

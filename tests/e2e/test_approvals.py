@@ -1,4 +1,4 @@
-"""A commit that deletes everything, signed in with a token: held, shown, approved, carried out to the end."""
+"""A commit that deletes every cluster waits for approval, is approved, and is carried out."""
 
 from __future__ import annotations
 

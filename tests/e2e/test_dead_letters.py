@@ -1,4 +1,4 @@
-"""Dead letters over the wire: what the queues give up is told, and replayed to its end."""
+"""Dead letters over the wire: they are reported, and their jobs replayed."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ def record(operator: Operator) -> Any:
     return json.loads(found["body0"])
 
 
-def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
+def test_every_dead_letter_is_reported_and_its_job_replayed(start: Start) -> None:
     operator = start(Options(create_seconds=5, extra={"POLL_SECONDS": "12"}))
     commit = operator.push(fleet_files.fleet("one"))
     operator.wait(lambda: operator.phases() == {"one": "Provisioning"}, "the cluster is planned")
-    operator.wait(lambda: record(operator)["job"]["step"]["name"] == "cluster", "the cluster is being made")
+    operator.wait(
+        lambda: record(operator)["job"]["step"]["name"] == "cluster", "Azure is creating the cluster"
+    )
     operator.wait(lambda: record(operator)["job"]["next_run"]["reason"] != "", "the step waits")
     present = record(operator)
     moment = JobMessage(
@@ -52,7 +54,9 @@ def test_every_dead_letter_is_told_and_its_job_replayed(start: Start) -> None:
     bury(operator, "not a message")
     bury(operator, moment.model_dump_json())
     operator.wait(lambda: operator.phases() == {"one": "Failed"}, "the job failed")
-    operator.wait(lambda: bool(operator.api.get("dead-letters")["deadLetters"]), "the odd one is kept")
+    operator.wait(
+        lambda: bool(operator.api.get("dead-letters")["deadLetters"]), "the unreadable one is listed"
+    )
     (letter,) = operator.api.get("dead-letters")["deadLetters"]
     assert (letter["body"], letter["reason"]) == ("not a message", "TooOften")
     assert operator.api.get("clusters")["deadLetterCount"] == 1

@@ -13,7 +13,7 @@ NAMES = [f"cluster-{number}" for number in range(10)]
 QUICK = {"LEASE_SECONDS": "5", "POLL_SECONDS": "0.5"}
 
 
-def test_ten_kills_during_a_provision_of_ten_clusters_cost_no_cluster_and_double_none(start: Start) -> None:
+def test_ten_kills_while_ten_clusters_are_created_lose_none_and_create_none_twice(start: Start) -> None:
     seed = time.time_ns()
     print(f"seed {seed}")
     chance = random.Random(seed)

@@ -92,7 +92,7 @@ def kubernetes(operator: Operator, name: str) -> Iterator[KubernetesApi]:
         yield connections.connect(ClusterId(SUBSCRIPTION, f"rg-{name}", name))
 
 
-def test_a_cluster_with_three_pools_climbs_two_minors_under_faults(start: Start) -> None:
+def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start: Start) -> None:
     operator = start(QUICK)
     more = pool("apps") + pool("batch")
     before = fleet(one=f'{more}  kubernetesVersion: "1.31"\n')
@@ -115,7 +115,7 @@ def test_a_cluster_with_three_pools_climbs_two_minors_under_faults(start: Start)
     assert minors == ["every node runs 1.32; on to 1.33"]
 
 
-def test_a_rotation_waits_for_a_budget_until_there_is_room(start: Start) -> None:
+def test_a_node_pool_replacement_waits_until_the_disruption_budget_allows_the_eviction(start: Start) -> None:
     operator = start(QUICK)
     operator.wait_for_status(operator.push(fleet(one=pool("apps"))), "success")
     with kubernetes(operator, "one") as api:
@@ -130,7 +130,7 @@ def test_a_rotation_waits_for_a_budget_until_there_is_room(start: Start) -> None
     assert set(pools(operator, "one")) == {"system", "appsb"}
 
 
-def test_a_delete_overtakes_a_create(start: Start) -> None:
+def test_a_delete_supersedes_a_create(start: Start) -> None:
     operator = start(replace(QUICK, create_seconds=15))
     operator.push(fleet(one=""))
     operator.wait(lambda: operator.accepted()["create", "one"] == 1, "one is being created")
@@ -196,7 +196,7 @@ spec:
     assert (tags["team"], tags["roadstead-fleet"]) == ("shop", "example")
 
 
-def test_what_failed_and_every_dead_letter_can_be_replayed(start: Start) -> None:
+def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     operator = start(QUICK)
     urls = operator.cloud.urls
     quota = {"error": {"code": "QuotaExceeded", "message": "no cores left"}}

@@ -74,7 +74,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status(start: Start) ->
     assert set(posts) == {f"/repos/example/fleet/statuses/{commit}"}
 
 
-def test_a_typo_is_told_on_the_commit_with_its_place_and_blocks_no_neighbour(start: Start) -> None:
+def test_a_typo_is_reported_on_the_commit_with_its_place_and_blocks_no_other_cluster(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra=QUICK))
     files = fleet_files.fleet("one", "two")
     files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
@@ -88,7 +88,7 @@ def test_a_typo_is_told_on_the_commit_with_its_place_and_blocks_no_neighbour(sta
     operator.wait_for_status(good, "success")
 
 
-def test_trouble_at_every_service_is_waited_out_and_said(start: Start) -> None:
+def test_faults_at_every_service_are_retried_and_reported(start: Start) -> None:
     operator = start(Options(create_seconds=1, extra=QUICK))
     urls = operator.cloud.urls
     throttle = {

@@ -213,7 +213,7 @@ def test_accepted_writes_are_in_the_request_log(served: Served) -> None:
         (Fault("GET", 404, {"error": {"code": "InvalidResourceType"}}), Dependency),
     ],
 )
-def test_an_answer_that_is_an_error_is_asked_for_once(
+def test_a_request_with_an_error_answer_is_sent_once(
     served: Served, fault: Fault, expected: type[ReconcileError]
 ) -> None:
     served.server.door.faults = [fault]
@@ -227,7 +227,7 @@ def test_an_answer_that_is_an_error_is_asked_for_once(
         assert getattr(raised.value, "retry_after", None) == float(fault.headers["Retry-After"])
 
 
-def test_a_refusal_may_say_when_with_a_date_and_have_an_id_of_its_own_only(served: Served) -> None:
+def test_a_refusal_may_give_its_retry_time_as_a_date_and_only_the_services_request_id(served: Served) -> None:
     headers = {
         "Retry-After": "Thu, 01 Jan 2026 12:02:00 GMT",
         "Date": "Thu, 01 Jan 2026 12:00:00 GMT",
@@ -252,7 +252,7 @@ def test_a_provider_that_is_not_registered_is_an_error_and_not_a_wait(served: Se
     azure.close()
 
 
-def test_without_a_credential_nothing_is_asked(served: Served) -> None:
+def test_without_a_credential_no_request_is_sent(served: Served) -> None:
     azure = served.adapter(NoCredential())
     with pytest.raises(Unauthenticated, match="no managed identity here") as raised:
         azure.call(GetCluster(CLUSTER))
@@ -280,7 +280,7 @@ def test_no_token_and_no_body_is_logged(served: Served, caplog: pytest.LogCaptur
     assert not [record for record in caplog.records if record.name.startswith("azure")]
 
 
-def test_a_document_comes_through_the_adapter_as_it_was_stored(served: Served) -> None:
+def test_the_adapter_returns_a_document_as_it_is_stored(served: Served) -> None:
     unknown = {**BODY, "properties": {**BODY["properties"], "newProfile": {"someField": [1, {"a": None}]}}}
     azure = served.adapter()
     azure.call(PutCluster(CLUSTER, unknown, etag=None))

@@ -169,7 +169,7 @@ def test_a_renewed_session_lock_holds_longer() -> None:
     assert broker.counts("jobs").active == 0
 
 
-def test_a_session_given_back_frees_its_messages_without_a_failure() -> None:
+def test_a_released_session_frees_its_messages_without_a_failed_delivery() -> None:
     broker, _ = make()
     broker.send("jobs", draft("a"))
     lock = accept(broker)
@@ -261,7 +261,7 @@ def test_what_the_service_refuses_is_refused(queue: str, message: Draft, error: 
         broker.send(queue, message)
 
 
-def test_listeners_hear_of_messages_and_of_what_time_has_freed() -> None:
+def test_listeners_are_called_for_messages_and_for_expired_locks() -> None:
     broker, clock = make()
     heard: list[str] = []
     stop = broker.listen(lambda: heard.append("x"))
@@ -281,7 +281,7 @@ def test_listeners_hear_of_messages_and_of_what_time_has_freed() -> None:
         st.tuples(st.sampled_from(["send", "take", "complete", "abandon", "give", "wait"]), st.integers(0, 3))
     )
 )
-def test_whatever_happens_no_message_is_lost_doubled_or_out_of_order(steps: list[tuple[str, int]]) -> None:
+def test_no_sequence_of_calls_loses_duplicates_or_reorders_a_message(steps: list[tuple[str, int]]) -> None:
     broker, clock = make()
     sent, done = 0, []
     locks: dict[str, SessionLock] = {}

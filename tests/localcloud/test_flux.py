@@ -31,7 +31,7 @@ MAP_FILE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: te
 
 @dataclass
 class Cluster:
-    """A cluster in memory with Flux beside it, and the repository that Flux reads."""
+    """A cluster in memory with Flux, and the repository that Flux reads."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     revision: str = "1" * 40

@@ -91,7 +91,7 @@ def test_a_link_to_an_archive_ends_after_five_minutes(tmp_path: Path) -> None:
     ],
     ids=["half", "end missing", "empty", "no gzip", "wrong checksum", "no tar"],
 )
-def test_an_archive_that_did_not_come_whole_is_no_archive(
+def test_a_truncated_or_corrupt_archive_is_an_error(
     server: GitHubServer, adapter: GitHubRepository, change: Callable[[bytes], bytes]
 ) -> None:
     git = server.repository("acme/fleet")
@@ -101,7 +101,7 @@ def test_an_archive_that_did_not_come_whole_is_no_archive(
         adapter.archive(commit, FILES)
 
 
-def test_an_archive_that_unpacks_to_too_much_is_left(server: GitHubServer) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     commit = git.commit({"bomb": bytes(8 << 20), "a.yaml": b"1"})
     headers = {"Authorization": "Bearer local"}
@@ -112,7 +112,7 @@ def test_an_archive_that_unpacks_to_too_much_is_left(server: GitHubServer) -> No
     assert MAX_FILE_BYTES < 8 << 20
 
 
-def test_names_and_links_inside_an_archive_lead_nowhere(
+def test_names_and_links_inside_an_archive_cannot_leave_it(
     server: GitHubServer, adapter: GitHubRepository, tmp_path: Path
 ) -> None:
     commit = server.repository("acme/fleet").commit(FILES)

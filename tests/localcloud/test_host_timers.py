@@ -30,7 +30,7 @@ def test_schedules_have_six_fields_seconds_first(schedule: str, expected: dateti
 
 
 @pytest.mark.parametrize("schedule", ["*/5 * * * *", "0 0 0 31 2 *", "00:00:10", "x y z a b c"])
-def test_a_schedule_that_cannot_be_is_refused_at_the_start(schedule: str) -> None:
+def test_an_invalid_schedule_is_refused_at_the_start(schedule: str) -> None:
     with pytest.raises(ConfigError, match="schedule"):
         next_time(schedule, NOON)
 

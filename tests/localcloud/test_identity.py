@@ -58,12 +58,12 @@ def test_a_wrong_header_gets_no_token(identity: IdentityServer, monkeypatch: pyt
 @pytest.mark.parametrize(
     "query", ["", "?resource=x", "?api-version=2019-08-01", "?api-version=2018-02-01&resource=x"]
 )
-def test_a_request_that_is_not_the_protocol_is_refused(identity: IdentityServer, query: str) -> None:
+def test_a_request_that_breaks_the_protocol_is_refused(identity: IdentityServer, query: str) -> None:
     reply = httpx.get(identity.endpoint + query, headers={"X-IDENTITY-HEADER": "open-sesame"}, timeout=5)
     assert reply.status_code == 400
 
 
-def test_a_token_is_good_until_it_expires_and_only_as_it_was_issued() -> None:
+def test_a_token_is_accepted_unchanged_until_it_expires() -> None:
     clock = ManualClock()
     with IdentityServer(header="h", clock=clock, lifetime=timedelta(minutes=5)) as server:
         token, expires = server.issue(AUDIENCE)

@@ -241,7 +241,7 @@ def test_the_status_of_a_custom_kind_is_written_through_its_subresource_only() -
         ("ConfigMap", ("settings", "default"), {"metadata": {"namespace": "x"}}, 400, "BadRequest"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_an_invalid_request_is_refused(
     world: KubernetesWorld, kind: str, at: tuple[str, str], body: dict[str, Any], code: int, reason: str
 ) -> None:
     with refusal(code, reason):

@@ -218,7 +218,7 @@ def test_a_lock_that_has_ended_ends_the_receiver_and_frees_the_message(bus: Bus)
         assert one(again).delivery_count == 1
 
 
-def test_renewing_holds_a_session_by_hand_and_by_the_renewer(bus: Bus) -> None:
+def test_a_session_lock_is_renewed_by_hand_and_by_the_renewer(bus: Bus) -> None:
     bus.put("a", queue="short")
     with bus.receiver(queue="short") as receiver, AutoLockRenewer(max_lock_renewal_duration=10) as renewer:
         message = one(receiver)
@@ -280,7 +280,7 @@ def test_scheduled_messages_come_at_their_time_and_can_be_taken_back(bus: Bus) -
     assert bus.broker.counts("jobs").scheduled == 0
 
 
-def test_a_duplicate_is_dropped_without_a_word(bus: Bus) -> None:
+def test_a_duplicate_is_dropped_silently(bus: Bus) -> None:
     with bus.client.get_queue_sender("jobs") as sender:
         sender.send_messages([ServiceBusMessage(f"{n}", session_id="s", message_id="same") for n in range(3)])
     assert [m.draft.body for m in bus.broker.peek("jobs")] == [b"0"]

@@ -34,7 +34,7 @@ def test_a_folder_that_no_local_cloud_created_is_refused(tmp_path: Path) -> None
     assert precious.exists()
 
 
-def test_a_folder_in_use_is_refused_until_it_is_let_go(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused_until_it_is_released(tmp_path: Path) -> None:
     path = tmp_path / "state"
     first = StateFolder(path)
     (path / "cloud.json").touch()

@@ -151,7 +151,7 @@ def test_every_port_of_the_example_settings_is_moved(tmp_path: Path) -> None:
     assert (values["PLAN_SCHEDULE"], values["LEASE_SECONDS"]) == ("0 0 * * * *", "9")
 
 
-def test_nothing_in_the_shell_wins_over_the_clouds_settings() -> None:
+def test_no_variable_of_the_shell_overrides_the_settings_of_the_cloud() -> None:
     shell = {
         "HOME": "/home/me",
         "GITHUB_TOKEN": "x",

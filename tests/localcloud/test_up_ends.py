@@ -22,9 +22,7 @@ PARTS = ("storage", "servicebus", "azure", "github")
 
 
 @pytest.mark.parametrize("after", [0, 0.1, 0.4, 0.8, 1.2])
-def test_ctrl_c_during_the_start_ends_it_without_a_word_of_complaint(
-    tmp_path: Path, app: Path, after: float
-) -> None:
+def test_ctrl_c_during_the_start_stops_it_without_an_error(tmp_path: Path, app: Path, after: float) -> None:
     state = tmp_path / "state"
     with up(state, app) as process:
         until(state.exists, seconds=30)

@@ -22,4 +22,4 @@ def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.Monke
             monkeypatch.undo()
             assert not simulate(seed, only=faults).rule
             return
-    pytest.fail(f"{MOST_SEEDS} seeds held without the rule")
+    pytest.fail(f"{MOST_SEEDS} seeds passed without the rule")

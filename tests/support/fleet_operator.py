@@ -43,7 +43,7 @@ class Operator:
         return f"{found[0]['state']}: {found[0]['description']}" if found else ""
 
     def wait_for_status(self, commit: str, state: str, *, seconds: float = 90) -> str:
-        """Wait until the commit status has a state; return its words."""
+        """Wait until the commit status has a state; return the status."""
         self.wait(lambda: self.status(commit).startswith(state), f"{commit[:8]} is {state}", seconds=seconds)
         return self.status(commit)
 

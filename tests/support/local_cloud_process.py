@@ -37,7 +37,7 @@ def up(state: Path, app: Path, **environment: str) -> Iterator[subprocess.Popen[
 
 
 def listens(port: int) -> bool:
-    """Tell whether something accepts connections at a port."""
+    """Return whether something accepts connections at a port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -52,7 +52,7 @@ def read_cloud(state: Path) -> dict[str, Any]:
 
 
 def functions_answer(state: Path) -> bool:
-    """Tell whether the small app of a cloud answers."""
+    """Return whether the small app of a cloud answers."""
     try:
         return httpx.get(f"{read_cloud(state)['urls']['functions']}/api/fleet").is_success
     except (OSError, httpx.HTTPError, ValueError):
@@ -72,7 +72,7 @@ def processes_below(parent: int) -> dict[int, str]:
 
 
 def any_lives(processes: Sequence[int]) -> bool:
-    """Tell whether one of the processes still runs; one that nobody waited for does not."""
+    """Return whether one of the processes still runs; a zombie does not."""
     listed = _ps("-o", "stat=", "-p", ",".join(map(str, processes)))
     return any(not state.startswith("Z") for state in listed)
 

@@ -59,7 +59,7 @@ def ready(extra: str = "") -> MemoryCloud:
 
 
 def record(cloud: MemoryCloud) -> ClusterRecord:
-    """Return the cluster's row."""
+    """Return the cluster's record."""
     found = cloud.state.cluster("one")
     assert found is not None
     return found

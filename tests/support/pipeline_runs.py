@@ -12,7 +12,7 @@ from tests.support import fleet_files
 
 
 def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
-    """Return the delivery of a push that is made now."""
+    """Return the delivery of a push of this moment."""
     return Pushed(f"delivery-{commit}", commit, cloud.clock().replace(microsecond=0))
 
 

@@ -62,8 +62,8 @@ class IdentityServer:
         """Return a token for a resource, and the second of the epoch at which it expires."""
         now = self._clock()
         expires = int((now + self._lifetime).timestamp())
-        claims = {"aud": audience, "oid": _PRINCIPAL, "iat": int(now.timestamp()), "exp": expires}
-        signed = f"{_encode({'alg': 'HS256', 'typ': 'JWT'})}.{_encode(claims)}"
+        payload = {"aud": audience, "oid": _PRINCIPAL, "iat": int(now.timestamp()), "exp": expires}
+        signed = f"{_encode({'alg': 'HS256', 'typ': 'JWT'})}.{_encode(payload)}"
         return f"{signed}.{self._sign(signed)}", expires
 
     def close(self) -> None:

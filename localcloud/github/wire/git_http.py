@@ -25,7 +25,7 @@ from localcloud.github.world import repository_history as history
 from localcloud.github.world.git_commands import TIMEOUT, git_environment
 
 Pushed = Callable[[Place, Refs, Refs], None]
-"""Told of a push: the repository, its refs before, its refs after."""
+"""Receives a push: the repository, its refs before, its refs after."""
 
 
 class SmartHttp:

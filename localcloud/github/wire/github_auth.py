@@ -118,11 +118,11 @@ class Credentials:
         if claims["iss"] != app.id:
             raise ApiError(401, "Integration not found")
         if claims["exp"] <= now:
-            raise ApiError(401, "'Expiration time' claim ('exp') must be in the future")
+            raise ApiError(401, "'Expiration time' ('exp') must be in the future")
         if claims["exp"] > now + JWT_LIFE.total_seconds():
-            raise ApiError(401, "'Expiration time' claim ('exp') is too far in the future")
+            raise ApiError(401, "'Expiration time' ('exp') is too far in the future")
         if claims["iat"] > now:
-            raise ApiError(401, "'Issued at' claim ('iat') must be in the past")
+            raise ApiError(401, "'Issued at' ('iat') must be in the past")
 
 
 class RateLimit:

@@ -1,6 +1,6 @@
 """The local GitHub: REST, git over HTTP and the signed webhook, on real bare repositories.
 
-Beside GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliveries/{id or GUID}/redeliver``,
+Besides GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliveries/{id or GUID}/redeliver``,
 ``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change the
 receiver, and ``POST /_local/pulls`` with {"repository", "head", "base", "title", "fork"} to open a pull
 request, "fork": true as from another repository.

@@ -92,7 +92,7 @@ def _head(place: Place, change: RefChange, commits: Sequence[dict[str, Any]]) ->
 
 
 def _commit(place: Place, sha: str) -> history.CommitInfo:
-    """Return a commit, also that which an annotated tag points to."""
+    """Return a commit, or the commit that an annotated tag points to."""
     stored = place.repository.read(f"{sha}^{{commit}}")
     if stored is None:
         raise LookupError(f"no commit {sha}")

@@ -77,7 +77,7 @@ def change(place: Place, request: Request, number: int) -> Json:
 
 
 def pushed(place: Place, change: RefChange) -> None:
-    """Tell the webhook what a push means for the pull requests: new commits, a merge, or their end."""
+    """Call the webhook for each pull request that a push changes: new commits, a merge, or its end."""
     branch, pulls = change.ref.removeprefix("refs/heads/"), place.repository.pulls
     if change.ref == branch:
         return  # a tag

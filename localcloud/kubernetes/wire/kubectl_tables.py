@@ -26,7 +26,7 @@ class _Column:
 def table(
     kind: Kind, objects: Sequence[Object], now: datetime, *, include: str = "Metadata"
 ) -> dict[str, Any]:
-    """Return a ``Table``; ``include`` selects how much of each object its row contains."""
+    """Return a ``Table``; ``include`` selects how much of each object is in it."""
     columns = _columns(kind)
     return {
         "kind": "Table",

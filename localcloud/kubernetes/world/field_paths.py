@@ -81,7 +81,7 @@ def flatten(value: Any, *, custom: bool, path: Path = ()) -> dict[Path, Any]:
 
 
 def merge(live: Any, wanted: Any, *, custom: bool, path: Path = ()) -> Any:
-    """Return ``live`` with the fields of ``wanted`` laid over it."""
+    """Return ``live`` with the fields of ``wanted`` merged over it."""
     if isinstance(live, Mapping) and isinstance(wanted, Mapping):
         merged = dict(live)
         for name, value in wanted.items():

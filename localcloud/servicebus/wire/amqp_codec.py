@@ -1,6 +1,6 @@
 """AMQP messages to and from the broker's values.
 
-A message is a row of described sections; a batch is a message whose data sections are messages.
+A message is a sequence of described sections; a batch is a message whose data sections are messages.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _sections(payload: bytes) -> Iterator[Described]:
         data.next()
         section = data.get_object()
         if not isinstance(section, Described):
-            raise InvalidArgument("the message is not a row of described sections")
+            raise InvalidArgument("the message is not a sequence of described sections")
         yield section
         payload = payload[used:]
 

@@ -25,7 +25,7 @@ class Handler(Protocol):
         ...
 
     def on_gone(self, peer: Peer) -> None:
-        """Forget a peer whose socket is closed, cleanly or not."""
+        """Drop a peer whose socket is closed, cleanly or not."""
         ...
 
     def on_turn(self) -> float | None:
@@ -166,7 +166,7 @@ class Loop:
         try:
             sock, _ = self._listener.accept()
         except OSError:
-            return  # the client has given up already
+            return  # the client has already disconnected
         peer = Peer(sock)
         self._peers[sock.fileno()] = peer
         self._selector.register(sock, selectors.EVENT_READ, peer)

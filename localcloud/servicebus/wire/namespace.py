@@ -96,7 +96,7 @@ class Namespace:
             handler(self._clients.setdefault(peer, Client()), event)
 
     def on_gone(self, peer: Peer) -> None:
-        """Forget a connection; sessions of one that was cut off stay locked until their locks end."""
+        """Drop a connection; its sessions stay locked until their locks expire when it was cut off."""
         self._clients.pop(peer, None)
 
     def on_turn(self) -> float | None:

@@ -70,7 +70,7 @@ class Broker:
         """Call ``listener`` whenever a message or session may have become free; return the function that ends
         that.
 
-        It is called on the thread that made the change, must not block, and is not called for what becomes
+        It is called on the thread of the change, must not block, and is not called for what becomes
         due by the clock: see ``next_time``.
         """
         self._listeners.append(listener)
