@@ -1,8 +1,8 @@
 """JSON Schemas (draft 2020-12) of every kind, generated from the models that validate manifests.
 
-A layer of a cluster's spec is partial: nothing in it is required, and ``null`` removes any value. Rules
-across files or fields are not in a schema; ``roadstead validate`` checks them. Nor are the patterns of
-strings, because a string may contain a placeholder: the descriptions state them.
+A layer of a cluster's spec is partial: nothing in it is required, and ``null`` removes any value. The schemas
+omit rules across files or fields, which ``roadstead validate`` checks. They also omit the patterns of
+strings, because a string may contain a placeholder; the descriptions state these patterns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shared.fleet.manifests import Cluster, ClusterClass, ClusterSpec, Environme
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SPEC = "clusterspec.json"
 FOLDER = ".roadstead/schemas"
-"""Where a fleet repository keeps its copy, so that editors need no network."""
+"""Where a fleet repository has its copy, so that editors need no network."""
 KINDS: Mapping[str, type[BaseModel]] = {
     kind.__name__.lower(): kind for kind in (Fleet, Environment, ClusterClass, Cluster, System)
 }
@@ -36,7 +36,7 @@ OWN: Mapping[str, Schema] = {
 
 
 class _WithRules(GenerateJsonSchema):
-    """Adds the rule that the check of a string states, as ``rule``."""
+    """Adds the rule that the check of a string states, under the key ``rule``."""
 
     def function_after_schema(self, schema: Any) -> JsonSchemaValue:
         """Return the schema of a checked value, with the rule of the check."""
@@ -48,8 +48,8 @@ class _WithRules(GenerateJsonSchema):
 
 def documents() -> dict[str, Schema]:
     """Return the schemas by the name of their file; those of kinds refer to that of a cluster's spec."""
-    found = {f"{name}.json": _kind(model) for name, model in KINDS.items()}
-    return {name: _with_descriptions(schema) for name, schema in (found | {SPEC: _spec()}).items()}
+    kinds = {f"{name}.json": _kind(model) for name, model in KINDS.items()}
+    return {name: _with_descriptions(schema) for name, schema in (kinds | {SPEC: _spec()}).items()}
 
 
 def _kind(model: type[BaseModel]) -> Schema:
@@ -87,7 +87,7 @@ def _spec() -> Schema:
 
 
 def generated(model: type[BaseModel]) -> Schema:
-    """Return the schema of a whole model, with its rules apart from the descriptions."""
+    """Return the schema of a whole model, with rules separate from descriptions."""
     schema = model.model_json_schema(by_alias=True, schema_generator=_WithRules)
     return {key: _tidy(value) if key != "$defs" else _each(value) for key, value in _tidy(schema).items()}
 
@@ -97,7 +97,7 @@ def _each(schemas: Mapping[str, Schema]) -> Schema:
 
 
 def _tidy(value: Any) -> Any:
-    """Drop titles made from names and empty defaults; write descriptions in one line."""
+    """Remove generated titles and empty defaults; join the lines of descriptions."""
     if isinstance(value, list):
         return [_tidy(inner) for inner in value]
     if not isinstance(value, dict):
@@ -109,7 +109,7 @@ def _tidy(value: Any) -> Any:
         elif key == "description":
             tidy[key] = " ".join(inner.replace("``", "`").split())
         elif key == "enum":
-            tidy[key] = sorted(inner)  # equal Literals are one to Python, in the order of the first
+            tidy[key] = sorted(inner)  # Python shares equal Literals, in the order of the first
         elif key == "anyOf":
             tidy[key] = [_tidy(option) for option in inner]
             rules = [option.pop("rule") for option in tidy[key] if "rule" in option]
@@ -125,11 +125,11 @@ def _with_descriptions(value: Any) -> Any:
         return [_with_descriptions(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _with_descriptions(inner) for key, inner in value.items()}
-    rule = found.pop("rule", None)
+    schema = {key: _with_descriptions(inner) for key, inner in value.items()}
+    rule = schema.pop("rule", None)
     if isinstance(rule, str):
-        found["description"] = f"{found.get('description', '')} Must be {rule}.".strip()
-    return found
+        schema["description"] = f"{schema.get('description', '')} Must be {rule}.".strip()
+    return schema
 
 
 def _partial(schema: Schema) -> Schema:
@@ -146,7 +146,7 @@ def _partial(schema: Schema) -> Schema:
 
 
 def _nullable(field: Schema) -> Schema:
-    """Return the schema of a field that null takes away, and whose list or map may be partial."""
+    """Return the schema of a field that null removes, and whose list or map may be partial."""
     loose = _loose(field)
     options = [option for option in loose.pop("anyOf", ()) if option != NULL]
     if len(options) == 1:
@@ -169,15 +169,15 @@ def _loose(field: Schema) -> Schema:
 
 
 def _reachable(schema: Any, parts: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Return the parts that a schema refers to, by way of others too."""
-    found: dict[str, Schema] = {}
+    """Return the parts that a schema refers to, directly or through other parts."""
+    reachable: dict[str, Schema] = {}
     todo = list(_references(schema))
     while todo:
         name = todo.pop()
-        if name not in found:
-            found[name] = parts[name]
+        if name not in reachable:
+            reachable[name] = parts[name]
             todo += _references(parts[name])
-    return dict(sorted(found.items()))
+    return dict(sorted(reachable.items()))
 
 
 def _references(value: Any) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def texts() -> dict[str, str]:
-    """Return the schemas as they are written to files."""
+    """Return the schemas as JSON texts, by the name of their file."""
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in documents().items()}
 
 

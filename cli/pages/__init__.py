@@ -1,1 +1,1 @@
-"""Pages of docs/ that are generated from the code: the reference of manifests, and the errors."""
+"""Generators of pages of docs/: the reference of manifests, and the errors."""

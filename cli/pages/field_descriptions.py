@@ -1,4 +1,4 @@
-"""The fields of a manifest as rows of the reference, from the JSON Schemas and the table of effects."""
+"""The fields of a manifest as the reference lists them, from the JSON Schemas and the effects of changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.schemas import NULL, Schema
-from shared.fleet.aks import change_effects
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.change_effects import Effect, FieldEffect, field_effect
 
 _CHANGES = {
     "class": "as the fields that it sets",
@@ -19,7 +18,7 @@ _CHANGES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class Field:
     """One field: its path and type, "required" or its default, and its meaning."""
 
     path: str
@@ -28,25 +27,25 @@ class Row:
     default: str = ""
 
 
-def fields(schema: Schema, parts: Mapping[str, Schema], path: str) -> Iterator[Row]:
-    """Yield a row for each field of a model, and for those below it."""
+def fields(schema: Schema, parts: Mapping[str, Schema], path: str) -> Iterator[Field]:
+    """Yield every field of a model, and those below it."""
     for name, field in schema.get("properties", {}).items():
         default = "required" if name in schema.get("required", ()) else ""
         yield from _field(path + name, field, parts, default)
 
 
-def _field(path: str, field: Schema, parts: Mapping[str, Schema], default: str) -> Iterator[Row]:
+def _field(path: str, field: Schema, parts: Mapping[str, Schema], default: str) -> Iterator[Field]:
     options = [option for option in field.get("anyOf", ()) if option != NULL]
     whole = {**options[0], **field} if len(options) == 1 else field
     name, below = _below(path, whole)
     part = parts.get(name, {})
     meaning = str(field.get("description") or part.get("description", ""))
     if name == "Switch":
-        yield Row(f"{below}.enabled", "boolean", meaning, default)
+        yield Field(f"{below}.enabled", "boolean", meaning, default)
         return
     if "default" in whole:
         default = f"`{_plain(whole['default'])}`"
-    yield Row(path, _value(whole), meaning, default)
+    yield Field(path, _value(whole), meaning, default)
     yield from fields(part, parts, f"{below}.")
 
 
@@ -123,25 +122,25 @@ def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def change(row: Row) -> str:
-    """Return the effect of a change of a field; an object has one for each of its fields."""
-    if row.path in _CHANGES:
-        return _CHANGES[row.path]
-    if row.value.endswith("object"):
+def change(field: Field) -> str:
+    """Return the effect of changing a field; an object has one for each of its fields."""
+    if field.path in _CHANGES:
+        return _CHANGES[field.path]
+    if field.value.endswith("object"):
         return ""
-    pool = row.path.startswith("nodePools[].")
-    plain = re.sub(r"\[\]|\.<name>", "", row.path)
-    fixed = change_effects.row_of(plain.replace("nodePools.", "nodePools[].", 1) if pool else plain)
-    if fixed is None:
+    pool = field.path.startswith("nodePools[].")
+    plain = re.sub(r"\[\]|\.<name>", "", field.path)
+    entry = field_effect(plain.replace("nodePools.", "nodePools[].", 1) if pool else plain)
+    if entry is None:
         return Effect.IN_PLACE.value
-    spelled = {value.lower(): value for value in re.findall(r"`([^`]+)`", row.value)}
-    return f"{fixed.effect.value}{_ways(fixed, spelled)}"
+    spelled = {value.lower(): value for value in re.findall(r"`([^`]+)`", field.value)}
+    return f"{entry.effect.value}{_in_place(entry, spelled)}"
 
 
-def _ways(row: change_effects.Row, spelled: Mapping[str, str]) -> str:
+def _in_place(entry: FieldEffect, spelled: Mapping[str, str]) -> str:
     """Return the changes that Azure makes in place nevertheless, those from the same values together."""
     before: dict[str, list[str]] = {}
-    for old, new in row.ways:
+    for old, new in entry.in_place:
         before.setdefault(new, []).append(old)
     after: dict[tuple[str, ...], list[str]] = {}
     for new, olds in before.items():

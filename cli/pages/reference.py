@@ -1,7 +1,7 @@
-"""docs/reference.md: every kind and every field, from the models and the table of effects that are used.
+"""docs/reference.md: every kind and every field, from the models and the effects of changes.
 
-``python -m cli.pages.reference`` writes it. The descriptions are those of the JSON Schemas: the text below a
-field in ``shared/fleet/manifests``, and the rule that its check states.
+``python -m cli.pages.reference`` writes the page. The descriptions are those of the JSON Schemas: the
+docstring of a field in ``shared/fleet/manifests``, and the rule that its check states.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from cli.pages.field_descriptions import Row, change, fields
+from cli.pages.field_descriptions import Field, change, fields
 from cli.schemas import OWN, generated
-from shared.fleet.aks.change_effects import ROWS, Effect
+from shared.fleet.aks.change_effects import FIELD_EFFECTS, Effect
 from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
 
 PAGE = Path("docs/reference.md")
@@ -51,9 +51,9 @@ GROUPS: Mapping[str, str] = {
         nodePools[].proximityPlacementGroupID nodePools[].hostGroupID
         nodePools[].capacityReservationGroupID""",
     "Node pools, kubelet and kernel": "nodePools[].kubeletConfig nodePools[].linuxOSConfig",
-    "Fields of Azure without a name here": "azure nodePools[].azure",
+    "Other properties of Azure": "azure nodePools[].azure",
 }
-"""The tables of a cluster's fields; fields that are in none of them come last."""
+"""The tables of a cluster's fields, each with its title; any other field comes last."""
 OTHERS = "Other fields"
 _HEAD = """\
 # Reference
@@ -62,11 +62,13 @@ Every kind of manifest and every field. `python -m cli.pages.reference` generate
 that validate manifests; [The fleet repository](fleet.md) explains how the kinds work together.
 
 - Paths are below `spec`. `[]` stands for each item of a list, `<name>` for a key of your choice.
-- *required*: the resolved cluster must have it, from its own file, its environment, its class or
-  `fleet.yaml`; a field of an object, where the object is written. Azure decides what the manifest omits.
-- *a change* is what it does to a cluster that exists. A recreation is refused with the way out before
-  anything is written. After "in place:" stand the changes that Azure makes all the same.
-- Fields with the names of Azure Resource Manager mean what they mean there:
+- *required*: the resolved cluster must have the field, from its own file, its environment, its class or
+  `fleet.yaml`. A required field of an object is required only where the object is set. Azure decides what the
+  manifest omits.
+- *change*: what a change of the field does to an existing cluster. Roadstead refuses a change that needs
+  recreation before it writes anything, and names the alternatives. "in place:" lists the exceptions that
+  Azure changes in place.
+- A field with the name of a property of Azure Resource Manager has its meaning:
   learn.microsoft.com/rest/api/aks/managed-clusters and learn.microsoft.com/rest/api/aks/agent-pools.
 
 """
@@ -78,7 +80,7 @@ _KINDS: Mapping[type[BaseModel], str] = {
     Cluster: "`clusters/<name>/cluster.yaml`: one AKS cluster.",
     System: "`systems/<name>.yaml`: a team's tenant. Roadstead validates it and does not act on it yet.",
 }
-_OWN_ROWS = tuple(Row(name, "string", str(field["description"])) for name, field in OWN.items())
+_OWN_FIELDS = tuple(Field(name, "string", str(field["description"])) for name, field in OWN.items())
 
 
 def page() -> str:
@@ -89,42 +91,44 @@ def page() -> str:
         index.append(f"- [{model.__name__}](#{_anchor(model.__name__)})")
         text.append(f"## {model.__name__}\n\n{what}\n")
         if model is ClusterClass:
-            text.append(_table(_OWN_ROWS[:1]))
+            text.append(_table(_OWN_FIELDS[:1]))
         elif model is not Cluster:
             text.append(_table(_spec(model)))
         else:
-            index += [f"  - [{title}](#{_anchor(title)}): {_tops(rows)}" for title, rows in groups.items()]
-            text += [f"### {title}\n\n{_table(rows, changes=True)}" for title, rows in groups.items()]
-            text.append(_azures())
+            index += [f"  - [{title}](#{_anchor(title)}): {_tops(group)}" for title, group in groups.items()]
+            text += [f"### {title}\n\n{_table(group, changes=True)}" for title, group in groups.items()]
+            text.append(_written_by_azure())
     return _HEAD + "\n".join(index) + "\n\n" + "\n".join(text)
 
 
 def _every_kind() -> str:
     schema = generated(Cluster)
-    rows = [
-        Row("apiVersion", f"`{API_VERSION}`", "The version of the language.", "required"),
-        Row("kind", f"`{'`, `'.join(model.__name__ for model in _KINDS)}`", "What the file is.", "required"),
+    kinds = f"`{'`, `'.join(model.__name__ for model in _KINDS)}`"
+    common = [
+        Field("apiVersion", f"`{API_VERSION}`", "The version of the language.", "required"),
+        Field("kind", kinds, "The kind of the manifest.", "required"),
         *fields(schema["$defs"]["ClusterMetadata"], schema["$defs"], "metadata."),
     ]
-    return f"## Every kind\n\nHere paths are of the whole file. `adopt` is for clusters.\n\n{_table(rows)}"
+    intro = "Paths in this table begin at the top of the file. Only clusters have `adopt`."
+    return f"## Every kind\n\n{intro}\n\n{_table(common)}"
 
 
-def _spec(model: type[BaseModel]) -> Iterator[Row]:
+def _spec(model: type[BaseModel]) -> Iterator[Field]:
     schema = generated(model)
     part = schema["$defs"][str(schema["properties"]["spec"]["$ref"]).rpartition("/")[2]]
     return fields(part, schema["$defs"], "")
 
 
-def _grouped() -> dict[str, list[Row]]:
-    """Return the rows of a cluster by the title of their table, in the order of ``GROUPS``."""
-    wanted = {path: title for title, paths in GROUPS.items() for path in paths.split()}
-    order = {path: number for number, path in enumerate(wanted)}
-    grouped: dict[str, list[Row]] = {title: [] for title in (*GROUPS, OTHERS)}
+def _grouped() -> dict[str, list[Field]]:
+    """Return the fields of a cluster by the title of their table, in the order of ``GROUPS``."""
+    titles = {path: title for title, paths in GROUPS.items() for path in paths.split()}
+    order = {path: number for number, path in enumerate(titles)}
+    grouped: dict[str, list[Field]] = {title: [] for title in (*GROUPS, OTHERS)}
     schema = generated(ClusterSpec)
-    rows = [*_OWN_ROWS, *fields(schema, schema["$defs"], "")]
-    for row in sorted(rows, key=lambda row: order.get(_top(row.path), len(order))):
-        grouped[wanted.get(_top(row.path), OTHERS)].append(row)
-    return {title: found for title, found in grouped.items() if found}
+    listed = [*_OWN_FIELDS, *fields(schema, schema["$defs"], "")]
+    for field in sorted(listed, key=lambda field: order.get(_top(field.path), len(order))):
+        grouped[titles.get(_top(field.path), OTHERS)].append(field)
+    return {title: group for title, group in grouped.items() if group}
 
 
 def _top(path: str) -> str:
@@ -137,17 +141,17 @@ def _key(path: str) -> str:
     return path.partition(".")[0].removesuffix("[]")
 
 
-def _tops(rows: Iterable[Row]) -> str:
-    names = dict.fromkeys(_top(row.path).removeprefix("nodePools[].") for row in rows)
+def _tops(group: Iterable[Field]) -> str:
+    names = dict.fromkeys(_top(field.path).removeprefix("nodePools[].") for field in group)
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _table(rows: Iterable[Row], *, changes: bool = False) -> str:
+def _table(listed: Iterable[Field], *, changes: bool = False) -> str:
     names = ["field", "type", "default", *(["change"] if changes else []), "meaning"]
     lines = [names, ["---"] * len(names)]
-    for row in rows:
-        effect = [change(row)] if changes else []
-        lines.append([f"`{row.path}`", row.value, row.default, *effect, row.meaning])
+    for field in listed:
+        effect = [change(field)] if changes else []
+        lines.append([f"`{field.path}`", field.value, field.default, *effect, field.meaning])
     return "".join(f"{''.join(f'| {_escaped(cell)} ' for cell in cells)}|\n" for cells in lines)
 
 
@@ -155,13 +159,13 @@ def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|")
 
 
-def _azures() -> str:
-    names = ", ".join(f"`{row.pattern}`" for row in ROWS if row.effect is Effect.AZURE)
+def _written_by_azure() -> str:
+    names = ", ".join(f"`{entry.pattern}`" for entry in FIELD_EFFECTS if entry.effect is Effect.AZURE)
     return f"### Fields that only Azure writes\n\nThey are invalid in `azure.properties`: {names}.\n"
 
 
 def _anchor(title: str) -> str:
-    """Return the anchor that GitHub makes of a heading."""
+    """Return the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 

@@ -16,7 +16,7 @@ from shared.fleet.resource_ids import ClusterId
 
 
 class AzureNames(NamedTuple):
-    """The names in Azure that belong to one cluster alone."""
+    """The names in Azure that only one cluster can have."""
 
     subscription_id: str
     resource_group: str
@@ -50,7 +50,7 @@ class Desired:
 
     @property
     def azure_names(self) -> AzureNames:
-        """The names in Azure that belong to it alone."""
+        """The names in Azure that no other cluster can have."""
         spec = self.spec
         return AzureNames(
             spec.subscription_id, spec.resource_group, spec.dns_prefix, spec.node_resource_group
@@ -62,15 +62,15 @@ class Desired:
         return self.spec.flux.components.removeprefix("./")
 
     def document(self) -> dict[str, Any]:
-        """Return the stored form: JSON, with every default filled in, and without what is empty."""
-        more = {
+        """Return the stored form: JSON with every default filled in and without empty values."""
+        optional = {
             "environment": self.environment,
             "class": self.cluster_class,
             "labels": dict(self.labels),
             "adopt": self.adopt,
         }
         stored = {"name": self.name, "spec": _dumped(self.spec), "components": self.components}
-        return stored | {key: value for key, value in more.items() if value}
+        return stored | {key: value for key, value in optional.items() if value}
 
     @classmethod
     def from_document(
@@ -81,7 +81,7 @@ class Desired:
 
     @property
     def digest(self) -> str:
-        """A hash of the stored form: equal digests ask for the same cluster."""
+        """A hash of the stored form: equal digests describe the same cluster."""
         return digest_of(self.document())
 
     def __eq__(self, other: object) -> bool:
@@ -94,8 +94,8 @@ class Desired:
 class Stored(Desired):
     """A cluster from its stored form, which is written again unchanged.
 
-    Thousands of these cost little. Where the cluster lives is known even if the current rules refuse the
-    spec, so that it can be deleted; ``spec`` raises pydantic's ValidationError then.
+    Thousands of these need little time and memory. The cluster's resource id is known even if its spec is
+    invalid by the current rules, so that it can be deleted; ``spec`` then raises pydantic's ValidationError.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Stored(Desired):
 
     @property
     def azure_names(self) -> AzureNames:
-        """The names in Azure that belong to it alone."""
+        """The names in Azure that no other cluster can have."""
         place = self._spec["subscriptionId"], self._spec["resourceGroup"]
         return AzureNames(*place, self._spec.get("dnsPrefix"), self._spec.get("nodeResourceGroup"))
 
@@ -151,7 +151,7 @@ class Stored(Desired):
 def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a stored form as it would be written now: a default that was added since is no change.
 
-    A form that the current rules refuse stays as it is.
+    A form that is invalid by the current rules is returned unchanged.
     """
     try:
         return {**document, "spec": _dumped(Stored(document).spec)}

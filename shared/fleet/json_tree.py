@@ -1,7 +1,7 @@
-"""JSON values: their type, and the one way to walk two of them side by side.
+"""JSON values: their types, and how two of them are compared.
 
-``children`` pairs what lies directly below two values; ``differing`` walks down to the values that differ.
-An absent value is None.
+``children`` pairs the values directly below two others; ``differing`` descends to the values that differ. An
+absent value is None.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Children = list[tuple[str, Any, Any]]
 
 
 def path_text(path: Iterable[str | int]) -> str:
-    """Return a path as people read it, such as ``nodePools[system].count``."""
+    """Return a path as a message shows it, such as ``nodePools[system].count``."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -27,7 +27,7 @@ def path_text(path: Iterable[str | int]) -> str:
 
 
 def is_named_list(value: Any) -> bool:
-    """Return whether a value is a list of objects that all have a name, by which they are paired."""
+    """Return whether a value is a list of objects that all have a name."""
     return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
 
 

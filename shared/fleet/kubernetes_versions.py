@@ -1,6 +1,6 @@
-"""Kubernetes versions: "1.33" asks for a minor, "1.33.2" for a patch, and nothing is ever taken back.
+"""Kubernetes versions: "1.33" requests a minor, "1.33.2" a patch; AKS never downgrades.
 
-And versions of node images, which end with a date: learn.microsoft.com/azure/aks/node-image-upgrade.
+Versions of node images end with a date: learn.microsoft.com/azure/aks/node-image-upgrade.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import re
 from functools import lru_cache
 
 POOL_LAG = 3
-"""How many minors a node pool may follow: learn.microsoft.com/azure/aks/supported-kubernetes-versions."""
+"""How many minors a node pool may be behind: learn.microsoft.com/azure/aks/supported-kubernetes-versions."""
 
 
 @lru_cache(maxsize=1024)
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, () when it is none."""
+    """Return the numbers of a version, () for a string that is none."""
     parts = version.removeprefix("v").split(".")
     return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
 
 
 def needs_upgrade(wanted: str, current: str) -> bool:
-    """Return whether what runs is older than what is asked for; a minor alone is met by all its patches."""
-    asked, runs = numbers(wanted), numbers(current)
-    return bool(asked) and runs[: len(asked)] < asked[: len(runs) or None]
+    """Return whether the running version is older than the requested one; any patch satisfies a minor."""
+    target, running = numbers(wanted), numbers(current)
+    return bool(target) and running[: len(target)] < target[: len(running) or None]
 
 
 def lags(pool: str, control_plane: str) -> bool:
@@ -32,22 +32,22 @@ def lags(pool: str, control_plane: str) -> bool:
 
 
 def runs_newer(wanted: str, current: str) -> bool:
-    """Return whether what runs is newer than what is asked for; AKS has no way back."""
-    asked = numbers(wanted)
-    return bool(asked) and numbers(current)[: len(asked)] > asked
+    """Return whether the running version is newer than the requested one; AKS cannot downgrade."""
+    target = numbers(wanted)
+    return bool(target) and numbers(current)[: len(target)] > target
 
 
 _LINUX_IMAGE = re.compile(r"AKS(?!Windows)[A-Za-z0-9.-]*-([0-9]{6}\.[0-9]{1,2}(\.[0-9]{1,3})?)")
 
 
 def image_older(node_image_version: str, minimum: str) -> bool:
-    """Return whether a pool's image is older than "202511.01" or "202511.01.0" asks for.
+    """Return whether a pool's image is older than a minimum such as "202511.01" or "202511.01.0".
 
-    ``node_image_version`` is as AKS writes it, such as "AKSUbuntu-2204gen2containerd-202511.01.0". Of any
-    other form, and of Windows images, whose dates are other ones, nothing is known: they are not older.
+    ``node_image_version`` is as AKS writes it, such as "AKSUbuntu-2204gen2containerd-202511.01.0". Images of
+    any other form never count as older; nor do Windows images, which have other dates.
     """
-    found = _LINUX_IMAGE.fullmatch(node_image_version)
-    return found is not None and _three(numbers(found[1])) < _three(numbers(minimum))
+    image = _LINUX_IMAGE.fullmatch(node_image_version)
+    return image is not None and _three(numbers(image[1])) < _three(numbers(minimum))
 
 
 def _three(version: tuple[int, ...]) -> tuple[int, ...]:

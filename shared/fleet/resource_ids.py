@@ -1,4 +1,4 @@
-"""Names of things in Azure and Kubernetes."""
+"""Identifiers of resources in Azure and of objects in Kubernetes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class GroupId:
 
 @dataclass(frozen=True, order=True)
 class RegionId:
-    """A region of Azure, as a subscription sees it."""
+    """A region of Azure in one subscription."""
 
     subscription: str
     location: str

@@ -154,11 +154,25 @@ def upgrade_plan(stored: Mapping[str, Any]) -> _Json:
     return {**stored, "plan": {**plan, "items": [_item(item) for item in plan.get("items", ())]}}
 
 
+_EFFECTS = {
+    "node pool rotation": "node pool replacement",
+    "node pool rotation, unless it is so in Azure": "node pool replacement, unless Azure has this value",
+    "left as it is": "no longer managed",
+    "fixed: must be as it is in Azure": "fixed: must equal the value in Azure",
+}
+
+
 def _item(stored: _Json) -> _Json:
+    stored = {**stored, "changes": [_change(change) for change in stored.get("changes", ())]}
     if "reason" not in stored:
         return stored
     rest = {key: value for key, value in stored.items() if key not in ("reason", "held_delete")}
     return {**rest, "hold": _hold(stored["reason"])}
+
+
+def _change(stored: _Json) -> _Json:
+    effect = stored.get("effect", "")
+    return {**stored, "effect": _EFFECTS.get(effect, effect)}
 
 
 def _hold(reason: str) -> _Json | None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cli.pages import reference
 from cli.schemas import generated
-from shared.fleet.aks.change_effects import ROWS, Effect, row_of
+from shared.fleet.aks.change_effects import FIELD_EFFECTS, Effect, field_effect
 from shared.fleet.manifests import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
@@ -52,14 +52,14 @@ def test_every_link_of_the_index_leads_to_a_heading() -> None:
 
 def test_the_effect_of_a_change_is_that_of_the_table_of_effects() -> None:
     told = {cells[0].strip("| `"): cells[3] for cells in ROWS_TOLD if len(cells) == 5}
-    for record in ROWS:
+    for record in FIELD_EFFECTS:
         if record.effect is Effect.AZURE:
             assert f"`{record.pattern}`" in TEXT
         elif told.get(record.pattern):
             assert told[record.pattern].startswith(record.effect.value), record.pattern
-    assert row_of("nodePools[].vmSize") is not None
-    assert told["nodePools[].vmSize"] == "node pool rotation"
-    assert told["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool rotation"
+    assert field_effect("nodePools[].vmSize") is not None
+    assert told["nodePools[].vmSize"] == "node pool replacement"
+    assert told["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool replacement"
     assert told["networkProfile.networkDataplane"] == (
         "needs recreation; in place: `azure` or nothing to `cilium`"
     )

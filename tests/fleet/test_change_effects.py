@@ -9,14 +9,14 @@ import pytest
 from pydantic import BaseModel
 
 from localcloud.azure.world import agent_pools, managed_clusters
-from shared.fleet.aks.change_effects import ROWS, Effect, effect_of, planned_effect
+from shared.fleet.aks.change_effects import FIELD_EFFECTS, Effect, effect_of, planned_effect
 from shared.fleet.manifests.base import models_in
 from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.node_pool import NodePool
 from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 NOT_TYPED = {"fqdnSubdomain", "enableRBAC", "nodePools[].type", "nodePools[].virtualMachinesProfile"}
-FIXED = (Effect.RECREATION, Effect.ROTATION)
+FIXED = (Effect.RECREATION, Effect.REPLACEMENT)
 
 
 def paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
@@ -31,13 +31,13 @@ def typed() -> set[str]:
     return {*paths(ClusterSpec), *paths(NodePool, "nodePools[].")}
 
 
-def test_every_row_names_a_field() -> None:
-    asked = {row.pattern for row in ROWS if row.effect is not Effect.AZURE}
+def test_every_entry_names_a_field() -> None:
+    asked = {entry.pattern for entry in FIELD_EFFECTS if entry.effect is not Effect.AZURE}
     assert asked - typed() == NOT_TYPED
 
 
 def test_no_typed_field_is_azures_own() -> None:
-    own = {row.pattern for row in ROWS if row.effect is Effect.AZURE}
+    own = {entry.pattern for entry in FIELD_EFFECTS if entry.effect is Effect.AZURE}
     assert own & typed() == set()
     assert "provisioningState" in OWNED_BY_AZURE["cluster"]
     assert "nodeImageVersion" in OWNED_BY_AZURE["pool"]
@@ -52,10 +52,10 @@ def test_no_typed_field_is_azures_own() -> None:
         ("networkProfile.networkPolicy", "cilium", "calico", Effect.RECREATION),
         ("networkProfile.networkPluginMode", None, "overlay", Effect.IN_PLACE),
         ("spec.azure.properties.fqdnSubdomain", "a", "b", Effect.RECREATION),
-        ("spec.nodePools[apps].vmSize", "Standard_D2s_v5", "Standard_D4s_v5", Effect.ROTATION),
-        ("nodePools[].kubeletConfig.podMaxPids", 1, 2, Effect.ROTATION),
+        ("spec.nodePools[apps].vmSize", "Standard_D2s_v5", "Standard_D4s_v5", Effect.REPLACEMENT),
+        ("nodePools[].kubeletConfig.podMaxPids", 1, 2, Effect.REPLACEMENT),
         ("spec.nodePools[apps].osSKU", "Ubuntu", "AzureLinux", Effect.IN_PLACE),
-        ("spec.nodePools[apps].osSKU", "Windows2019", "Windows2022", Effect.ROTATION),
+        ("spec.nodePools[apps].osSKU", "Windows2019", "Windows2022", Effect.REPLACEMENT),
         ("spec.nodePools[apps].azure.properties.nodeImageVersion", "", "x", Effect.AZURE),
         ("oidcIssuerProfile.enabled", False, True, Effect.IN_PLACE),
         ("oidcIssuerProfile.enabled", True, False, Effect.RECREATION),
@@ -69,16 +69,16 @@ def test_the_effect_of_a_change(path: str, old: Any, new: Any, effect: Effect) -
 @pytest.mark.parametrize(
     ("path", "old", "new", "effect"),
     [
-        ("spec.networkProfile.podCidr", "10.1.0.0/16", "", Effect.LEFT),
+        ("spec.networkProfile.podCidr", "10.1.0.0/16", "", Effect.UNMANAGED),
         ("spec.networkProfile.podCidr", "", "10.1.0.0/16", Effect.CHECKED),
         ("spec.networkProfile.podCidr", "10.1.0.0/16", "10.2.0.0/16", Effect.RECREATION),
-        ("spec.nodePools[apps].maxPods", "", "30", Effect.MAY_ROTATE),
+        ("spec.nodePools[apps].maxPods", "", "30", Effect.MAY_REPLACE),
         ("spec.nodePools[apps].nodeLabels.a", "b", "", Effect.IN_PLACE),
         ("spec.nodePools[apps]", "apps", "", Effect.IN_PLACE),
         ("spec.nodePools[apps]", "", "apps", Effect.IN_PLACE),
-        ("spec.tags.cost", "a", "", Effect.LEFT),
-        ("spec.nodePools[apps].availabilityZones", "['1']", "[]", Effect.LEFT),
-        ("spec.nodePools[apps].availabilityZones", "[]", "['1']", Effect.MAY_ROTATE),
+        ("spec.tags.cost", "a", "", Effect.UNMANAGED),
+        ("spec.nodePools[apps].availabilityZones", "['1']", "[]", Effect.UNMANAGED),
+        ("spec.nodePools[apps].availabilityZones", "[]", "['1']", Effect.MAY_REPLACE),
         ("spec.nodePools[apps].vmSize", "Standard_d4s_v5", "Standard_D4s_v5", Effect.IN_PLACE),
     ],
 )

@@ -124,7 +124,7 @@ def test_of_two_that_do_not_fit_the_one_that_azure_could_not_make_goes() -> None
     )
     found = stage(APPS, "apps", works, broken)
     assert isinstance(found, Retire)
-    assert (found.old, found.kept) == (broken, works)
+    assert (found.old, found.remaining) == (broken, works)
     assert found.misfit == f"vmSize from {SMALL} to {MIDDLE}"
 
 

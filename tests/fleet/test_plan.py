@@ -45,7 +45,7 @@ def test_a_fixed_field_of_a_pool_replaces_the_pool() -> None:
     before, after = (with_field(desired("a"), "nodePools", value) for value in (small, large))
     plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
     assert actions(plan) == {"a": Action.UPDATE}
-    assert [change.effect for change in plan.items[0].changes] == ["node pool rotation"]
+    assert [change.effect for change in plan.items[0].changes] == ["node pool replacement"]
 
 
 def test_a_cluster_with_the_annotation_is_adopted_instead_of_created() -> None:

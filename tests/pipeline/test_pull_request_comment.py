@@ -203,10 +203,10 @@ def test_deletes_that_one_guard_holds_stand_together() -> None:
 
 def test_what_destroys_nodes_is_marked() -> None:
     gone = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
-    rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.ROTATION, "fleet.yaml:3")
+    rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
     body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(gone, rotated))))
     assert "| `nodePools[batch]` | `batch` |  | **the node pool is deleted** |  |" in body
-    assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool rotation** | `fleet.yaml:3` |" in body
+    assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool replacement** | `fleet.yaml:3` |" in body
 
 
 def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_difference() -> None:

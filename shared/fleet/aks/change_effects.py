@@ -1,10 +1,10 @@
 """What changing a field of an existing cluster does: data, with the names of the manifest.
 
-A pattern is the path in a cluster's ``spec``; ``[]`` is any node pool, ``*`` any one key, and what lies
-below a named field is meant too. The first row that matches counts; a field without a row is changed in
-place. Sources, all below learn.microsoft.com:
+A pattern is the path in a cluster's ``spec``; ``[]`` stands for any node pool, ``*`` for any one key. A
+pattern also covers the fields below its own. The first entry that matches counts; a field without an entry is
+changed in place. Sources, all below learn.microsoft.com:
 - azure/aks/faq, rest/api/aks/managed-clusters/create-or-update (what is fixed when a cluster is created)
-- azure/aks/upgrade-aks-ipam-and-dataplane (the ways that lead on: kubenet and node subnet to overlay, Cilium)
+- azure/aks/upgrade-aks-ipam-and-dataplane (supported migrations: kubenet and node subnet to overlay, Cilium)
 - azure/aks/use-network-policies, azure/aks/egress-outboundtype, azure/aks/api-server-vnet-integration
 - azure/aks/use-oidc-issuer, azure/aks/enable-authentication-microsoft-entra-id (what cannot be switched off)
 - azure/aks/manage-node-pools, azure/aks/resize-node-pool, rest/api/aks/agent-pools/create-or-update
@@ -26,41 +26,42 @@ class Effect(StrEnum):
     """What a change does."""
 
     IN_PLACE = "in place"
-    ROTATION = "node pool rotation"
+    REPLACEMENT = "node pool replacement"
     RECREATION = "needs recreation"
     AZURE = "owned by Azure"
-    LEFT = "left as it is"
-    CHECKED = "fixed: must be as it is in Azure"
-    MAY_ROTATE = "node pool rotation, unless it is so in Azure"
+    UNMANAGED = "no longer managed"
+    CHECKED = "fixed: must equal the value in Azure"
+    MAY_REPLACE = "node pool replacement, unless Azure has this value"
     POOL_CREATED = "a new node pool"
     POOL_DELETED = "the node pool is deleted"
 
 
 @dataclass(frozen=True)
-class Row:
-    """A field and what changing it does; ``ways`` are changes that Azure makes in place all the same.
+class FieldEffect:
+    """A field and what changing it does.
 
-    A way is (old, new) in lower case; "" is nothing, "*" anything.
+    ``in_place`` are the changes that Azure makes in place nevertheless: (old, new) in lower case, "" for no
+    value, "*" for any.
     """
 
     pattern: str
     effect: Effect
-    ways: tuple[tuple[str, str], ...] = ()
+    in_place: tuple[tuple[str, str], ...] = ()
 
 
-def _rows(effect: Effect, patterns: str) -> Iterator[Row]:
-    return (Row(pattern, effect) for pattern in patterns.split())
+def _each(effect: Effect, patterns: str) -> Iterator[FieldEffect]:
+    return (FieldEffect(pattern, effect) for pattern in patterns.split())
 
 
 _IMAGES = ("ubuntu", "ubuntu2204", "ubuntu2404", "azurelinux", "azurelinux3", "azurecontainerlinux")
 _LINUX = tuple((old, new) for old in ("", *_IMAGES) for new in _IMAGES)
-"""A Linux pool takes another Linux image in place: AKS reimages its nodes one after the other."""
+"""A Linux pool changes to another Linux image in place: AKS reimages its nodes one after the other."""
 
-ROWS: tuple[Row, ...] = (
-    Row("networkProfile.networkPlugin", Effect.RECREATION, (("kubenet", "azure"),)),
-    Row("networkProfile.networkPluginMode", Effect.RECREATION, (("", "overlay"),)),
-    Row("networkProfile.networkDataplane", Effect.RECREATION, (("azure", "cilium"), ("", "cilium"))),
-    Row(
+FIELD_EFFECTS: tuple[FieldEffect, ...] = (
+    FieldEffect("networkProfile.networkPlugin", Effect.RECREATION, (("kubenet", "azure"),)),
+    FieldEffect("networkProfile.networkPluginMode", Effect.RECREATION, (("", "overlay"),)),
+    FieldEffect("networkProfile.networkDataplane", Effect.RECREATION, (("azure", "cilium"), ("", "cilium"))),
+    FieldEffect(
         "networkProfile.networkPolicy",
         Effect.RECREATION,
         (
@@ -69,17 +70,19 @@ ROWS: tuple[Row, ...] = (
             *(("azure", "none"), ("calico", "none"), ("azure", "cilium"), ("calico", "cilium")),
         ),
     ),
-    Row(
+    FieldEffect(
         "networkProfile.loadBalancerProfile.backendPoolType",
         Effect.RECREATION,
         (("nodeipconfiguration", "nodeip"), ("", "nodeip"), ("", "nodeipconfiguration")),
     ),
-    Row("oidcIssuerProfile.enabled", Effect.RECREATION, (("false", "true"), ("", "true"))),
-    Row("aadProfile.managed", Effect.RECREATION, (("false", "true"), ("", "true"))),
-    Row("apiServerAccessProfile.enableVnetIntegration", Effect.RECREATION, (("false", "true"), ("", "true"))),
-    Row("apiServerAccessProfile.subnetId", Effect.RECREATION, (("", "*"),)),
-    Row("nodePools[].osSKU", Effect.ROTATION, _LINUX),
-    *_rows(
+    FieldEffect("oidcIssuerProfile.enabled", Effect.RECREATION, (("false", "true"), ("", "true"))),
+    FieldEffect("aadProfile.managed", Effect.RECREATION, (("false", "true"), ("", "true"))),
+    FieldEffect(
+        "apiServerAccessProfile.enableVnetIntegration", Effect.RECREATION, (("false", "true"), ("", "true"))
+    ),
+    FieldEffect("apiServerAccessProfile.subnetId", Effect.RECREATION, (("", "*"),)),
+    FieldEffect("nodePools[].osSKU", Effect.REPLACEMENT, _LINUX),
+    *_each(
         Effect.RECREATION,
         """
         subscriptionId resourceGroup location dnsPrefix fqdnSubdomain enableRBAC
@@ -90,8 +93,8 @@ ROWS: tuple[Row, ...] = (
         networkProfile.networkMode
         """,
     ),
-    *_rows(
-        Effect.ROTATION,
+    *_each(
+        Effect.REPLACEMENT,
         """
         nodePools[].vmSize nodePools[].osType nodePools[].type nodePools[].osDiskSizeGB nodePools[].osDiskType
         nodePools[].kubeletDiskType nodePools[].maxPods nodePools[].vnetSubnetID nodePools[].podSubnetID
@@ -107,45 +110,46 @@ ROWS: tuple[Row, ...] = (
         nodePools[].gatewayProfile
         """,
     ),
-    *(Row(name, Effect.AZURE) for name in OWNED_BY_AZURE["cluster"]),
-    *(Row(f"nodePools[].{name}", Effect.AZURE) for name in OWNED_BY_AZURE["pool"]),
+    *(FieldEffect(name, Effect.AZURE) for name in OWNED_BY_AZURE["cluster"]),
+    *(FieldEffect(f"nodePools[].{name}", Effect.AZURE) for name in OWNED_BY_AZURE["pool"]),
 )
 
-_UNKNOWN_BEFORE = {Effect.RECREATION: Effect.CHECKED, Effect.ROTATION: Effect.MAY_ROTATE}
-"""The effects where the older manifest has no value, so that the value in Azure is unknown here."""
+_WITHOUT_OLD_VALUE = {Effect.RECREATION: Effect.CHECKED, Effect.REPLACEMENT: Effect.MAY_REPLACE}
+"""The effect where the older manifest has no value: the value in Azure is then unknown here."""
 
 
 def effect_of(path: str, old: Any, new: Any) -> Effect:
-    """Return what it does to bring an existing resource from ``old`` to ``new`` (None, "": nothing there).
+    """Return the effect of changing a field of an existing resource from ``old`` to ``new``.
 
-    ``path`` is that of the manifest: with or without ``spec.``, a node pool as ``nodePools[name]``.
+    None and "" stand for no value. ``path`` is that of the manifest: with or without ``spec.``, a node pool
+    as ``nodePools[name]``.
     """
-    row = row_of(path)
-    if row is None:
+    entry = field_effect(path)
+    if entry is None:
         return Effect.IN_PLACE
     before, after = _text(old), _text(new)
-    allowed = any(way in ((before, after), (before, "*")) for way in row.ways)
-    return Effect.IN_PLACE if allowed else row.effect
+    allowed = any(change in ((before, after), (before, "*")) for change in entry.in_place)
+    return Effect.IN_PLACE if allowed else entry.effect
 
 
 def planned_effect(path: str, old: Any, new: Any) -> Effect:
     """Return the effect of a change between two manifests: the older one may lack what Azure has."""
     if _text(new) == "" and _leaf(path) not in _REMOVED:
-        return Effect.LEFT
+        return Effect.UNMANAGED
     if _text(old) == _text(new):
         return Effect.IN_PLACE  # ARM ignores the letter case of sizes, ids and enums
     effect = effect_of(path, old, new)
-    return _UNKNOWN_BEFORE.get(effect, effect) if _text(old) == "" else effect
+    return _WITHOUT_OLD_VALUE.get(effect, effect) if _text(old) == "" else effect
 
 
 _REMOVED = ("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints")
 """What Roadstead removes from Azure when git no longer has it."""
 
 
-def row_of(path: str) -> Row | None:
-    """Return the row of a field, None when it is changed in place."""
+def field_effect(path: str) -> FieldEffect | None:
+    """Return the entry of a field, None when it is changed in place."""
     keys = _normal(path).split(".")
-    return next((row for row in ROWS if _covers(row.pattern.split("."), keys)), None)
+    return next((entry for entry in FIELD_EFFECTS if _covers(entry.pattern.split("."), keys)), None)
 
 
 def _covers(pattern: list[str], keys: list[str]) -> bool:

@@ -1,8 +1,8 @@
-"""ARM bodies: the smallest write that brings what exists to what is desired, or none.
+"""ARM bodies: the smallest write that brings an existing cluster to its desired state, or none.
 
-Only what the manifest names is compared; everything else belongs to Azure, to a policy or to a person and
-is sent back as it was read. What counts as a difference is data in ``overlay``, what a difference does is
-data in ``effects``. Kubernetes versions are never taken back.
+Only what the manifest names is compared; everything else belongs to Azure, to a policy or to an operator and
+is sent back as it was read. ``comparison`` has the rules for what counts as a difference, ``change_effects``
+those for what a difference does. Kubernetes versions are never downgraded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
 def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
     """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
 
-    A cluster whose last write failed or was cancelled needs one without a difference: Azure then tries
+    A cluster whose last write failed or was cancelled needs one even without a difference: Azure then tries
     again. Node pools of an existing cluster are sent back as they are; they have their own PUT.
     """
     if existing is None:
@@ -60,7 +60,7 @@ def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...
 def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]:
     """Return every field in which a cluster and its pools differ from the manifest; our tags do not count.
 
-    For people: of an adoption before it, and of drift. Pools that the manifest does not have are left out.
+    Operators see these before an adoption and as drift. Pools that the manifest does not have are omitted.
     """
     found = list(difference(desired, owner, existing))
     mine = serving(_profiles(existing), owner)
@@ -75,7 +75,7 @@ def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]
 
 
 def removed_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    """Return the pools of ours that the manifest does not have, by their names in Azure."""
+    """Return the names in Azure of our pools that the manifest no longer has."""
     wanted = {pool.name for pool in desired.spec.node_pools}
     mine = [profile for profile in _profiles(existing) if owner.owns(profile)]
     return [str(profile["name"]) for profile in mine if owner.pool_of(profile) not in wanted]
@@ -87,32 +87,32 @@ def control_plane(existing: Json) -> str:
 
 
 def pools_behind(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    """Return the pools that have to reach the control plane's minor before it goes on."""
+    """Return the pools that have to reach the control plane's minor before its next upgrade."""
     return behind(control_plane(existing), _pool_versions(desired, owner, existing))
 
 
 def pools_to_upgrade(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
-    """Return (version of its own that a pool asks for, version that runs) where it is to be upgraded.
+    """Return (requested version, running version) of each pool with a version of its own to upgrade to.
 
-    By the pool's name in the manifest; a new pool counts with no version that runs.
+    The key is the pool's name in the manifest; a new pool has "" as its running version.
     """
-    found = {}
+    upgrades = {}
     mine = serving(_profiles(existing), owner)
     for pool in desired.spec.node_pools:
         runs = [running_version(profile, "orchestratorVersion") for profile in mine.get(pool.name, ())]
         oldest = min(runs, key=numbers, default="")
         if pool.orchestrator_version and (not oldest or needs_upgrade(pool.orchestrator_version, oldest)):
-            found[pool.name] = (pool.orchestrator_version, oldest)
-    return found
+            upgrades[pool.name] = (pool.orchestrator_version, oldest)
+    return upgrades
 
 
 def upgrade_pending(desired: Desired, existing: Json) -> bool:
-    """Return whether the control plane is still to be upgraded."""
+    """Return whether the control plane still needs an upgrade."""
     return needs_upgrade(desired.spec.kubernetes_version, control_plane(existing))
 
 
 def outdated_foreign_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:
-    """Return a phrase for each pool that nobody will upgrade and that AKS would call too old in the end."""
+    """Return a phrase for each pool that is not ours and would lag too far behind the desired version."""
     ours = _pool_versions(desired, owner, existing)
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
@@ -124,19 +124,19 @@ def outdated_foreign_pools(desired: Desired, owner: Owner, existing: Json) -> li
 
 
 def newer_than_requested(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
-    """Return a sentence for the control plane and each pool that runs newer than the manifest asks for."""
+    """Return a sentence for the control plane and each pool that runs a newer version than requested."""
     running = {"the control plane": (desired.spec.kubernetes_version, control_plane(existing))}
     pools = _pool_versions(desired, owner, existing)
     running |= {f"node pool {name}": versions for name, versions in pools.items()}
     return tuple(
-        f"{what} runs {current}, newer than {asked} in the manifest; AKS has no way back, so it stays"
-        for what, (asked, current) in running.items()
-        if runs_newer(asked, current)
+        f"{what} runs {current}, newer than {requested} in the manifest; AKS cannot downgrade it, so it stays"
+        for what, (requested, current) in running.items()
+        if runs_newer(requested, current)
     )
 
 
 def _pool_versions(desired: Desired, owner: Owner, existing: Json) -> dict[str, tuple[str, str]]:
-    """Return (version asked for, version that runs) by the pool's name in Azure."""
+    """Return (requested version, running version) by the pool's name in Azure."""
     mine = serving(_profiles(existing), owner)
     return {
         str(profile["name"]): (version_of(pool, desired), running_version(profile, "orchestratorVersion"))
@@ -162,7 +162,7 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
         "agentPoolProfiles": [{"name": pool.name, **new_pool(pool, owner)} for pool in spec.node_pools],
     }
     for profile in properties["agentPoolProfiles"]:
-        profile.pop("orchestratorVersion", None)  # with the cluster, all pools begin at its version
+        profile.pop("orchestratorVersion", None)  # in a new cluster, all pools begin at its version
     properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
     return {
         "location": spec.location,
@@ -209,17 +209,17 @@ _WRITTEN = ("location", "sku", "tags", "identity", "properties")
 
 
 def _at_running_versions(existing: Json) -> Json:
-    """Return a cluster that asks for what runs, also in its pools, where upgrades have failed."""
+    """Return a cluster that requests the running versions, its pools' too, where upgrades have failed."""
     properties = at_running_version(existing["properties"], "kubernetesVersion")
     pools = [at_running_version(pool, "orchestratorVersion") for pool in _profiles(existing)]
     return {**existing, "properties": {**properties, "agentPoolProfiles": pools}}
 
 
 def _writable(properties: Json) -> dict[str, Any]:
-    """Leave out what only Azure writes."""
-    kept = {key: value for key, value in properties.items() if key not in OWNED_BY_AZURE["cluster"]}
-    kept["agentPoolProfiles"] = [
+    """Remove what only Azure writes."""
+    writable = {key: value for key, value in properties.items() if key not in OWNED_BY_AZURE["cluster"]}
+    writable["agentPoolProfiles"] = [
         {key: value for key, value in pool.items() if key not in OWNED_BY_AZURE["pool"]}
         for pool in properties.get("agentPoolProfiles") or ()
     ]
-    return kept
+    return writable

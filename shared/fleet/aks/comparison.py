@@ -1,7 +1,7 @@
 """The desired properties merged over the existing ones: only desired leaves are compared and written.
 
-ARM returns many values in another spelling than it received them. The tables here state where that is no
-difference. A path is the tuple of keys below ``properties``; in a pattern ``*`` stands for one key.
+ARM spells many values differently from what it received. The tables here state where that is no difference. A
+path is the tuple of keys below ``properties``; in a pattern ``*`` stands for one key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Leaf:
 
     @property
     def shown_old(self) -> Any:
-        """What Azure has, for people."""
+        """What Azure has, as a message shows it."""
         return "nothing" if self.old in (None, "", [], {}) else self.old
 
 
@@ -37,7 +37,7 @@ EXACT = (
     *("httpProxyConfig.trustedCa", "securityProfile.customCATrustCertificates"),
     "linuxProfile.ssh.publicKeys",
 )
-"""Text whose letter case counts; elsewhere (enums, resource ids, regions) ARM does not tell case apart."""
+"""Strings whose letter case counts; elsewhere (enums, resource ids, regions) ARM ignores it."""
 
 WHOLE = ("nodeLabels", "identity.userAssignedIdentities")
 """Objects that are replaced, not merged: what is not desired is removed."""
@@ -61,16 +61,16 @@ ABSENT: Mapping[str, Any] = {
     "podIPAllocationMode": "DynamicIndividual",
     "gpuProfile.driver": "Install",
 }
-"""What an absent value means in ARM; elsewhere it is the same as false, "" and an empty list."""
+"""What an absent value means in ARM; for any other field it equals false, "" and an empty list."""
 
 
 def overlay(existing: Json, wanted: Json) -> tuple[dict[str, Any], list[Leaf]]:
-    """Return ``existing`` with what is wanted merged over it, and the leaves that this changes."""
-    body, found = dict(existing), []
+    """Return ``existing`` with ``wanted`` merged over it, and the leaves that this changes."""
+    body, changes = dict(existing), []
     for path, old, new in _differing(existing, wanted, ()):
         _put(body, path, new)
-        found.append(Leaf(_below_properties(path), old, new))
-    return body, found
+        changes.append(Leaf(_below_properties(path), old, new))
+    return body, changes
 
 
 def _differing(existing: Any, wanted: Json, path: Path) -> Iterator[tuple[Path, Any, Any]]:
@@ -110,7 +110,7 @@ def _put(body: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def matches(path: Path, patterns: Iterable[str]) -> bool:
-    """Return whether a path is named by one of the patterns."""
+    """Return whether one of the patterns names a path."""
     return any(_match(path, pattern.split(".")) for pattern in patterns)
 
 
@@ -138,7 +138,7 @@ def _in_order(value: Any, path: Path) -> str:
 
 
 def same(wanted: Any, old: Any, path: Path = ()) -> bool:
-    """Return whether ARM means the same by two values of one field."""
+    """Return whether two values of one field mean the same to ARM."""
     if old is None:
         return _absent(wanted, path)
     if isinstance(wanted, Mapping):

@@ -46,9 +46,9 @@ def pool_write(
 def new_pool_write(
     pool: NodePool, owner: Owner, name: str, *, like: Json | None = None, control_plane: str = ""
 ) -> Write:
-    """Return the PUT of a pool to create; ``like`` is the pool whose place it takes, and its node count.
+    """Return the PUT of a pool to create; ``like`` is the pool that it replaces, whose node count it takes.
 
-    While the control plane still climbs, the new pool begins at the version that runs.
+    Until the control plane is upgraded, the new pool begins at the version that runs.
     """
     properties = new_pool(pool, owner, name)
     if pool.orchestrator_version:
@@ -92,7 +92,7 @@ def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, existing: Json)
     """Return the differences that only a new pool can resolve."""
     leaves = pool_leaves(pool, desired, owner, existing)
     return [
-        leaf for leaf in leaves if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new) is Effect.ROTATION
+        leaf for leaf in leaves if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new) is Effect.REPLACEMENT
     ]
 
 

@@ -1,7 +1,7 @@
 """Which pools in Azure serve which pools of the manifest, and what to do with each next.
 
 A pool whose fixed properties changed is replaced: Roadstead creates a second pool under another name and with
-the tag ``roadstead-pool``, the first is drained, then removed. So a pool of the manifest has one pool in
+the tag ``roadstead-pool``, drains the first, then removes it. So a pool of the manifest has one pool in
 Azure, or two while it is being replaced. Every decision depends on the state of Azure alone, and can be
 repeated. A pool without our tags serves only where none of ours does, and is adopted before it is replaced.
 """
@@ -23,26 +23,26 @@ from shared.fleet.manifests.node_pool import NodePool
 LINUX_NAME, WINDOWS_NAME = 12, 6
 """The longest name of a node pool: learn.microsoft.com/azure/aks/create-node-pools."""
 DRAIN_MINUTES = 30
-"""How long a drain may take by default: that of AKS itself for an upgrade (drainTimeoutInMinutes)."""
+"""How long a drain may take by default: as long as AKS allows for an upgrade (drainTimeoutInMinutes)."""
 
 
 @dataclass(frozen=True)
 class Create:
-    """No pool serves it: create one under this name."""
+    """No pool in Azure serves the manifest's pool: create one under this name."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Keep:
-    """One pool serves it: write that one where it differs."""
+    """One pool in Azure serves the manifest's pool: write it where it differs."""
 
     profile: Json
 
 
 @dataclass(frozen=True)
 class Replace:
-    """Its pool cannot be changed to the desired one: create a second pool under this name."""
+    """The pool in Azure cannot be changed to the desired one: create a second pool under this name."""
 
     old: Json
     name: str
@@ -51,13 +51,13 @@ class Replace:
 
 @dataclass(frozen=True)
 class Retire:
-    """Two pools serve it: once ``kept`` has its nodes, drain ``old`` and remove it.
+    """Two pools serve the manifest's pool: once ``remaining`` has its nodes, drain ``old`` and remove it.
 
-    ``misfit`` names what neither of them can become; "" when ``kept`` fits.
+    ``misfit`` names the desired fields that neither of them can take; "" when ``remaining`` fits.
     """
 
     old: Json
-    kept: Json
+    remaining: Json
     misfit: str = ""
 
 
@@ -77,7 +77,7 @@ def stage_of(
 ) -> Stage:
     """Return what to do next with a pool of the manifest.
 
-    ``mine`` are the pools in Azure that serve it; ``taken`` all names that a new pool cannot have.
+    ``mine`` are the pools in Azure that serve it; ``taken`` are the names that a new pool cannot have.
     """
     names = set(taken)
     if not mine:
@@ -88,17 +88,16 @@ def stage_of(
         if fitting:
             return Keep(mine[0])
         return Replace(mine[0], _free(pool, names), _described(fixed[0]))
-    # Of two that fit, or of none, one has to go before anything else: one that Azure could not make, or
-    # the one with the other name. With none that fits, the one that stays is replaced afterwards.
-    kept = min(
-        fitting or mine, key=lambda profile: (last_write_failed(profile), profile["name"] != pool.name)
-    )
-    misfit = "" if fitting else _described(fixed[mine.index(kept)])
-    return Retire(next(profile for profile in mine if profile is not kept), kept, misfit)
+    # Where both fit, or neither, one is removed first: the one that Azure could not create, or the one with
+    # the other name. Where neither fits, the remaining one is replaced afterwards.
+    candidates = fitting or mine
+    remaining = min(candidates, key=lambda one: (last_write_failed(one), one["name"] != pool.name))
+    misfit = "" if fitting else _described(fixed[mine.index(remaining)])
+    return Retire(next(profile for profile in mine if profile is not remaining), remaining, misfit)
 
 
 def drain_minutes(profile: Json) -> int:
-    """Return how long draining a pool may take without a pod that leaves."""
+    """Return after how many minutes in which no pod leaves the drain of a pool fails."""
     settings = profile.get("upgradeSettings") or {}
     return int(settings.get("drainTimeoutInMinutes") or DRAIN_MINUTES)
 
@@ -108,7 +107,7 @@ def _described(leaves: Iterable[Leaf]) -> str:
 
 
 def _free(pool: NodePool, taken: set[str]) -> str:
-    """Return the manifest's own name for a pool, or one like it that is free."""
+    """Return the manifest's name for a pool, or a similar one that is free."""
     if pool.name not in taken:
         return pool.name
     longest = WINDOWS_NAME if pool.os_type == "Windows" else LINUX_NAME

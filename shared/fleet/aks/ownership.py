@@ -1,4 +1,4 @@
-"""Who owns a resource: tags on everything that Roadstead creates, none of which changes with a commit."""
+"""Who owns a resource: the tags of everything that Roadstead creates, which no commit changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shared.fleet.json_tree import Json
 
 POOL_TAG = "roadstead-pool"
-"""On a node pool that has another name in Azure than in the manifest: the manifest's name."""
+"""The manifest's name of a node pool, on a pool that has another name in Azure."""
 FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster", "roadstead-repository"
 
 
@@ -15,7 +15,7 @@ FLEET_TAG, CLUSTER_TAG, REPOSITORY_TAG = "roadstead-fleet", "roadstead-cluster",
 class Owner:
     """The tags of a cluster's resources; ``previous`` is the repository's name before a rename.
 
-    Two apps can be configured with one fleet's name by mistake: the repository distinguishes their clusters.
+    Two apps can have the same fleet name by mistake: the repository distinguishes their clusters.
     """
 
     fleet: str
@@ -42,15 +42,15 @@ class Owner:
         return tag(group, FLEET_TAG) == self.fleet and self._from_our_repository(group)
 
     def _from_our_repository(self, resource: Json) -> bool:
-        found = (tag(resource, REPOSITORY_TAG) or self.repository).lower()
-        return found in (self.repository.lower(), self.previous.lower())
+        repository = (tag(resource, REPOSITORY_TAG) or self.repository).lower()
+        return repository in (self.repository.lower(), self.previous.lower())
 
     def is_others(self, resource: Json) -> bool:
-        """Return whether a resource carries the tags of another fleet, or of another cluster of ours."""
+        """Return whether a resource carries the tags of another fleet, or of another cluster of this one."""
         return not self.owns(resource) and any(tag(resource, key) is not None for key in self._identity)
 
     def describe_tags(self, resource: Json) -> str:
-        """Return a sentence with the tags that a resource of ours has, and those that this one has."""
+        """Return a phrase with the tags that our resources have, and those of this one."""
         ours = self._from_our_repository(resource)
         expected_tags = self._identity if ours else self.tags
         expected = " and ".join(f"{key}={value}" for key, value in expected_tags.items())
@@ -62,11 +62,11 @@ class Owner:
         return f"expected the tags {expected}, found {found}{renamed}"
 
     def pool_tags(self, pool: str, azure_name: str) -> dict[str, str]:
-        """Return the tags of a node pool of the manifest, under the name that it has in Azure."""
+        """Return the tags for a node pool of the manifest that has this name in Azure."""
         return self.tags if pool == azure_name else {**self.tags, POOL_TAG: pool}
 
     def pool_of(self, profile: Json) -> str:
-        """Return the name in the manifest of the pool that a profile in Azure serves."""
+        """Return the manifest's name of the pool that a pool in Azure serves."""
         return (self.owns(profile) and tag(profile, POOL_TAG)) or str(profile["name"])
 
 

@@ -1,6 +1,6 @@
 """Labels and taints of node pools that git had and no longer has: Roadstead removes these, and no others.
 
-In Azure, a label of a policy, a person or AKS looks the same; only the earlier manifest tells them apart.
+In Azure, a label from a policy, an operator or AKS looks the same: only the earlier manifest identifies ours.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ def keys_to_remove(
     ``before`` and ``after`` are stored forms of a cluster; ``earlier`` is what still had to be removed.
     """
     had = {pool["name"]: _keys(pool) for pool in before["spec"]["nodePools"]}
-    found = {}
+    to_remove = {}
     for pool in after["spec"]["nodePools"]:
         name = pool["name"]
         removed = {*had.get(name, ()), *earlier.get(name, ())} - _keys(pool)
         if removed:
-            found[name] = tuple(sorted(removed))
-    return found
+            to_remove[name] = tuple(sorted(removed))
+    return to_remove
 
 
 def _keys(pool: Json) -> set[str]:
-    """Return the keys of labels, and the taints; these hold a colon, which no key does."""
+    """Return the keys of labels, and the taints; a taint contains a colon, a key never does."""
     return {*(pool.get("nodeLabels") or {}), *(pool.get("nodeTaints") or ())}

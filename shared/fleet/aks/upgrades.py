@@ -1,6 +1,6 @@
-"""How Kubernetes versions move: one minor at a time, the control plane first, then every node pool.
+"""How Kubernetes upgrades proceed: one minor at a time, the control plane first, then every node pool.
 
-Only when each pool of the manifest has reached the control plane's minor does the control plane go on.
+The control plane's next upgrade waits until each pool of the manifest has reached its minor.
 Source: learn.microsoft.com/azure/aks/upgrade-aks-cluster (no minor can be skipped).
 """
 
@@ -15,27 +15,27 @@ POOL_LABEL = "kubernetes.azure.com/agentpool"
 
 
 def next_version(wanted: str, current: str) -> str:
-    """Return the version to ask for now on the way to ``wanted``, "" when nothing has to rise."""
+    """Return the version to request next on the way to ``wanted``, "" when no upgrade is needed."""
     if not needs_upgrade(wanted, current):
         return ""
-    asked, runs = numbers(wanted), numbers(current)
-    if len(runs) < 2 or len(asked) < 2 or asked[0] != runs[0] or asked[1] - runs[1] <= 1:
+    target, running = numbers(wanted), numbers(current)
+    if len(running) < 2 or len(target) < 2 or target[0] != running[0] or target[1] - running[1] <= 1:
         return wanted
-    return f"{runs[0]}.{runs[1] + 1}"
+    return f"{running[0]}.{running[1] + 1}"
 
 
 def no_newer_than(control_plane: str, wanted: str) -> str:
-    """Return the version that a pool may ask for now: no newer one than the control plane runs."""
-    asked, runs = numbers(wanted), numbers(control_plane)
-    if not asked or not runs or asked <= runs[: len(asked)]:
+    """Return the version to request for a pool now: ``wanted``, but no newer than the control plane runs."""
+    target, running = numbers(wanted), numbers(control_plane)
+    if not target or not running or target <= running[: len(target)]:
         return wanted
-    return control_plane if asked[:2] == runs[:2] else f"{runs[0]}.{runs[1]}"
+    return control_plane if target[:2] == running[:2] else f"{running[0]}.{running[1]}"
 
 
 def behind(control_plane: str, pools: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Return the pools that still have to reach the control plane's minor before it goes on.
+    """Return the pools that still have to reach the control plane's minor before its next upgrade.
 
-    ``pools`` has (version asked for, version that runs) by the pool's name.
+    ``pools`` has (requested version, running version) by the pool's name.
     """
     return [
         name
@@ -55,8 +55,8 @@ def not_offered(wanted: str, current: str, offered: Iterable[str]) -> str:
     ``offered`` are the patch versions that Azure offers in the region.
     """
     known = sorted({numbers(version) for version in offered} - {()})
-    asked, at = numbers(wanted), current
-    if not asked or not known:
+    at = current
+    if not numbers(wanted) or not known:
         return ""
     while (hop := next_version(wanted, at)) and hop != at:
         step = numbers(hop)
@@ -70,7 +70,7 @@ def not_offered(wanted: str, current: str, offered: Iterable[str]) -> str:
 
 
 def offered_versions(answer: Json) -> list[str]:
-    """Return the patch versions in ARM's list of a region's Kubernetes versions, previews left out."""
+    """Return the patch versions in ARM's list of a region's Kubernetes versions, without previews."""
     return [
         patch
         for value in answer.get("values") or ()
@@ -80,7 +80,7 @@ def offered_versions(answer: Json) -> list[str]:
 
 
 def offered_upgrades(profile: Json) -> list[str]:
-    """Return the versions that ARM offers a control plane in its upgrade profile, previews left out."""
+    """Return the versions that ARM offers a control plane in its upgrade profile, without previews."""
     plane = (profile.get("properties") or {}).get("controlPlaneProfile") or {}
     upgrades = plane.get("upgrades") or ()
     return [str(upgrade["kubernetesVersion"]) for upgrade in upgrades if not upgrade.get("isPreview")]
@@ -89,15 +89,14 @@ def offered_upgrades(profile: Json) -> list[str]:
 def old_nodes(nodes: Sequence[Json], running: Mapping[str, str]) -> list[str]:
     """Return a phrase for each node whose kubelet is older than its pool's version.
 
-    ``nodes`` are Node objects; ``running`` has the version that Azure says each pool (by its name in
-    Azure) runs.
+    ``nodes`` are Node objects; ``running`` has the version that each pool runs, by the pool's name in Azure.
     """
-    found = []
+    outdated = []
     for node in nodes:
         metadata = node["metadata"]
         pool = (metadata.get("labels") or {}).get(POOL_LABEL, "")
         info = (node.get("status") or {}).get("nodeInfo") or {}
         kubelet = str(info.get("kubeletVersion") or "").removeprefix("v")
         if kubelet and needs_upgrade(running.get(pool, ""), kubelet):
-            found.append(f"{metadata['name']} runs {kubelet}, its pool {running[pool]}")
-    return found
+            outdated.append(f"{metadata['name']} runs {kubelet}, its pool {running[pool]}")
+    return outdated

@@ -1,4 +1,4 @@
-"""A PUT that is needed, and what no PUT can do."""
+"""A PUT that is needed, and the changes that no PUT can make."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ImmutableChange(ValueError):
 
 @dataclass(frozen=True)
 class Write:
-    """A PUT that is needed: its body, and what it changes (nothing: it repeats a write that failed)."""
+    """A PUT that is needed: its body, and what it changes; nothing where it repeats a failed write."""
 
     body: dict[str, Any]
     changes: tuple[Leaf, ...] = ()
@@ -31,50 +31,50 @@ class Write:
 
     @property
     def digest(self) -> str:
-        """Tells this write from others: by what it changes, for the rest of the body is as Azure has it."""
+        """Identifies the write by what it changes, because the rest of the body is as Azure has it."""
         return digest_of([[str(leaf), leaf.new] for leaf in self.changes] or self.body)
 
 
 def is_stopped(existing: Json) -> bool:
-    """Return whether a cluster is stopped: Azure then allows a start or a delete, and nothing answers in it."""
+    """Return whether a cluster is stopped: Azure then allows only a start or a delete; its API is down."""
     return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
 
 
 def is_final(state: str) -> bool:
-    """Return whether a provisioning state is final; in any other state Azure is at work and refuses writes."""
+    """Return whether a provisioning state is final; in any other, Azure is at work and refuses writes."""
     return state in ("Succeeded", "Failed", "Canceled", "")
 
 
 def last_write_failed(properties: Json) -> bool:
-    """Return whether the last write failed: Azure then tries again when the same is written once more."""
+    """Return whether the last write failed: Azure tries again once the same body is written."""
     return properties.get("provisioningState") in ("Failed", "Canceled")
 
 
 def running_version(properties: Json, name: str) -> str:
-    """Return the version that runs; ``name`` is the property of the version that was asked for."""
+    """Return the version that runs; ``name`` is the property with the version that was requested."""
     current = properties.get("current" + name[0].upper() + name[1:])
     return str(current or properties.get(name) or "")
 
 
 def at_running_version(properties: Json, name: str) -> Json:
-    """Return properties that ask for the version that runs, where an upgrade to a newer one has failed.
+    """Return properties that request the running version where an upgrade to a newer one has failed.
 
-    A PUT of the properties as they were read would resume the upgrade, whatever git asks for by then.
+    A PUT of the properties as they were read would resume the upgrade, whatever git requests by then.
     """
-    asked, runs = str(properties.get(name) or ""), running_version(properties, name)
-    return {**properties, name: runs} if needs_upgrade(asked, runs) else properties
+    requested, running = str(properties.get(name) or ""), running_version(properties, name)
+    return {**properties, name: running} if needs_upgrade(requested, running) else properties
 
 
 _WAYS_OUT = {
-    Effect.RECREATION: "put the old value back, or add a cluster under another name and remove this one",
-    Effect.ROTATION: "put the old value back, or add a pool under another name and remove this one",
-    Effect.AZURE: "Azure alone writes it; remove it from the manifest",
+    Effect.RECREATION: "restore the old value, or add a cluster under another name and remove this one",
+    Effect.REPLACEMENT: "restore the old value, or add a pool under another name and remove this one",
+    Effect.AZURE: "only Azure writes it; remove it from the manifest",
 }
 
 
-def refuse_fixed(found: Iterable[Leaf], what: str, prefix: str) -> None:
+def refuse_fixed(leaves: Iterable[Leaf], what: str, prefix: str) -> None:
     """Raise ImmutableChange for the first difference that no PUT can resolve; ``prefix`` begins its path."""
-    for leaf in found:
+    for leaf in leaves:
         way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
         if way_out:
             raise ImmutableChange(

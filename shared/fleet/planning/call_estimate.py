@@ -1,7 +1,7 @@
-"""How many writes to Azure a plan needs: an upper bound, for operators who plan around its limits.
+"""How many writes to Azure a plan needs: an upper bound, for operators who plan around Azure's limits.
 
-Reads are not counted: waiting reads each cluster every few seconds. A cluster is created in one PUT with its
-node pools; later each changed pool has a PUT of its own, and a new version is one for the cluster and one
+Reads are not counted: a waiting job reads its cluster every few seconds. One PUT creates a cluster with its
+node pools; later each changed pool has a PUT of its own, and a new version takes one for the cluster and one
 for each pool.
 """
 
@@ -42,7 +42,7 @@ class AzureCalls:
 def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     """Return the writes of one cluster's part; ``document`` is the stored form that it will have."""
     if item.action is Action.ADOPT:
-        return AzureCalls(puts=1)  # our tags on the cluster; differences cost more
+        return AzureCalls(puts=1)  # our tags on the cluster; differences take more
     if item.action is Action.CREATE:
         return AzureCalls(puts=2)  # resource group, cluster
     if item.action is Action.DELETE:
@@ -50,23 +50,20 @@ def azure_calls(item: Item, document: Mapping[str, Any] | None) -> AzureCalls:
     if item.action is not Action.UPDATE:
         return AzureCalls()
     pools = {pool["name"] for pool in (document or {}).get("spec", {}).get("nodePools", ())}
-    touched, gone, cluster = set[str](), set[str](), False
+    written, deleted, cluster = set[str](), set[str](), False
     for change in item.changes:
-        found = _POOL.match(change.path)
-        if found and found[1] not in pools:
-            gone.add(found[1])
-        elif found:
-            touched.add(found[1])
+        pool = _POOL.match(change.path)
+        if pool and pool[1] not in pools:
+            deleted.add(pool[1])
+        elif pool:
+            written.add(pool[1])
+            if change.effect in (Effect.REPLACEMENT, Effect.MAY_REPLACE):
+                deleted.add(pool[1])
         elif change.path == "spec.kubernetesVersion":
-            cluster, touched = True, touched | pools
+            cluster, written = True, written | pools
         else:
             cluster = cluster or _for_azure(change)
-    replaced = {
-        found[1]
-        for change in item.changes
-        if (found := _POOL.match(change.path)) and change.effect in (Effect.ROTATION, Effect.MAY_ROTATE)
-    }
-    return AzureCalls(puts=int(cluster) + len(touched), deletes=len(gone | replaced))
+    return AzureCalls(puts=int(cluster) + len(written), deletes=len(deleted))
 
 
 def _for_azure(change: Change) -> bool:

@@ -32,7 +32,7 @@ class Change:
     @property
     def destroys(self) -> bool:
         """Whether the change removes running nodes, or the cluster."""
-        return self.effect in (Effect.POOL_DELETED, Effect.ROTATION, Effect.RECREATION)
+        return self.effect in (Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.RECREATION)
 
 
 def effect_of_change(change: Change) -> Effect:
@@ -46,7 +46,7 @@ def effect_of_change(change: Change) -> Effect:
 def differences(old: Any, new: Any) -> Iterator[Change]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
-    A different order counts only where order has a meaning: in a list of taints it has none.
+    The order of a list counts only where it has a meaning; for taints it has none.
     """
     pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
     return (Change(path_text(path), _short(before), _short(after)) for path, before, after in pairs)

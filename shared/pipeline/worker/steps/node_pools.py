@@ -1,6 +1,6 @@
 """Node pools, one after the other: created, updated, upgraded, replaced, removed; at most one write a step.
 
-New pools come before old ones go, so that a System pool is always there.
+New pools are created before old ones are removed, so that there is always a System pool.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
-    BAD,
+    FAILED_STATES,
     etag_of,
     failure,
     fields,
@@ -74,8 +74,8 @@ def ensure_node_pools(context: StepContext) -> Outcome:
         outcome = _advanced(context, existing, pool, stage)
         if outcome:
             return outcome
-    serves = [profile for pool in wanted for profile in pools.get(pool.name, ())]
-    unwanted = [profile for profile in profiles_of(existing) if profile not in serves]
+    used = [profile for pool in wanted for profile in pools.get(pool.name, ())]
+    unwanted = [profile for profile in profiles_of(existing) if profile not in used]
     for profile in unwanted:
         if owner.owns(profile):
             return _removed(context, profile, drain_minutes(profile))
@@ -117,21 +117,21 @@ def _advanced(context: StepContext, existing: Json, pool: NodePool, stage: Stage
 
 
 def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
-    """Tag a pool as ours that is not, if nothing else of it differs or its differences are accepted."""
+    """Tag a pool as ours, if nothing else of it differs or its differences are accepted."""
     desired, owner, name = context.desired, context.owner, str(profile["name"])
-    found = [
+    differences = [
         path
         for path in pool_difference(pool, desired, owner, profile)
         if not path.startswith("tags.roadstead-")
     ]
     accepted = desired.adopt == "with-differences" and not owner.is_others(profile)
-    if owner.is_others(profile) or (found and not accepted):
+    if owner.is_others(profile) or (differences and not accepted):
         problem = (
             f"the node pool {name} is not touched: it is not this cluster's: {owner.describe_tags(profile)}"
         )
-        differs = f"; it differs from the manifest in {', '.join(found[:5])}" if found else ""
+        differs = f"; it differs from the manifest in {', '.join(differences[:5])}" if differences else ""
         remedy = "give the pool another name in the manifest"
-        if found and not owner.is_others(profile):
+        if differences and not owner.is_others(profile):
             remedy += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
         return Fail(NotOwned(f"{problem}{differs}; {remedy}"))
     write = ownership_write(pool, owner, profile)
@@ -160,7 +160,7 @@ def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json
         write = pool_write(pool, context.desired, context.owner, profile, control_plane=plane)
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
-    if profile.get("provisioningState") in BAD and _wrote_to(context, name):
+    if profile.get("provisioningState") in FAILED_STATES and _wrote_to(context, name):
         return failure(context, profile, what)
     if write is None:
         return _image(context, profile)
@@ -170,7 +170,7 @@ def _updated(context: StepContext, existing: Json, pool: NodePool, profile: Json
 def _put(
     context: StepContext, profile: Json, write: Write, reason: str, kind: WriteKind = WriteKind.PUT
 ) -> Outcome:
-    """Write over the version of a pool that was read, once."""
+    """Write a pool over the version that was read; fail when that write was accepted without effect."""
     name = str(profile["name"])
     put = AcceptedWrite(kind, name, write.digest)
     if put == context.job.step.last_write:
@@ -181,23 +181,23 @@ def _put(
 
 def _retired(context: StepContext, existing: Json, pool: NodePool, stage: Retire) -> Outcome | None:
     """Drain a pool that has been replaced, then remove it."""
-    old, kept = stage.old, stage.kept
-    if stage.misfit and _wrote_to(context, str(old["name"]), str(kept["name"])):
+    old, remaining = stage.old, stage.remaining
+    if stage.misfit and _wrote_to(context, str(old["name"]), str(remaining["name"])):
         problem = f"Azure has created a second node pool for {pool.name} that still differs: {stage.misfit}"
         return Fail(InvalidManifest(f"{problem}; nothing is drained, and no third one is created"))
     # What a later commit changes in the pool that stays may be what lets the pods move there.
-    outcome = None if stage.misfit else _updated(context, existing, pool, kept)
-    return outcome or drain.joined(context, kept) or _removed(context, old, drain_minutes(kept))
+    outcome = None if stage.misfit else _updated(context, existing, pool, remaining)
+    return outcome or drain.joined(context, remaining) or _removed(context, old, drain_minutes(remaining))
 
 
 def _removed(context: StepContext, profile: Json, minutes: int) -> Outcome:
-    """Drain a pool, as AKS itself does not, then delete it; ``minutes`` is the time limit of the drain."""
-    fixed = _autoscaler_off(context, profile)
-    return fixed or drain.drained(context, str(profile["name"]), minutes) or _delete(context, profile)
+    """Drain a pool, which AKS itself does not do, then delete it; ``minutes`` limits the drain."""
+    outcome = _autoscaler_off(context, profile)
+    return outcome or drain.drained(context, str(profile["name"]), minutes) or _delete(context, profile)
 
 
 def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
-    """Switch the autoscaler of a pool off, or it would create nodes for the pods that move."""
+    """Switch off the autoscaler of a pool, which would create nodes for the pods that move."""
     write = autoscaler_off_write(old)
     if write is None:
         return None
@@ -208,7 +208,7 @@ def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
 def _delete(context: StepContext, profile: Json) -> Outcome:
     name = str(profile["name"])
     delete, what = AcceptedWrite(WriteKind.DELETE, name), f"the node pool {name}"
-    if profile.get("provisioningState") in BAD and was_accepted(context, delete):
+    if profile.get("provisioningState") in FAILED_STATES and was_accepted(context, delete):
         return failure(context, profile, what)
     attempt = next_attempt(context, delete)
     if attempt is None:
@@ -232,7 +232,7 @@ def _image(context: StepContext, profile: Json) -> Outcome | None:
 
 
 def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
-    """Send the job back to the control plane once every node runs this minor, and it has further to go."""
+    """Send the job back to the control plane once every node runs its minor version and more follow."""
     if not upgrade_pending(context.desired, existing):
         return None
     old = drain.behind(context, existing)
