@@ -24,7 +24,13 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, accept_change, accept_new
 from shared.pipeline.planner.branch_head import needs_confirmation
-from shared.pipeline.repository.commit_reader import desired_of, read_files, read_known, save_fingerprints
+from shared.pipeline.repository.commit_reader import (
+    PlanInputs,
+    desired_of,
+    read_files,
+    read_known,
+    save_fingerprints,
+)
 from shared.ports import FleetConfig, FleetRecord, Ports
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -84,7 +90,8 @@ class Bench:
         if desired.problems:
             raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
         plan = self._timed("plan", lambda: make_plan(head, desired, records, now=NOW))
-        self._timed("save marks", lambda: save_fingerprints(plan, desired, records, known, self.ports))
+        inputs = PlanInputs(desired, records, known)
+        self._timed("save marks", lambda: save_fingerprints(plan, inputs, self.ports))
         self._record(plan, desired, records)
         return plan, desired
 

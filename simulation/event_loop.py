@@ -213,5 +213,5 @@ class EventLoop:
         times += [item[0] for item in self._scheduled[:1]]
         times += [time for cloud in self.clouds if (time := cloud.broker.next_time()) is not None]
         self.clock.advance(max(0.0, (min(times) - self.clock()).total_seconds()) + 0.001)
-        self.azure.settle()
+        self.azure.complete_due()
         self.clouds[0].kubernetes.reconcile()

@@ -40,7 +40,7 @@ class Fault:
     after: bool = False
     _debt: float = 0.0
 
-    def strikes(self, line: str) -> bool:
+    def applies(self, line: str) -> bool:
         """Return whether the rule applies to this request, and count it."""
         if self.times == 0 or not compile_pattern(self.match).search(line):
             return False
@@ -82,7 +82,7 @@ class FrontDoor:
         line = f"{request.method} {request.full_path.rstrip('?')}"
         note: dict[str, Any] = environ.setdefault("roadstead.note", {})
         with self._lock:
-            fault = next((f for f in self.faults if f.strikes(line)), None)
+            fault = next((f for f in self.faults if f.applies(line)), None)
         if fault is not None and not fault.after:
             reply = json_response(fault.status, fault.body, fault.headers)
             note["fault"] = True

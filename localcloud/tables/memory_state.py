@@ -72,7 +72,7 @@ class MemoryState:
     def _check(self, record: ClusterRecord) -> None:
         saved = self._clusters.get(record.name)
         if (saved.etag if saved else "") != record.etag:
-            raise Stale("somebody else changed the record")
+            raise Stale("another writer changed the record")
 
     def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
         """Save that a cluster is about to delete a resource group."""
@@ -124,7 +124,7 @@ class MemoryState:
         """Write the fleet's record over its version, and return it as saved; raise Stale."""
         with self._lock:
             if record.etag != self._fleet.etag:
-                raise Stale("somebody else changed the record")
+                raise Stale("another writer changed the record")
             self._fleet = replace(record, etag=f"v{next(self._versions)}")
             return self._fleet
 
@@ -201,7 +201,7 @@ class MemoryState:
         with self._lock:
             present = self._buckets.get(key)
             if bucket.etag != (present.etag if present else ""):
-                raise Stale("somebody else changed the bucket")
+                raise Stale("another writer changed the bucket")
             self._buckets[key] = replace(bucket, etag=f"v{next(self._versions)}")
 
     def save_dead_letter(self, letter: DeadLetter) -> None:

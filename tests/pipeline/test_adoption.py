@@ -171,7 +171,7 @@ def stranger(cloud: MemoryCloud, size: str) -> None:
     body = {"properties": {"vmSize": size, "count": 3, "mode": "User", "type": "VirtualMachineScaleSets"}}
     cloud.ports.azure.call(PutPool(ONE, "apps", body, etag=None))
     cloud.clock.advance(120)
-    cloud.azure.settle()
+    cloud.azure.complete_due()
 
 
 def test_a_strangers_pool_of_that_name_is_neither_replaced_nor_written_over() -> None:

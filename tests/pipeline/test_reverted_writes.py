@@ -35,7 +35,7 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
         assert record is not None
         cloud.ports.azure.call(DeleteCluster(record.desired.id, etag=None))
         cloud.clock.advance(10)
-        cloud.azure.settle()
+        cloud.azure.complete_due()
 
     frozen(cloud, "kubernetes", "connect", vanishes)
     push(cloud, fleet_files.fleet("one"))

@@ -19,7 +19,7 @@ def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: St
     while (found := cloud.state.cluster("one")) is None or found.job.step.name != step:
         if not cloud.step():
             cloud.clock.advance(1)
-            cloud.azure.settle()
+            cloud.azure.complete_due()
     cloud.azure.interventions.stop(ONE)
     cloud.run(seconds=4 * 3600)
     assert (record(cloud).phase, record(cloud).job.attempts) == (Phase.PROVISIONING, 0)

@@ -144,7 +144,7 @@ def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> 
     push(cloud, files(pinned + version("1.33")))
     cloud.run(until=lambda: "node pool system" in record(cloud).job.reason)
     cloud.clock.advance(30)
-    cloud.azure.settle()
+    cloud.azure.complete_due()
     cloud.azure.interventions.fail_next("one", "UpgradeFailed", "no room for a surge")
     cloud.run()
     assert pools(cloud)["web"]["provisioningState"] == "Failed"

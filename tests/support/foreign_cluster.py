@@ -37,4 +37,4 @@ def foreign(cloud: MemoryCloud, **properties: Any) -> None:
     }
     cloud.ports.azure.call(PutCluster(ONE, body, etag=None))
     cloud.clock.advance(60)
-    cloud.azure.settle()
+    cloud.azure.complete_due()

@@ -94,7 +94,7 @@ def changed_pool(
         for bound in {"minCount", "maxCount"} - settable.keys():
             pool.pop(bound, None)
     _check_kind(name, pool)
-    _settle_count(name, pool, existing)
+    _check_count(name, pool, existing)
     current = existing["currentOrchestratorVersion"] if existing else ""
     pool_version(name, pool["orchestratorVersion"], control_plane, current)
     return pool
@@ -126,8 +126,8 @@ def _check_kind(name: str, pool: Json) -> None:
             )
 
 
-def _settle_count(name: str, pool: dict[str, Any], existing: Json | None) -> None:
-    """Check the bounds; where the autoscaler already owns the count, it stays what it is within them."""
+def _check_count(name: str, pool: dict[str, Any], existing: Json | None) -> None:
+    """Check the bounds; a count that the autoscaler already owns changes only to stay within them."""
     least = 1 if pool["mode"] == "System" else 0
     if not pool["enableAutoScaling"]:
         if pool.get("minCount") is not None or pool.get("maxCount") is not None:

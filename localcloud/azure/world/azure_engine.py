@@ -68,7 +68,7 @@ class AzureEngine:
         self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
 
-    def settle(self) -> None:
+    def complete_due(self) -> None:
         """Complete every operation that is due by now."""
         with self.lock:
             for operation in self.schedule.due(self._clock()):
@@ -85,10 +85,10 @@ class AzureEngine:
     def request(
         self, subscription: str, front: limits.Limit, behind: limits.Limit | None = None, key: Hashable = None
     ) -> Iterator[datetime]:
-        """Take the lock, settle, count the request at ARM's front and at the service; give the time."""
+        """Take the lock, complete what is due, and count the request at both limits; yield the time."""
         with self.lock:
             now = self._clock()
-            self.settle()
+            self.complete_due()
             self.limits.take(front, subscription.lower(), now)
             if behind is not None:
                 self.limits.take(behind, key or subscription.lower(), now)
@@ -164,7 +164,7 @@ class AzureEngine:
         self.check_quota(cluster, document["location"], pools)
         created = self.clusters[key_of(cluster)] = Cluster(cluster, document, pools)
         operation = self.begin(created, "create", now)
-        self.mark_all(created, "Creating")
+        self.set_all_states(created, "Creating")
         return self.accept(Accepted("create", cluster.resource, 201, deepcopy(created.view()), operation))
 
     def update(self, existing: Cluster, body: Json, now: datetime) -> Accepted:
@@ -178,7 +178,7 @@ class AzureEngine:
         self.check_quota(existing.id, document["location"], pools)
         existing.document, existing.pools = document, pools
         operation = self.begin(existing, "update", now)
-        self.mark_all(existing, "Updating" if version == current else "Upgrading")
+        self.set_all_states(existing, "Updating" if version == current else "Upgrading")
         view = deepcopy(existing.view())
         return self.accept(Accepted("update", existing.id.resource, 200, view, operation))
 
@@ -189,7 +189,7 @@ class AzureEngine:
                 return cluster.operation
             cluster.operation.status = "Canceled"
         operation = self.begin(cluster, "delete", now)
-        self.mark_all(cluster, "Deleting")
+        self.set_all_states(cluster, "Deleting")
         return operation
 
     def begin(self, cluster: Cluster, kind: str, now: datetime, pool: str = "") -> Operation:
@@ -204,7 +204,7 @@ class AzureEngine:
         cluster.operation = operation
         return operation
 
-    def mark_all(self, cluster: Cluster, state: str) -> None:
+    def set_all_states(self, cluster: Cluster, state: str) -> None:
         """Set the provisioning state of a cluster and of all its pools, each with a new ETag."""
         set_state(cluster.properties, state)
         cluster.document["eTag"] = self.schedule.unique()
@@ -220,8 +220,8 @@ class AzureEngine:
             return
         cluster = self.clusters[operation.cluster]
         cluster.operation = None
-        gone = operation.kind == "delete" or operation.fault.vanishes
-        if gone and not operation.pool:
+        removed = operation.kind == "delete" or operation.fault.vanishes
+        if removed and not operation.pool:
             del self.clusters[operation.cluster]
             self.plane.stop(cluster.id)
         elif operation.pool:
@@ -230,7 +230,7 @@ class AzureEngine:
             self._complete_cluster(cluster, operation)
 
     def _complete_cluster(self, cluster: Cluster, operation: Operation) -> None:
-        self.mark_all(cluster, operation.status)
+        self.set_all_states(cluster, operation.status)
         if operation.error:
             cluster.properties["status"] = _failure(operation)
             return

@@ -46,7 +46,7 @@ class AzureWorld:
     ) -> None:
         self.engine = AzureEngine(clock, plane=plane, timings=timings, throttle=throttle)
         self.interventions = Interventions(self.engine)
-        self.settle, self.request_id = self.engine.settle, self.engine.request_id
+        self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
         upkeep = Upkeep(self.engine)
         self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile
         self.upgrade_node_image = upkeep.upgrade_node_image
@@ -68,19 +68,19 @@ class AzureWorld:
     def ids(self) -> list[ClusterId]:
         """Return the clusters that exist, in all subscriptions."""
         with self.engine.lock:
-            self.settle()
+            self.complete_due()
             return [cluster.id for cluster in self.engine.clusters.values()]
 
     def groups(self) -> list[tuple[str, str]]:
         """Return the resource groups that exist, as (subscription, name) in lower case."""
         with self.engine.lock:
-            self.settle()
+            self.complete_due()
             return list(self.engine.groups)
 
     def peek(self, cluster: ClusterId) -> Json | None:
         """Return a cluster as it is, or None; counts as no request, and is not to be written to."""
         with self.engine.lock:
-            self.settle()
+            self.complete_due()
             found = self.engine.clusters.get(key_of(cluster))
             return found.view() if found else None
 

@@ -46,7 +46,7 @@ class Interventions:
     def abort(self, cluster: ClusterId) -> None:
         """End the running operation as Canceled, as ``az aks operation-abort`` does."""
         with self._engine.lock:
-            self._engine.settle()
+            self._engine.complete_due()
             found = self._engine.cluster(cluster)
             if found.operation is None:
                 return
@@ -56,7 +56,7 @@ class Interventions:
             if pool:
                 found.pools[pool] |= {"provisioningState": "Canceled", "eTag": self._engine.schedule.unique()}
             else:
-                self._engine.mark_all(found, "Canceled")
+                self._engine.set_all_states(found, "Canceled")
 
     def limit_vcpus(self, subscription: str, location: str, vcpus: int) -> None:
         """Limit the vCPUs of a subscription in a region; the default is no limit."""
@@ -84,14 +84,14 @@ class Interventions:
 
     def _change_pool(self, cluster: ClusterId, pool: str, **change: object) -> None:
         with self._engine.lock:
-            self._engine.settle()
+            self._engine.complete_due()
             found = self._engine.cluster(cluster)
             found.pools[pool] |= {**change, "eTag": self._engine.schedule.unique()}
             self._engine.report_nodes(found)
 
     def _set_power(self, cluster: ClusterId, code: str) -> None:
         with self._engine.lock:
-            self._engine.settle()
+            self._engine.complete_due()
             found = self._engine.cluster(cluster)
             found.require_idle()
             for holder in (found.properties, *found.pools.values()):

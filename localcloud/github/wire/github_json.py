@@ -31,7 +31,7 @@ APP_BOT: Json = {"login": "roadstead[bot]", "id": 2, "type": "Bot", "site_admin"
 T = TypeVar("T")
 
 
-def tell_nobody(_event: str, _payload: Mapping[str, Any]) -> None:
+def send_nothing(_event: str, _payload: Mapping[str, Any]) -> None:
     """Send no event."""
 
 
@@ -46,7 +46,7 @@ class Place:
     full_name: str
     base: str
     caller: Json
-    send: Callable[[str, Mapping[str, Any]], None] = tell_nobody
+    send: Callable[[str, Mapping[str, Any]], None] = send_nothing
 
     @property
     def api(self) -> str:

@@ -74,8 +74,8 @@ def _commits(place: Place, change: RefChange, before: Refs) -> list[dict[str, An
     """Return the pushed commits, oldest first: of a new ref, those that no branch had."""
     path = place.repository.path
     branches = sorted({f"^{sha}" for ref, sha in before.items() if ref.startswith("refs/heads/")})
-    known = branches if change.before == ZERO else [f"^{change.before}"]
-    listed = history.log(path, change.after, *known, limit=MAX_COMMITS)
+    excluded = branches if change.before == ZERO else [f"^{change.before}"]
+    listed = history.log(path, change.after, *excluded, limit=MAX_COMMITS)
     fresh = set(history.rev_list(path, change.after, *branches, limit=MAX_COMMITS))
     return [
         pushed_commit_json(place, _commit(place, sha), touched, distinct=sha in fresh)

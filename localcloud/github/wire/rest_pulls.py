@@ -53,7 +53,7 @@ def opened(place: Place, wanted: Json) -> Json:
     except InvalidManifest as error:
         raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     place.repository.point(f"refs/pull/{record.number}/head", record.sha)
-    _tell(place, "opened", record)
+    _send_event(place, "opened", record)
     return pull_json(place, record)
 
 
@@ -65,14 +65,14 @@ def change(place: Place, request: Request, number: int) -> Json:
         raise ApiError(404, "Not Found")
     after = pulls.change(number, **{k: v for k, v in wanted.items() if k in ("title", "base", "state")})
     if before.state != after.state:
-        _tell(place, "closed" if after.state == "closed" else "reopened", after)
+        _send_event(place, "closed" if after.state == "closed" else "reopened", after)
     changes: Json = {}
     if before.title != after.title:
         changes["title"] = {"from": before.title}
     if before.base != after.base:
         changes["base"] = {"ref": {"from": before.base}, "sha": {"from": _base_sha(place, before)}}
     if changes:
-        _tell(place, "edited", after, changes=changes)
+        _send_event(place, "edited", after, changes=changes)
     return pull_json(place, after)
 
 
@@ -83,15 +83,15 @@ def pushed(place: Place, change: RefChange) -> None:
         return  # a tag
     for record in pulls.listed(head=branch):
         if change.after == ZERO:
-            _tell(place, "closed", pulls.change(record.number, state="closed"))
+            _send_event(place, "closed", pulls.change(record.number, state="closed"))
             continue
         place.repository.point(f"refs/pull/{record.number}/head", record.sha)
-        _tell(place, "synchronize", record, before=change.before, after=change.after)
+        _send_event(place, "synchronize", record, before=change.before, after=change.after)
     if change.after == ZERO:
         return
     for record in pulls.listed(base=branch):
         if history.merge_base(place.repository.path, record.sha, change.after) == record.sha:
-            _tell(place, "closed", pulls.change(record.number, state="closed", merged=True))
+            _send_event(place, "closed", pulls.change(record.number, state="closed", merged=True))
 
 
 def comments(place: Place, request: Request, number: int) -> Response:
@@ -166,7 +166,7 @@ def comment_json(place: Place, record: CommentRecord) -> Json:
     }
 
 
-def _tell(place: Place, action: str, record: PullRecord, **more: Any) -> None:
+def _send_event(place: Place, action: str, record: PullRecord, **more: Any) -> None:
     event = {
         "action": action,
         "number": record.number,

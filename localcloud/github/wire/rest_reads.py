@@ -139,7 +139,7 @@ def compare(place: Place, request: Request, basehead: str) -> Json:
         raise ApiError(404, f"No common ancestor between {base_name} and {head_name}.")
     ahead = history.count(path, f"{base.sha}..{head.sha}")
     behind = history.count(path, f"{head.sha}..{base.sha}")
-    words = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
+    statuses = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
     commits = history.rev_list(path, f"{base.sha}..{head.sha}", limit=250)[::-1]
     page, size = request.args.get("page", 1, int), request.args.get("per_page", 250, int)
     shown = commits[(page - 1) * size : page * size]
@@ -147,7 +147,7 @@ def compare(place: Place, request: Request, basehead: str) -> Json:
         "url": f"{place.api}/compare/{basehead}",
         "base_commit": commit_json(place, base),
         "merge_base_commit": commit_json(place, resolve_commit(place, common)),
-        "status": words.get((ahead > 0, behind > 0), "diverged"),
+        "status": statuses.get((ahead > 0, behind > 0), "diverged"),
         "ahead_by": ahead,
         "behind_by": behind,
         "total_commits": ahead,

@@ -63,7 +63,7 @@ class Statuses:
 
 
 def combined(records: Sequence[StatusRecord]) -> str:
-    """Return GitHub's one word for the latest statuses: failure, pending or success."""
+    """Return GitHub's combined state of the latest statuses: failure, pending or success."""
     states = {record.status.state for record in records}
     if states & {"error", "failure"}:
         return "failure"

@@ -105,11 +105,11 @@ def _touched(output: bytes) -> Touched:
     """Sort the NUL-separated pairs of ``--name-status`` by what happened to the path."""
     touched = Touched()
     kinds = {b"A": touched.added, b"D": touched.removed}
-    words = iter(output.split(b"\0"))
-    for word in words:
-        status = word.lstrip(b"\n")  # git writes a line end between a commit's id and its files
+    fields = iter(output.split(b"\0"))
+    for each in fields:
+        status = each.lstrip(b"\n")  # git writes a line end between a commit's id and its files
         if status:
-            kinds.get(status, touched.modified).append(next(words).decode(errors="replace"))
+            kinds.get(status, touched.modified).append(next(fields).decode(errors="replace"))
     return touched
 
 

@@ -52,7 +52,7 @@ class Access:
     accepts_token: Callable[[str], bool]
 
     def admits(self, request: Request) -> bool:
-        """Return whether the caller is known; TLS has checked already who issued the certificate."""
+        """Return whether the caller may call; TLS has checked already who issued the certificate."""
         if request.environ.get("SSL_CLIENT_S_DN_CN") == self.common_name:
             return True
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")

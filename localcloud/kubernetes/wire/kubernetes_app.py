@@ -30,7 +30,7 @@ _DEFAULT_VERSION = "1.33.0"
 
 
 class ClusterApi:
-    """The API server of one cluster; ``closing`` ends open watches, and who is not ``on`` hangs up."""
+    """The API server of one cluster; ``closing`` ends open watches; unless ``on``, it closes connections."""
 
     def __init__(
         self, world: KubernetesWorld, access: Access, closing: Callable[[], bool], on: Callable[[], bool]
@@ -106,8 +106,8 @@ class ClusterApi:
         versions = [
             ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") for node in nodes
         ]
-        known = [version.removeprefix("v") for version in versions if version]
-        newest = max(known, key=lambda text: [int(part) for part in text.split(".")], default="")
+        numbers = [version.removeprefix("v") for version in versions if version]
+        newest = max(numbers, key=lambda text: [int(part) for part in text.split(".")], default="")
         return newest or _DEFAULT_VERSION
 
     def _list(self, request: Request, found: Route) -> Response:

@@ -12,7 +12,7 @@ from localcloud.kubernetes.world.kinds import DEPLOYMENT, Kind
 from localcloud.kubernetes.world.object_store import Object
 
 _NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-_KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def checked(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def finished(
 ) -> dict[str, Any]:
     """Return the object with the metadata that only the server sets; ``born`` is that of a new one."""
     old = born if live is None else live["metadata"]
-    mine = {key: old[key] for key in _KEPT if key in old}
-    theirs = {key: value for key, value in new["metadata"].items() if key not in _KEPT}
+    mine = {key: old[key] for key in _SERVER_FIELDS if key in old}
+    theirs = {key: value for key, value in new["metadata"].items() if key not in _SERVER_FIELDS}
     whole = {**new, "metadata": {**theirs, **mine}}
     if live is not None:
         whole["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]

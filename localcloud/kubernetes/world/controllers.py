@@ -122,7 +122,7 @@ class Controllers:
         crds = {crd["metadata"]["name"]: crd for crd in self._all(CRD)}
         for name in self._served.keys() - crds.keys():
             del self._served[name]
-            self._world.kinds.forget(name)
+            self._world.kinds.withdraw(name)
         for name, crd in crds.items():
             if "deletionTimestamp" in crd["metadata"]:
                 self._empty_crd(crd)

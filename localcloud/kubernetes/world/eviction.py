@@ -104,8 +104,8 @@ def _scale(pods: Sequence[Object], scale_of: ScaleOf) -> int | None:
         if owner.get("controller")
     }
     scales = [scale_of(owner, namespace) for owner, namespace in owners.values()]
-    known = [scale for scale in scales if scale is not None]
-    return sum(known) if len(known) == len(scales) else None
+    scales_found = [scale for scale in scales if scale is not None]
+    return sum(scales_found) if len(scales_found) == len(scales) else None
 
 
 def _portion(value: int | str, whole: int) -> int:

@@ -99,29 +99,29 @@ def merge(live: Any, wanted: Any, *, custom: bool, path: Path = ()) -> Any:
     ]
 
 
-def remove(value: Any, gone: Fields, spared: Fields, *, custom: bool, path: Path = ()) -> Any:
-    """Return the value without the fields ``gone``.
+def remove(value: Any, removed: Fields, retained: Fields, *, custom: bool, path: Path = ()) -> Any:
+    """Return the value without the fields ``removed``.
 
-    Maps and lists that become empty by it go too, unless they are among ``spared``.
+    Maps and lists that become empty are removed too, unless they are among ``retained``.
     """
-    doomed = frozenset(field for field in gone if field[: len(path)] == path)
-    if not doomed:
+    below = frozenset(field for field in removed if field[: len(path)] == path)
+    if not below:
         return value
 
-    def kept(children: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    def remaining(children: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for element, inner in children.items():
             here = (*path, element)
-            if here in doomed:
+            if here in below:
                 continue
-            left = remove(inner, doomed, spared, custom=custom, path=here)
-            if left or left == inner or here in spared:
+            left = remove(inner, below, retained, custom=custom, path=here)
+            if left or left == inner or here in retained:
                 yield element, left
 
     if isinstance(value, Mapping):
         named = {f"f:{name}": inner for name, inner in value.items()}
-        return {element.removeprefix("f:"): left for element, left in kept(named)}
+        return {element.removeprefix("f:"): left for element, left in remaining(named)}
     items = items_by_key(path, value, custom=custom)
-    return value if items is None else [left for _, left in kept(items)]
+    return value if items is None else [left for _, left in remaining(items)]
 
 
 def to_wire(fields: Fields) -> dict[str, Any]:

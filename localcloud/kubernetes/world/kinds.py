@@ -162,11 +162,11 @@ class Kinds:
         self._custom: dict[str, tuple[Kind, ...]] = {}
 
     def serve(self, crd: Mapping[str, Any]) -> None:
-        """Begin, or go on, to serve the kinds of an established CRD."""
+        """Serve the kinds of an established CRD."""
         self._custom = {**self._custom, crd["metadata"]["name"]: kinds_of(crd)}
 
-    def forget(self, crd_name: str) -> None:
-        """Serve a CRD's kinds no longer."""
+    def withdraw(self, crd_name: str) -> None:
+        """Stop serving the kinds of a CRD."""
         self._custom = {name: kinds for name, kinds in self._custom.items() if name != crd_name}
 
     def all(self) -> Sequence[Kind]:

@@ -50,12 +50,12 @@ class WorldKubernetes:
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Sequence[Json]:
         """Return all objects of a kind."""
-        known = self._world.kind(api_version, kind)
-        if known is None:
+        served = self._world.kind(api_version, kind)
+        if served is None:
             raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
         try:
-            where = namespace if known.namespaced else ""
-            return self._world.list(known, where, labels=labels, fields=fields)[0]
+            where = namespace if served.namespaced else ""
+            return self._world.list(served, where, labels=labels, fields=fields)[0]
         except ApiError as error:
             message = f"the list of {api_version} {kind}: {error.message}"
             raise from_http(error.code, error.reason, message) from error

@@ -54,7 +54,7 @@ class Store:
         self.version = 1
         self._objects: dict[tuple[str, str], dict[Key, Object]] = {}
         self._changes: deque[Change] = deque(maxlen=history)
-        self._forgotten = 1
+        self._dropped_before = 1
         self.on_change: list[Callable[[], None]] = []
 
     def get(self, kind: Kind, key: Key) -> Object | None:
@@ -79,9 +79,9 @@ class Store:
         return self._record(kind, "DELETED", self._objects[kind.storage].pop(key))
 
     def since(self, version: int) -> Sequence[Change]:
-        """Return the changes after a version; raise ApiError (410) when they are no longer known."""
-        if version < self._forgotten:
-            raise ApiError(410, "Expired", f"too old resource version: {version} ({self._forgotten})")
+        """Return the changes after a version; raise ApiError (410) when they are no longer stored."""
+        if version < self._dropped_before:
+            raise ApiError(410, "Expired", f"too old resource version: {version} ({self._dropped_before})")
         fresh: list[Change] = []
         for change in reversed(self._changes):
             if change.version <= version:
@@ -93,7 +93,7 @@ class Store:
         self.version += 1
         stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         if len(self._changes) == self._changes.maxlen:
-            self._forgotten = self._changes[0].version
+            self._dropped_before = self._changes[0].version
         self._changes.append(Change(self.version, sort, kind.storage, stamped))
         for call in self.on_change:
             call()

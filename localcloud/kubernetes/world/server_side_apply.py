@@ -1,8 +1,8 @@
 """Server-side apply, and the owners of fields (``metadata.managedFields``); pure functions over objects.
 
-An apply merges the configuration into the object, removes what the manager no longer lists and nobody
-else owns, and fails on fields whose value another manager set to something else, unless it is forced.
-Every other write gives the fields it changed to its writer.
+An apply merges the configuration into the object, removes what the manager no longer lists and no other
+manager owns, and fails on fields whose value another manager set to something else, unless it is forced. The
+writer of every other write owns the fields that it changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Azure: Resource Manager, the clusters' Kubernetes APIs with their small Flux, and managed identity.
+"""Azure: Resource Manager, the clusters' Kubernetes APIs with the local Flux, and managed identity.
 
 One process, because Resource Manager starts and stops the Kubernetes APIs. Flux reads the repositories of
 the GitHub part from disk, as that part would serve them.

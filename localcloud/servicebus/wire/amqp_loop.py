@@ -24,11 +24,11 @@ class Handler(Protocol):
         """Take one event of the engine."""
         ...
 
-    def on_gone(self, peer: Peer) -> None:
+    def on_disconnect(self, peer: Peer) -> None:
         """Drop a peer whose socket is closed, cleanly or not."""
         ...
 
-    def on_turn(self) -> float | None:
+    def on_iteration(self) -> float | None:
         """Do what is due; return the seconds until it must be called again (None: when something happens)."""
         ...
 
@@ -120,7 +120,7 @@ class Loop:
         try:
             self._wake_in.send(b"!")
         except OSError:
-            return  # full: it will wake anyway; closed: nobody is left to wake
+            return  # full: it will wake anyway; closed: no thread is left to wake
 
     def close(self) -> None:
         """Drop every connection and stop."""
@@ -144,7 +144,7 @@ class Loop:
 
     def _turn(self, handler: Handler) -> float | None:
         try:
-            return handler.on_turn()
+            return handler.on_iteration()
         except Exception:
             log.exception("an iteration of the Service Bus loop failed; the loop continues")
             return 1.0
@@ -185,4 +185,4 @@ class Loop:
         self._selector.unregister(peer.sock)
         del self._peers[peer.sock.fileno()]
         peer.sock.close()
-        handler.on_gone(peer)
+        handler.on_disconnect(peer)

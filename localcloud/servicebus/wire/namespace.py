@@ -13,7 +13,7 @@ from proton import Delivery, Endpoint, Event, Link, Message, symbol
 from localcloud.servicebus.wire import amqp_codec, shared_access
 from localcloud.servicebus.wire.amqp_links import Inlet, Outlet, accept_terms, refuse, top_up, whole_payload
 from localcloud.servicebus.wire.amqp_loop import Peer
-from localcloud.servicebus.wire.queue_management import Answer, Desk
+from localcloud.servicebus.wire.queue_management import Answer, Management
 from localcloud.servicebus.world.broker import Broker
 from localcloud.servicebus.world.broker_values import BrokerError, SessionLock
 
@@ -53,7 +53,7 @@ class Client:
         """Return every link there is, but for those of replies."""
         return (*self.inlets, *self.outlets, *self.waiting, *self.requests)
 
-    def forget(self, link: Link) -> None:
+    def remove_link(self, link: Link) -> None:
         """Remove a link that the client has closed, and release its session."""
         for links in (self.inlets, self.waiting, self.requests, self.used):
             links.pop(link, None)
@@ -95,11 +95,11 @@ class Namespace:
         if handler is not None:
             handler(self._clients.setdefault(peer, Client()), event)
 
-    def on_gone(self, peer: Peer) -> None:
+    def on_disconnect(self, peer: Peer) -> None:
         """Drop a connection; its sessions stay locked until their locks expire when it was cut off."""
         self._clients.pop(peer, None)
 
-    def on_turn(self) -> float | None:
+    def on_iteration(self) -> float | None:
         """Serve the waiting links, when a queue has changed or a time has come."""
         due = self._broker.next_time()
         now = self._broker.clock()
@@ -153,13 +153,13 @@ class Namespace:
 
     def _close_connection(self, client: Client, event: Event) -> None:
         for link in client.links():
-            client.forget(link)
+            client.remove_link(link)
         event.connection.close()
 
     def _close_session(self, client: Client, event: Event) -> None:
         for link in client.links():
             if link.session == event.session:
-                client.forget(link)
+                client.remove_link(link)
         event.session.close()
 
     # Links
@@ -210,7 +210,7 @@ class Namespace:
             client.waiting[link] = Waiting(outlet, time.monotonic() + outlet.patience)
 
     def _close_link(self, client: Client, event: Event) -> None:
-        client.forget(event.link)
+        client.remove_link(event.link)
         if not event.link.state & Endpoint.LOCAL_CLOSED:
             event.link.close()
 
@@ -250,8 +250,8 @@ class Namespace:
             reply = self._put_token(client, str(request.body), audience=str(fields.get("name", "")))
         else:
             queue = path.removesuffix(MANAGEMENT)
-            desk = Desk(self._broker, queue, lambda session: client.lock(queue, session))
-            answer = desk.answer(str(fields.get("operation", "")), amqp_codec.plain(request.body))
+            management = Management(self._broker, queue, lambda session: client.lock(queue, session))
+            answer = management.answer(str(fields.get("operation", "")), amqp_codec.plain(request.body))
             reply = _reply(answer)
         reply.correlation_id = request.id
         target = client.replies.get(path)

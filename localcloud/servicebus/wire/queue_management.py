@@ -35,12 +35,12 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Answers about one queue; ``held`` finds the lock that the asking connection has on a session."""
+class Management:
+    """Answers about one queue; ``lock_on`` returns the lock of the calling connection on a session."""
 
     broker: Broker
     queue: str
-    held: Callable[[str], SessionLock | None]
+    lock_on: Callable[[str], SessionLock | None]
 
     def answer(self, operation: str, body: Body) -> Answer:
         """Carry out an operation by its name."""
@@ -57,7 +57,7 @@ class Desk:
     def renew_session(self, body: Body) -> dict[str, Any]:
         """Renew the session lock of a receiver on the same connection."""
         session = str(body["session-id"])
-        lock = self.held(session)
+        lock = self.lock_on(session)
         if lock is None:
             raise SessionLockLost(f"this connection does not hold the lock on session {session}")
         renewed = self.broker.renew_session(self.queue, lock)
@@ -123,15 +123,15 @@ class Desk:
         return {}
 
 
-_OPERATIONS: Mapping[str, Callable[[Desk, Body], dict[str, Any] | None]] = {
-    "renew-session-lock": Desk.renew_session,
-    "renew-lock": Desk.renew,
-    "update-disposition": Desk.settle,
-    "peek-message": Desk.peek,
-    "schedule-message": Desk.schedule,
-    "cancel-scheduled-message": Desk.cancel,
-    "get-session-state": Desk.get_state,
-    "set-session-state": Desk.set_state,
+_OPERATIONS: Mapping[str, Callable[[Management, Body], dict[str, Any] | None]] = {
+    "renew-session-lock": Management.renew_session,
+    "renew-lock": Management.renew,
+    "update-disposition": Management.settle,
+    "peek-message": Management.peek,
+    "schedule-message": Management.schedule,
+    "cancel-scheduled-message": Management.cancel,
+    "get-session-state": Management.get_state,
+    "set-session-state": Management.set_state,
 }
 
 _STATUS: Mapping[str, int] = {

@@ -11,11 +11,11 @@ PREFIX = "SharedAccessSignature "
 
 
 class InvalidToken(Exception):
-    """The token is not one of ours, is too old, or is for something else."""
+    """The token has a wrong signature, has expired, or is for another resource."""
 
 
 def resource_path(address: str) -> str:
-    """Return the path of a resource URI or link address, as "plans/$management", in small letters."""
+    """Return the path of a resource URI or link address, as "plans/$management", in lower case."""
     return (urlsplit(address).path if "://" in address else address).strip("/").lower()
 
 

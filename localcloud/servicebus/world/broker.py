@@ -55,15 +55,15 @@ class Broker:
         self._listeners: list[Callable[[], None]] = []
         self._queues: dict[str, BrokerQueueState] = {}
         for config in queues:
-            grave_config = QueueConfig(
+            dead_letter_config = QueueConfig(
                 name=config.name + DEAD_LETTER_SUFFIX,
                 lock_seconds=config.lock_seconds,
                 requires_session=False,
             )
-            grave = BrokerQueueState(grave_config, new_token=new_token)
-            self._queues[grave_config.name.lower()] = grave
+            dead_letters = BrokerQueueState(dead_letter_config, new_token=new_token)
+            self._queues[dead_letter_config.name.lower()] = dead_letters
             self._queues[config.name.lower()] = BrokerQueueState(
-                config, new_token=new_token, dead_letters=grave
+                config, new_token=new_token, dead_letters=dead_letters
             )
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -98,7 +98,7 @@ class Broker:
     # Sending
 
     def send(self, queue: str, draft: Draft) -> int:
-        """Take a message in and return its sequence number; a duplicate is dropped without a word."""
+        """Take a message in and return its sequence number; a duplicate is dropped silently."""
         with self._at(queue, frees=True) as (state, now):
             return state.send(draft, now)
 
@@ -147,7 +147,7 @@ class Broker:
             return state.receive(lock, now)
 
     def complete(self, queue: str, token: UUID) -> None:
-        """Settle a delivery: the message is done with."""
+        """Settle a delivery: the message is processed."""
         with self._at(queue) as (state, _):
             state.complete(token)
 
@@ -157,7 +157,7 @@ class Broker:
             state.abandon(token)
 
     def release(self, queue: str, token: UUID) -> None:
-        """Settle a delivery: it was not looked at, and does not count."""
+        """Settle a delivery: it was not processed, so the attempt does not count."""
         with self._at(queue, frees=True) as (state, _):
             state.release(token)
 
@@ -171,13 +171,15 @@ class Broker:
         with self._at(queue) as (state, now):
             return state.renew(token, now)
 
-    # Looking
+    # Counting and peeking
 
     def counts(self, queue: str) -> Counts:
         """Return how many messages the queue holds."""
         with self._at(queue) as (state, _):
-            grave = state.dead_letters
-            return Counts(state.active, state.scheduled, grave.active if grave is not None else 0)
+            dead_letters = state.dead_letters
+            return Counts(
+                state.active, state.scheduled, dead_letters.active if dead_letters is not None else 0
+            )
 
     def peek(
         self, queue: str, *, session: str | None = None, first: int = 0, limit: int | None = None
@@ -187,7 +189,7 @@ class Broker:
             found = (m for m in state.peek() if m.sequence >= first and session in (None, m.draft.session))
             return list(islice(found, limit))
 
-    # Inside
+    # Internals
 
     def _state(self, queue: str) -> BrokerQueueState:
         state = self._queues.get(queue.lower())
@@ -195,15 +197,15 @@ class Broker:
             raise QueueNotFound(f"the messaging entity {queue} could not be found")
         return state
 
-    def _at(self, queue: str, *, frees: bool = False) -> _Turn:
+    def _at(self, queue: str, *, frees: bool = False) -> _Exclusive:
         """Give the queue to one thread, as it is now; ``frees``: something may have become free."""
-        return _Turn(self._state(queue), self._lock, self.clock, self._listeners, frees)
+        return _Exclusive(self._state(queue), self._lock, self.clock, self._listeners, frees)
 
 
-class _Turn:
+class _Exclusive:
     """Exclusive access to a queue; a class, because a simulation enters it tens of thousands of times."""
 
-    __slots__ = ("_clock", "_listeners", "_lock", "_state", "_tells")
+    __slots__ = ("_clock", "_listeners", "_lock", "_notify", "_state")
 
     def __init__(
         self,
@@ -214,14 +216,14 @@ class _Turn:
         frees: bool,
     ) -> None:
         self._state, self._lock, self._clock = state, lock, clock
-        self._listeners, self._tells = listeners, frees
+        self._listeners, self._notify = listeners, frees
 
     def __enter__(self) -> tuple[BrokerQueueState, datetime]:
         self._lock.acquire()
         try:
             now = self._clock()
             if self._state.advance(now):
-                self._tells = True
+                self._notify = True
         except BaseException:
             self._lock.release()
             raise
@@ -229,7 +231,7 @@ class _Turn:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-        if self._tells:
+        if self._notify:
             for listener in tuple(self._listeners):
                 listener()
 

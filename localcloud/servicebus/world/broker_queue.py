@@ -43,7 +43,7 @@ class _MessageLock:
 
 
 class BrokerQueueState:
-    """A queue; with ``dead_letters`` None it is itself a dead-letter queue, where nothing gives up."""
+    """A queue; with ``dead_letters`` None it is itself a dead-letter queue, where no delivery is the last."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class BrokerQueueState:
             self._end_session(lock, failed=True)
             changed = True
         if not self.config.requires_session:
-            for token in [t for t, held in self._locks.items() if held.until <= now]:
+            for token in [t for t, locked in self._locks.items() if locked.until <= now]:
                 self._put_back(token, failed=True)
                 changed = True
         return changed
@@ -97,7 +97,7 @@ class BrokerQueueState:
         """Return when ``advance`` will next have something to do, or None."""
         times = [lock.until for lock in self._sessions.values()]
         if not self.config.requires_session:
-            times += [held.until for held in self._locks.values()]
+            times += [locked.until for locked in self._locks.values()]
         scheduled = self._schedule.next_time()
         return min([*times, scheduled] if scheduled else times, default=None)
 
@@ -196,7 +196,7 @@ class BrokerQueueState:
         return Delivery(message, token, until)
 
     def complete(self, token: UUID) -> None:
-        """Remove a delivered message for good."""
+        """Remove a delivered message."""
         self._take(token)
 
     def abandon(self, token: UUID) -> None:
@@ -211,20 +211,20 @@ class BrokerQueueState:
 
     def dead_letter(self, token: UUID, *, reason: str, description: str) -> None:
         """Move a delivered message to the dead-letter queue."""
-        self._bury(self._take(token), reason=reason, description=description)
+        self._dead_letter(self._take(token), reason=reason, description=description)
 
     def renew(self, token: UUID, now: datetime) -> datetime:
         """Renew a message lock and return its end; for queues without sessions."""
-        held = replace(self._require(token), until=now + self._lock_time)
-        self._locks[token] = held
-        return held.until
+        locked = replace(self._require(token), until=now + self._lock_time)
+        self._locks[token] = locked
+        return locked.until
 
-    # Looking
+    # Peeking
 
     def peek(self) -> Iterator[StoredMessage]:
         """Yield every message, scheduled ones too, by sequence number; locks do not matter."""
-        held = itertools.chain.from_iterable(line.values() for line in self._lines.values())
-        yield from sorted([*held, *self._schedule.messages], key=lambda m: m.sequence)
+        locked = itertools.chain.from_iterable(line.values() for line in self._lines.values())
+        yield from sorted([*locked, *self._schedule.messages], key=lambda m: m.sequence)
 
     @property
     def active(self) -> int:
@@ -236,7 +236,7 @@ class BrokerQueueState:
         """How many messages wait for their time."""
         return len(self._schedule)
 
-    # Inside
+    # Internals
 
     def _append(self, message: StoredMessage) -> None:
         line = message.draft.session if self.config.requires_session else ""
@@ -262,41 +262,41 @@ class BrokerQueueState:
 
     def _end_session(self, lock: SessionLock, *, failed: bool) -> None:
         del self._sessions[lock.session]
-        for token in [t for t, held in self._locks.items() if held.line == lock.session]:
+        for token in [t for t, locked in self._locks.items() if locked.line == lock.session]:
             self._put_back(token, failed=failed)
         self._refresh(lock.session)
 
     def _require(self, token: UUID) -> _MessageLock:
-        held = self._locks.get(token)
-        if held is None:
+        locked = self._locks.get(token)
+        if locked is None:
             lost = SessionLockLost if self.config.requires_session else MessageLockLost
             raise lost("the lock has ended, or the message was settled before")
-        return held
+        return locked
 
     def _take(self, token: UUID) -> StoredMessage:
-        held = self._require(token)
+        locked = self._require(token)
         del self._locks[token]
-        self._locked.discard(held.sequence)
-        message = self._lines[held.line].pop(held.sequence)
-        self._refresh(held.line)
+        self._locked.discard(locked.sequence)
+        message = self._lines[locked.line].pop(locked.sequence)
+        self._refresh(locked.line)
         return message
 
     def _put_back(self, token: UUID, *, failed: bool) -> None:
-        held = self._locks.pop(token)
-        self._locked.discard(held.sequence)
-        line = self._lines[held.line]
-        message = line[held.sequence]
+        locked = self._locks.pop(token)
+        self._locked.discard(locked.sequence)
+        line = self._lines[locked.line]
+        message = line[locked.sequence]
         count = message.delivery_count + (1 if failed else 0)
-        line[held.sequence] = replace(message, delivery_count=count)
+        line[locked.sequence] = replace(message, delivery_count=count)
         if failed and self.dead_letters is not None and count >= self.config.max_delivery_count:
-            message = line.pop(held.sequence)
-            self._refresh(held.line)
+            message = line.pop(locked.sequence)
+            self._refresh(locked.line)
             text = f"Message could not be consumed after {count} delivery attempts."
-            self._bury(message, reason="MaxDeliveryCountExceeded", description=text)
+            self._dead_letter(message, reason="MaxDeliveryCountExceeded", description=text)
 
-    def _bury(self, message: StoredMessage, *, reason: str, description: str) -> None:
+    def _dead_letter(self, message: StoredMessage, *, reason: str, description: str) -> None:
         """Hand a message to the dead-letter queue; from there it can only be abandoned into its place."""
-        grave = self.dead_letters if self.dead_letters is not None else self
+        target = self.dead_letters if self.dead_letters is not None else self
         notes = {"DeadLetterReason": reason, "DeadLetterErrorDescription": description}
         properties = {**message.draft.properties, **{k: v for k, v in notes.items() if v}}
-        grave._append(replace(message, draft=replace(message.draft, properties=properties)))
+        target._append(replace(message, draft=replace(message.draft, properties=properties)))

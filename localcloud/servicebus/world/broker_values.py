@@ -134,7 +134,7 @@ class SessionCannotBeLocked(BrokerError):
 
 
 class SessionLockLost(BrokerError):
-    """The session's lock has ended; its messages are, or were, somebody else's."""
+    """The session's lock has ended; another receiver may have its messages."""
 
     condition = "com.microsoft:session-lock-lost"
 
