@@ -131,7 +131,7 @@ def _now() -> datetime:
 
 
 def build_ports(settings: Settings) -> Ports:
-    """Return the production ports; no library is imported and no call is made before the first use."""
+    """Return the production ports; no library is imported and no service is called before its first use."""
     adapters = Adapters(settings)
     repository, azure = on_first_use(adapters.repository), on_first_use(adapters.azure)
     return Ports(

@@ -1,1 +1,1 @@
-"""When things run: one family of triggers in each file. A handler parses, calls the pipeline, replies."""
+"""The triggers, one family per file. A handler parses, calls the pipeline and replies."""

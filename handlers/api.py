@@ -53,7 +53,7 @@ def _add_clusters(bp: func.Blueprint, ports: Ports) -> None:
         try:
             limit, before = _events_page(req.params)
         except ValueError:
-            error = f"limit must be 1 to {MAX_EVENTS}, before a time as 2026-01-31T12:00:00+00:00"
+            error = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
             return reply(rejected(400, error))
         return _of_cluster(name, clusters.events_view(name, limit, before, ports), ports)
 
@@ -118,12 +118,12 @@ def _add_dead_letters(bp: func.Blueprint, ports: Ports) -> None:
 
 def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
     """Reply with the view of a cluster, or with 404 where nothing is known of it."""
-    found = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
-    return reply(found)
+    result = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
+    return reply(result)
 
 
 def _actor(req: func.HttpRequest) -> str:
-    """Return the name that the caller gives: percent-encoded UTF-8, shortened to one line."""
+    """Return the caller's name from its header: percent-decoded, and shortened to one line."""
     return shown(unquote(req.headers.get("x-roadstead-actor") or ""), approval.MAX_ACTOR)
 
 
@@ -134,12 +134,12 @@ def _paged(
     limit = req.params.get("limit") or str(PAGE)
     if not (limit.isdecimal() and 1 <= int(limit) <= MAX_PAGE):
         return reply(rejected(400, f"limit must be 1 to {MAX_PAGE}"))
-    found = view(Page(req.params.get("after") or "", int(limit)))
-    return reply(rejected(404, missing) if found is None else HttpResult(200, found))
+    body = view(Page(req.params.get("after") or "", int(limit)))
+    return reply(rejected(404, missing) if body is None else HttpResult(200, body))
 
 
 def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
-    """Return the limit and the time of a page of events; raise ValueError for anything else."""
+    """Return the limit and the time of a page of events; raise ValueError for an invalid one."""
     limit = int(params.get("limit") or EVENTS_PAGE)
     if not 1 <= limit <= MAX_EVENTS:
         raise ValueError
@@ -149,7 +149,7 @@ def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
 
 
 def _clusters_in(body: bytes) -> list[str] | None:
-    """Return the names in the body of an approval, None when it is not one."""
+    """Return the clusters that an approval names, None when the body is not an approval."""
     try:
         names = json.loads(body)["clusters"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -158,7 +158,7 @@ def _clusters_in(body: bytes) -> list[str] | None:
 
 
 def _letters_in(body: bytes) -> set[tuple[str, str]] | None:
-    """Return the queue and id of each dead letter in a body, None when it is not one of dead letters."""
+    """Return the queue and id of each dead letter that a body names, None when the body has another form."""
     try:
         return {(str(each["queue"]), str(each["id"])) for each in json.loads(body)["deadLetters"]}
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -14,7 +14,7 @@ from shared.ports import FleetConfig
 
 
 class SettingsError(Exception):
-    """The settings are wrong; the message names each and says what is right."""
+    """The settings are invalid; the message names each invalid one and what is expected."""
 
 
 def _limits(text: str) -> str:
@@ -100,9 +100,9 @@ def secret_text(secret: SecretStr | None) -> str:
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings; raise SettingsError naming every one that is wrong.
+    """Read the settings; raise SettingsError with every invalid one.
 
-    The case of a name does not matter, and an empty value is the same as none.
+    The case of a name does not matter, and an empty value counts as not set.
     """
     try:
         settings = Settings.model_validate(
@@ -113,12 +113,12 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
     _refuse_unresolved(settings)
-    _refuse_gaps(settings)
+    _refuse_missing(settings)
     return settings
 
 
 def _refuse_unresolved(settings: Settings) -> None:
-    """Refuse a Key Vault reference that Azure could not resolve: anybody can guess its text."""
+    """Refuse a Key Vault reference that Azure could not resolve: its text is no secret."""
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if isinstance(value, SecretStr) and value.get_secret_value().startswith("@Microsoft.KeyVault("):
@@ -127,7 +127,7 @@ def _refuse_unresolved(settings: Settings) -> None:
             )
 
 
-def _refuse_gaps(settings: Settings) -> None:
+def _refuse_missing(settings: Settings) -> None:
     app = (settings.github_app_id, settings.github_app_private_key, settings.github_app_installation_id)
     missing = []
     if settings.github_token is None and not all(app):

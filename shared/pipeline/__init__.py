@@ -1,1 +1,1 @@
-"""How a push becomes running clusters: intake, planner, worker, recovery, API. Effects only through ports."""
+"""How a push becomes running clusters: intake, planner, worker, recovery, API. Effects go through ports."""

@@ -1,4 +1,4 @@
-"""What the pipeline answers to an HTTP request, before a handler writes it: one type for all of them."""
+"""The result of an HTTP request, which a handler turns into a response."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The outbox: the one place that writes to a queue.
 
-Continuations are the second half of "save, then send": the record is saved first, and whoever meets a record
-that is ahead of its message sends its continuation again. Duplicate detection compares message ids, so an id
-says which messages count as one.
+A worker saves the record first and then sends its continuation. A worker that reads a record ahead of its
+message sends the record's continuation again. Duplicate detection compares message ids, so messages with the
+same id count as one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shared.jobs.record import ClusterRecord
 from shared.ports import Message, Ports
 
 MAX_SKEW = timedelta(minutes=10)
-"""Clocks that differ by more leave the work to the timer."""
+"""A message of a clock that differs by more is left to the timer."""
 REPORT_SECONDS = 5
-"""Requests for a report within so many seconds are one message."""
+"""Requests for a report within this many seconds are one message."""
 
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
@@ -26,9 +26,9 @@ def send_continuation(record: ClusterRecord, ports: Ports) -> None:
 
 
 def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
-    """Send a message that came before its record was due once more, for the time at which it is due.
+    """Send a message again that came before its record was due, for the time at which the record is due.
 
-    A message that arrives before the time it was scheduled for shows how far this clock is behind that of
+    A message that arrives before the time it was scheduled for shows how far this clock is behind
     Service Bus, so the copy is scheduled that much later. All early messages for one time become one message:
     its id is that time. A copy that is early again is scheduled for another time, so it gets through.
     """
@@ -39,17 +39,17 @@ def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
 
 
 def send_copy(record: ClusterRecord, ports: Ports) -> None:
-    """Send a second copy, because the first ended without an effect; at most one a second gets through."""
+    """Send a second copy, because the first had no effect; at most one copy per second gets through."""
     _send_job(record, str(math.ceil(ports.clock().timestamp())), record.job.due, ports)
 
 
 def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
-    """Send a copy for the ``times``-th time that the record was found overdue; each gets through once."""
+    """Send a copy because the record is overdue for the ``times``-th time; each copy gets through once."""
     _send_job(record, f"overdue{times}", record.job.due, ports)
 
 
 def postpone_message(message: JobMessage, seconds: float, ports: Ports) -> None:
-    """Send a copy of a message for later, when its record cannot be read now."""
+    """Schedule a copy of a message whose record cannot be read now."""
     at = ports.clock() + timedelta(seconds=seconds)
     moment = f"{message.cluster}:{message.uid}:{message.generation}:{message.sequence}"
     copy = f"{moment}@away{int(at.timestamp())}"
@@ -64,14 +64,16 @@ def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: 
 
 
 def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> None:
-    """Queue another try of a request that the planner could not finish, ``after`` seconds from now."""
-    what = f"pull:{request.pull}:{request.head[:12]}" if request.kind == "pull" else request.commit or "head"
-    message_id = f"again:{what}:{request.attempt}:{ports.unique()}"
+    """Queue a request again that the planner could not finish, ``after`` seconds from now."""
+    subject = (
+        f"pull:{request.pull}:{request.head[:12]}" if request.kind == "pull" else request.commit or "head"
+    )
+    message_id = f"again:{subject}:{request.attempt}:{ports.unique()}"
     request_plan(request, message_id=message_id, ports=ports, after=after)
 
 
 def request_awaited_plan(ports: Ports) -> None:
-    """Request a plan when a cluster is wanted again and its deletion has finished."""
+    """Request a plan when the deletion of a cluster has finished that git has again."""
     fleet = ports.state.fleet()
     if any(ports.state.cluster(name) is None for name in fleet.awaiting_deletion):
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"

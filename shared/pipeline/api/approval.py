@@ -19,24 +19,24 @@ def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports) -> H
 
     Only the planner writes plans, so the approval travels in its request, and the planner checks it again.
     """
-    asked = frozenset(clusters)
-    record = ports.state.plan(commit)
-    if record is None:
+    requested = frozenset(clusters)
+    plan_record = ports.state.plan(commit)
+    if plan_record is None:
         return rejected(404, f"the commit {commit[:40]} was not planned (give the full id)")
     head = ports.state.fleet().commit
     if commit != head:
         return rejected(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
-    held = sorted(record.plan.held_deletes)
-    if not held or sorted(asked) != held:
-        return rejected(409, f"an approval names exactly the deletes that need it: {_first(held)}")
-    approval = Approval(commit=commit, clusters=tuple(held), by=operator(actor), at=ports.clock())
+    deletes = sorted(plan_record.plan.held_deletes)
+    if not deletes or sorted(requested) != deletes:
+        return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
+    approval = Approval(commit=commit, clusters=tuple(deletes), by=operator(actor), at=ports.clock())
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
     request = PlanRequest(again=True, reason="approved", approval=approval)
     request_plan(request, message_id=message_id, ports=ports)
     receipt: schema.ApprovalReceipt = {
         "queued": "plan",
         "commit": commit,
-        "approved": held,
+        "approved": deletes,
         "by": approval.by,
     }
     return HttpResult(202, receipt)

@@ -26,7 +26,7 @@ from shared.ports import Ports
 EVENTS_SHOWN = 20
 NOT_CREATED_SHOWN = 20
 SAME_MOMENT = 100
-"""More events than a cluster has in one millisecond."""
+"""More than a cluster's events of one millisecond."""
 
 
 def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
@@ -60,11 +60,11 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
     if record is not None:
         spec = record.document["spec"]
         return {**cluster_view(record, item), **problem, "spec": spec, "events": events}
-    wanted = NewestPlan(fleet.commit, item).stopped
-    if not events and wanted is None:
+    stopped = NewestPlan(fleet.commit, item).stopped
+    if not events and stopped is None:
         return None
-    phase = schema.NOT_CREATED if wanted else schema.DELETED
-    part = plan_part(wanted) if wanted else None
+    phase = schema.NOT_CREATED if stopped else schema.DELETED
+    part = plan_part(stopped) if stopped else None
     return {"name": name, "phase": phase, "plan": part, **problem, "events": events}
 
 
@@ -111,11 +111,11 @@ def events_view(name: str, limit: int, before: datetime | None, ports: Ports) ->
     events = list(ports.state.events(name, limit, before))
     if not events and before is None and ports.state.cluster(name) is None:
         return None
-    more = None
+    next_before = None
     if len(events) == limit:
         last = events[-1].at
         since = last.replace(microsecond=last.microsecond // 1000 * 1000)
-        of_moment = ports.state.events(name, SAME_MOMENT, since + timedelta(milliseconds=1))
-        events += [event for event in of_moment if event.at >= since and event not in events]
-        more = last.isoformat()
-    return {"name": name, "events": [event_of(event) for event in events], "next": more}
+        same_moment = ports.state.events(name, SAME_MOMENT, since + timedelta(milliseconds=1))
+        events += [event for event in same_moment if event.at >= since and event not in events]
+        next_before = last.isoformat()
+    return {"name": name, "events": [event_of(event) for event in events], "next": next_before}

@@ -15,7 +15,7 @@ LETTERS_SHOWN = 100
 
 
 def dead_letters_view(ports: Ports) -> schema.DeadLetters:
-    """Return the newest messages that a queue gave up and that nobody could handle."""
+    """Return the newest messages that a queue gave up and that could not be handled."""
     return {"deadLetters": [_view(letter) for letter in ports.state.dead_letters(LETTERS_SHOWN)]}
 
 
@@ -33,8 +33,8 @@ def _view(letter: DeadLetter) -> schema.DeadLetter:
 
 def dismiss(named: Collection[tuple[str, str]], actor: str, ports: Ports) -> schema.DismissReceipt:
     """Remove those of the newest dead letters that are named by queue and id."""
-    found = [each for each in ports.state.dead_letters(LETTERS_SHOWN) if (each.queue, each.id) in named]
-    for letter in found:
+    letters = [each for each in ports.state.dead_letters(LETTERS_SHOWN) if (each.queue, each.id) in named]
+    for letter in letters:
         log.warning("%s dismissed the dead letter %s of the queue %s", actor, letter.id, letter.queue)
         ports.state.delete_dead_letter(letter)
-    return {"dismissed": len(found)}
+    return {"dismissed": len(letters)}

@@ -36,16 +36,16 @@ def import_cluster(resource: str, ports: Ports) -> HttpResult:
             missing = f"there is no managed cluster {cluster.name} in {cluster.resource_group}"
             return rejected(404, f"{missing}, or Roadstead's identity may not see it")
         windows = ports.azure.call(ListMaintenance(cluster))
-        found = imported(cluster, owner, existing, windows)
+        result = imported(cluster, owner, existing, windows)
     except NotImportable as error:
         return rejected(409, str(error))
     except ReconcileError as error:
         return rejected(502, f"Azure could not be read: {error.kind}: {error}")
     view: schema.Imported = {
         "resource": cluster.resource,
-        "manifest": document(found.name, found.short),
-        "spec": dict(found.spec),
-        "left": list(found.left[:MAX_LEFT]),
-        "differences": list(found.differences[:MAX_LEFT]),
+        "manifest": document(result.name, result.short),
+        "spec": dict(result.spec),
+        "left": list(result.left[:MAX_LEFT]),
+        "differences": list(result.differences[:MAX_LEFT]),
     }
     return HttpResult(200, view)

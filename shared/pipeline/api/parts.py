@@ -17,7 +17,7 @@ PAGE = 200
 
 @dataclass(frozen=True)
 class Page:
-    """Which part of a list of clusters: at most ``limit``, in order, from the first name after ``after``."""
+    """A page of a list of clusters: at most ``limit``, in order of their names, after the name ``after``."""
 
     after: str = ""
     limit: int = PAGE

@@ -98,19 +98,19 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
     records = ports.state.clusters_page(page.after, page.limit)
     plan_record = ports.state.plan(commit)
     approval = plan_record.approval if plan_record else None
-    waiting = plan_record.plan.held_deletes if plan_record else frozenset[str]()
+    needs_approval = plan_record.plan.held_deletes if plan_record else frozenset[str]()
     approved = frozenset(approval.clusters if approval else ())
     return {
         "fleet": ports.config.fleet,
         "commit": commit,
         "approval": _approval(approval),
-        "clusters": [_recorded(record, waiting, approved) for record in records],
+        "clusters": [_recorded(record, needs_approval, approved) for record in records],
         "next": page.next([record.name for record in records]),
     }
 
 
 def _recorded(
-    record: ClusterRecord, waiting: frozenset[str], approved: frozenset[str]
+    record: ClusterRecord, needs_approval: frozenset[str], approved: frozenset[str]
 ) -> schema.RecordedCluster:
     return {
         "name": record.name,
@@ -120,10 +120,12 @@ def _recorded(
         "uid": record.uid,
         "deleting": record.deleting,
         "retryableFailure": record.retryable_failure,
-        "needsApproval": record.name in waiting,
+        "needsApproval": record.name in needs_approval,
         "approved": record.name in approved,
     }
 
 
-def _approval(given: messages.Approval | None) -> schema.Approval | None:
-    return {"by": given.by, "at": iso(given.at), "clusterCount": len(given.clusters)} if given else None
+def _approval(approval: messages.Approval | None) -> schema.Approval | None:
+    if approval is None:
+        return None
+    return {"by": approval.by, "at": iso(approval.at), "clusterCount": len(approval.clusters)}

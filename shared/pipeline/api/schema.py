@@ -255,7 +255,7 @@ class Recorded(TypedDict):
 
 
 class DeadLetter(TypedDict):
-    """A message that a queue gave up and that nobody could handle; ``body`` is its beginning."""
+    """A message that a queue gave up and that could not be handled; ``body`` is its beginning."""
 
     queue: str
     id: str

@@ -13,28 +13,28 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     fleet, record = ports.state.fleet(), ports.state.cluster(name)
     plan_record = ports.state.plan(fleet.commit)
     newest = NewestPlan(fleet.commit, items_of(plan_record).get(name), fleet.problem)
-    phase, found = schema.NOT_CREATED, None
+    phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:
         phase = record.phase.value
-        found = diagnose(record, newest, now=ports.clock(), retries=ports.config.retries)
+        diagnosis = diagnose(record, newest, now=ports.clock(), retries=ports.config.retries)
     elif plan_record is not None:
-        found = diagnose_absent(newest, plan_record.at)
-    if found is None:
-        phase, found = schema.DELETED, _deleted(name, ports)
-    if found is None:
+        diagnosis = diagnose_absent(newest, plan_record.at)
+    if diagnosis is None:
+        phase, diagnosis = schema.DELETED, _deleted(name, ports)
+    if diagnosis is None:
         return None
     return {
         "name": name,
         "phase": phase,
-        "doing": found.activity,
-        "since": iso(found.since),
-        "attempts": found.attempts,
+        "doing": diagnosis.activity,
+        "since": iso(diagnosis.since),
+        "attempts": diagnosis.attempts,
         "lastError": failure_of(record) if record else None,
         "plan": plan_part(newest.item) if newest.item else None,
         **fleet_problem(fleet),
-        "next": found.next,
-        "nextAt": iso(found.next_at),
-        "suggestedAction": found.suggested_action,
+        "next": diagnosis.next,
+        "nextAt": iso(diagnosis.next_at),
+        "suggestedAction": diagnosis.suggested_action,
     }
 
 

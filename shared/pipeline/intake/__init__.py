@@ -1,1 +1,1 @@
-"""Webhook deliveries: check one, and queue the plan request that it asks for."""
+"""Webhook deliveries: verify one, and queue its plan request."""

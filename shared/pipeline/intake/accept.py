@@ -1,4 +1,4 @@
-"""From a delivery to a plan request: queue it, remember the delivery, answer. No call to GitHub, no scan."""
+"""Turn a delivery into a plan request: queue it, remember the delivery, reply. Makes no call to GitHub."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.ports import Ports
 
 
 def accept(delivery: Delivery, ports: Ports) -> HttpResult:
-    """Queue the plan request that the delivery asks for."""
+    """Queue the plan request of a delivery, once."""
     if isinstance(delivery, Refused):
         return rejected(delivery.status, delivery.reason)
     if isinstance(delivery, Ignored):

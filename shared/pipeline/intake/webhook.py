@@ -17,8 +17,8 @@ from typing import Any
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
-MOST_SECONDS = 1 << 36
-"""The year 4147: a later time is invalid."""
+MAX_SECONDS = 1 << 36
+"""In the year 4147; a later time is invalid."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Ref
         return Refused(401, "no webhook secret is configured; set GITHUB_WEBHOOK_SECRET")
     if not signature:
         return Refused(401, "the header X-Hub-Signature-256 is missing; set the webhook's secret in GitHub")
-    good = False
+    valid = False
     for secret in usable:
         expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        good |= hmac.compare_digest(expected.encode(), signature.encode())
-    if not good:
+        valid |= hmac.compare_digest(expected.encode(), signature.encode())
+    if not valid:
         return Refused(401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET")
     return None
 
@@ -134,7 +134,7 @@ def _read_push(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
 def _pushed_at(payload: dict[str, Any]) -> datetime | None:
     """Return the time of a push: seconds since 1970 in push events."""
     seconds = _at(payload, "repository.pushed_at")
-    usable = type(seconds) is int and 0 < seconds < MOST_SECONDS
+    usable = type(seconds) is int and 0 < seconds < MAX_SECONDS
     return datetime.fromtimestamp(seconds, UTC) if usable else None
 
 
@@ -145,8 +145,8 @@ def _read_pull(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
         return Refused(400, "the pull_request has no action or number")
     if not (isinstance(head, str) and isinstance(base, str)):
         return Refused(400, "the pull_request has no head.sha or base.ref")
-    rebased = action == "edited" and _at(payload, "changes.base") is not None
-    if action not in PLANNED_ACTIONS and not rebased:
+    base_changed = action == "edited" and _at(payload, "changes.base") is not None
+    if action not in PLANNED_ACTIONS and not base_changed:
         return Ignored(f"a pull request that was {action[:40]} needs no plan")
     if base != branch:
         return Ignored(f"the pull request goes into {base[:100]}, not {branch}")

@@ -1,4 +1,4 @@
-"""Stale-read protection: GitHub may show an old head of the branch for some seconds after a push."""
+"""Stale-read protection: GitHub may show an earlier head of the branch for seconds after a push."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.ports import BranchHead, FleetRecord
 
 CONFIRM_SECONDS = 7.0
-"""Seconds from the first read to the second, twice as many to the third, and so on."""
+"""Seconds from the first read to the second; twice as many to the third, and so on."""
 CONFIRM_READS = 3
 LAG = timedelta(seconds=CONFIRM_SECONDS * sum(range(1, CONFIRM_READS + 1)))
 """The sum of all waits, 42 s. More than half a minute remains when clocks differ by some seconds."""
@@ -26,7 +26,7 @@ def needs_confirmation(
     in the history of git and in time, unless a push announced another one. Every other read can be stale, or
     show a forced push: it is accepted after three reads that all showed the same head, with no other plan in
     between. A plan that was started last and not finished continues at once. ``is_descendant`` returns
-    whether one commit comes after another. All times are of one clock, GitHub's.
+    whether one commit comes after another. All times are by GitHub's clock.
     """
     head, last = read.commit, fleet.planning or fleet.commit
     if head == fleet.planning:

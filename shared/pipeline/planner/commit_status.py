@@ -28,7 +28,10 @@ OPEN_PLANS = 20
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a plan is, counted over its clusters; ``first_problem`` is for an operator."""
+    """How far a plan is, counted over its clusters; ``first_problem`` is a sentence for an operator.
+
+    ``waits`` are clusters that continue once an operator acts; ``first_wait`` describes the first one.
+    """
 
     total: int
     ready: int
@@ -40,10 +43,7 @@ class Progress:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more will change by itself soon: a worker reports the end of a suspension.
-
-        ``waits`` are clusters that continue once an operator acts; ``first_wait`` describes the first one.
-        """
+        """Whether nothing more will change by itself soon; a worker reports the end of a suspension."""
         return self.ready + self.failed + self.suspended + self.waits >= self.total
 
 
@@ -69,7 +69,7 @@ def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: boo
             problems.append(f"{item.cluster}: {problem}")
     if not plan.items and plan.problems:
         problems.append(plan.problems[0])
-    first_problem, first_wait = (found[0] if found else "" for found in (problems, waits))
+    first_problem, first_wait = (texts[0] if texts else "" for texts in (problems, waits))
     return Progress(len(plan.items), ready, failed, first_problem, suspended, first_wait, len(waits))
 
 
@@ -86,7 +86,7 @@ def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
         return False
     if record is None:
         return not newest or item.action in (Action.DELETE, Action.RETRY)
-    if record.uid != item.uid:  # a later cluster of that name; that of this plan no longer exists
+    if record.uid != item.uid:  # a later cluster of that name: the plan's own no longer exists
         return True
     return record.observed_generation >= item.generation
 
@@ -102,11 +102,11 @@ def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
             else "no clusters"
         )
         return CommitStatus("success", _fit(done), CONTEXT, link)
-    resting = f", {progress.suspended} suspended" if progress.suspended else ""
+    suspended = f", {progress.suspended} suspended" if progress.suspended else ""
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
     return CommitStatus(
         "pending",
-        _fit(f"{progress.ready} of {progress.total} clusters in sync{resting}{waiting}"),
+        _fit(f"{progress.ready} of {progress.total} clusters in sync{suspended}{waiting}"),
         CONTEXT,
         link,
     )

@@ -1,7 +1,7 @@
 """Hand a plan over: save the new generation of each cluster, and send its first message.
 
-Two planners may be alive at once, because a session can be lost while its planner stands still. Every save
-here follows a check that no other planner has begun.
+Two planners may run at once, because a frozen planner loses its session to another one. Every save here
+follows a check that no other planner has started.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shared.ports import FleetRecord, Ports
 
 
 def hand_over(plan: Plan, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> None:
-    """Start the job of every item that acts; raise Stale when another planner has begun."""
+    """Start the job of every item that acts; raise Stale when another planner has started."""
     for item in plan.items:
         if item.acts:
             _start(item, desired.clusters.get(item.cluster), plan.commit, fleet, ports)
@@ -26,8 +26,8 @@ def hand_over(plan: Plan, desired: DesiredFleet, fleet: FleetRecord, ports: Port
 def supersede(commit: str, ports: Ports) -> None:
     """Save the records that an unfinished plan acts on, unchanged, so that they have another version.
 
-    Its planner may be alive, and stand still between its read of the fleet's record and its save of a
-    cluster's. That save now fails, and the planner's next read shows that it was superseded.
+    The planner of that plan may be frozen between its read of the fleet's record and its save of a cluster's.
+    That save now fails, and the planner's next read shows that the plan was superseded.
     """
     unfinished = ports.state.plan(commit)
     for item in unfinished.plan.items if unfinished else ():
@@ -40,14 +40,14 @@ def supersede(commit: str, ports: Ports) -> None:
 
 
 def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord, ports: Ports) -> None:
-    """Save the new generation of the record, unless it has it already, and send its continuation.
+    """Save the new generation of a record that does not have it yet, and send the record's continuation.
 
     The check for another planner is between the read and the save: see ``supersede``.
     """
     while True:
         record = ports.state.cluster(item.cluster)
         if ports.state.fleet().etag != fleet.etag:
-            raise Stale("another planner has begun")
+            raise Stale("another planner has started")
         accepted = _accepted(item, record, desired, commit, ports)
         if accepted is None:
             if record is not None:
@@ -65,10 +65,10 @@ def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord,
 def _accepted(
     item: Item, record: ClusterRecord | None, desired: Desired | None, commit: str, ports: Ports
 ) -> ClusterRecord | None:
-    """Return the record with the item accepted; None if it was before, or if the record has moved on."""
+    """Return the record with the item accepted; None if it was accepted before, or if the record is newer."""
     now = ports.clock()
     if record is None:
-        # Only a plan that saw no record may create one: an update without a record met a finished delete.
+        # Only a plan that saw no record may create one: the record of an update was deleted since.
         if not item.begins or desired is None:
             return None
         return accept_new(desired, uid=item.uid, commit=commit, now=now)

@@ -8,17 +8,13 @@ the work.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from shared.fleet.planning.plan import Item, make_plan
-from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.fingerprints import Known
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
-from shared.jobs.record import ClusterRecord
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import request_plan, request_plan_again
 from shared.pipeline.planner import commit_status
@@ -30,16 +26,16 @@ from shared.pipeline.planner.branch_head import (
 )
 from shared.pipeline.planner.handover import hand_over, supersede
 from shared.pipeline.pull_requests import pull_requests
-from shared.pipeline.repository.commit_reader import read_desired, read_known, save_fingerprints
+from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
 from shared.ports import FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
 LOST_RACE_SECONDS = 5.0
-"""How long a planner waits after another one won the race."""
+"""How long a planner waits after it lost the race."""
 READ_ATTEMPTS = 8
 SUPERSEDED_SECONDS = 120.0
-"""After so long a plan that met an unfinished one is repeated: that planner may have saved records since."""
+"""How long after an unfinished plan the next one is repeated: the other planner may have saved records."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
@@ -57,7 +53,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
     try:
         read = ports.repository.read_head(ports.config.branch)
     except ReconcileError as error:
-        _could_not_read(request, error, fleet, ports)
+        _report_unreadable(request, error, fleet, ports)
         return
     head = read.commit
     confirmation = needs_confirmation(request, read, fleet, is_descendant=partial(_is_descendant, ports))
@@ -76,7 +72,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         started = ports.state.save_fleet(replace(fleet, planning=head, head_read_at=read.at, waiting=""))
         if fleet.planning:
             supersede(fleet.planning, ports)
-        # Only now: records that were read earlier could lack the work of another planner.
+        # Only now: an earlier read could lack the records that another planner has saved.
         records = {record.name: record for record in ports.state.clusters()}
         known = read_known(records, ports)
         try:
@@ -85,9 +81,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             # Nothing has changed: an incomplete read decides nothing.
             as_before = replace(started, planning=fleet.planning, head_read_at=fleet.head_read_at)
             fleet = ports.state.save_fleet(as_before)
-            _could_not_read(request, error, fleet, ports)
+            _report_unreadable(request, error, fleet, ports)
             return
-        _carry_out(request, head, desired, records, known, started, ports)
+        _carry_out(request, PlanInputs(desired, records, known), started, ports)
         if head != fleet.commit:
             pull_requests.mark_outdated(head, ports)
         if fleet.planning not in ("", head):
@@ -96,7 +92,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
                 again, message_id=f"superseded:{started.etag}", ports=ports, after=SUPERSEDED_SECONDS
             )
     except Stale:
-        # This planner lost its session, and another one took over. Its plan may have met our changes.
+        # This planner lost its session, and another one took over. That plan may have met our changes.
         log.warning("another planner won the race; planning again")
         request_plan_again(
             request.model_copy(update={"commit": "", "again": True}), after=LOST_RACE_SECONDS, ports=ports
@@ -115,7 +111,7 @@ def _confirm(request: PlanRequest, confirmation: HeadConfirmation, fleet: FleetR
 
 
 def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
-    """Return whether one commit comes after another; a failed read only costs more reads of the head."""
+    """Return whether one commit comes after another. A failed read counts as no, which costs only time."""
     try:
         return ports.repository.is_descendant(commit, earlier)
     except ReconcileError as error:
@@ -123,42 +119,34 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
         return False
 
 
-def _carry_out(
-    request: PlanRequest,
-    head: str,
-    desired: DesiredFleet,
-    records: Mapping[str, ClusterRecord],
-    known: Mapping[str, Known],
-    fleet: FleetRecord,
-    ports: Ports,
-) -> None:
-    """Save the plan, hand each job over, record the commit as planned; raise Stale when superseded.
+def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> None:
+    """Save the plan of ``fleet.planning``, hand each job over, record the commit as planned.
 
-    ``records`` were read after ``fleet`` was saved.
+    Raises Stale when superseded. The records in ``inputs`` were read after ``fleet`` was saved.
     """
+    head, desired = fleet.planning, inputs.desired
     earlier = ports.state.plan(head)
     approval = _approval(request, head, earlier if fleet.commit == head else None)
     approved = frozenset(approval.clusters) if approval else frozenset[str]()
-    made = make_plan(head, desired, records, now=ports.clock(), approved=approved).resume(
-        earlier.plan if earlier else None
-    )
-    plan = replace(made, items=tuple(_with_uid(item, ports) for item in made.items))
+    plan = make_plan(head, desired, inputs.records, now=ports.clock(), approved=approved)
+    plan = plan.resume(earlier.plan if earlier else None)
+    plan = replace(plan, items=tuple(_with_uid(item, ports) for item in plan.items))
     plan_record = PlanRecord(plan, ports.clock(), approval=approval)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     hand_over(plan, desired, fleet, ports)
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
-    save_fingerprints(plan, desired, records, known, ports)
+    save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
     planned = replace(fleet, commit=head, at=ports.clock(), planning="", problem=None)
     ports.state.save_fleet(replace(planned, awaiting_deletion=awaiting))
 
 
 def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
-    """Return the approval that counts at this commit: of exactly the held deletes, or an earlier one.
+    """Return the approval that counts at this commit: of exactly the deletes that need it, or an earlier one.
 
-    ``earlier`` is the present plan. A plan of the same commit from before other plans does not count: its
-    cluster may have been deleted and created again.
+    ``earlier`` is the present plan, None when other commits were planned since: the clusters of an older plan
+    may have been deleted and created again.
     """
     if earlier is None:
         return None
@@ -172,15 +160,15 @@ def _with_uid(item: Item, ports: Ports) -> Item:
     return replace(item, uid=ports.unique()) if item.begins and not item.uid else item
 
 
-def _could_not_read(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
+def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
     """Record the problem and retry later; after the last attempt the timer for missed heads takes over."""
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
-    again = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
-    lost = request.approval.commit if again is None and request.approval else ""
-    problem = FleetProblem(str(error), error.kind, approve_again=lost)
+    seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
+    lost_approval = request.approval.commit if seconds is None and request.approval else ""
+    problem = FleetProblem(str(error), error.kind, approve_again=lost_approval)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))
-    if again is not None:
+    if seconds is not None:
         retried = request.model_copy(update={"attempt": request.attempt + 1})
-        request_plan_again(retried, after=again, ports=ports)
+        request_plan_again(retried, after=seconds, ports=ports)

@@ -1,7 +1,7 @@
 """What a pull request would do, as GitHub shows it: a comment, a check run or a commit status.
 
-Pure. Items that are not carried out come first, then those that destroy, then the rest. Every value from a
-manifest is escaped; a text that would be too long says what it omits.
+Pure. Items that are not carried out come first, then those that destroy a resource, then the rest. Every
+value from a manifest is escaped; a text that would be too long is shortened and says so.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | Non
 
 @dataclass(frozen=True)
 class PullPlan:
-    """The plan of a pull request: ``plan`` is None when it comes from a fork.
+    """The plan of a pull request; ``plan`` is None for one from a fork.
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
     """
@@ -71,11 +71,11 @@ class PullPlan:
 
     @property
     def title(self) -> str:
-        """The result in a few words."""
+        """The result in one line."""
         if self.refusal:
             return self.refusal
-        wrong = len(self.problems)
-        problems = f"{wrong} problem{'s' * (wrong != 1)} in the manifests" if wrong else ""
+        count = len(self.problems)
+        problems = f"{count} problem{'s' * (count != 1)} in the manifests" if count else ""
         if self.plan is None:
             return problems or "the manifests are valid (from a fork: no plan is shown)"
         return "; ".join(part for part in (self.plan.summary, problems) if part)
@@ -160,12 +160,12 @@ def _problems(view: PullPlan) -> Iterator[str]:
         if view.plan is None:
             yield "The manifests are valid."
         return
-    records = [
+    rows = [
         (code(f"{p.file}:{p.line}:{p.column}"), code(p.field), prose(p.message))
         for p in view.problems[:PROBLEMS_SHOWN]
     ]
-    more = len(view.problems) - len(records)
-    yield "#### Problems\n\n" + table(("place", "field", "problem"), records)
+    more = len(view.problems) - len(rows)
+    yield "#### Problems\n\n" + table(("place", "field", "problem"), rows)
     if more:
         yield f"{more} more problems are not shown."
 
@@ -180,7 +180,7 @@ def _items(view: PullPlan) -> Iterator[str]:
     for guard, same in groupby(shown, key=_guard):
         together = list(same)
         if guard and len(together) > 1:
-            yield from _held(together, guard)
+            yield from _guarded_deletes(together, guard)
         else:
             for item in together:
                 yield from _item(view, item)
@@ -191,7 +191,7 @@ def _guard(item: Item) -> str:
     return item.reason if item.held_delete else ""
 
 
-def _held(items: Sequence[Item], reason: str) -> Iterator[str]:
+def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
     """Yield the deletes that one guard blocks, with the reason once."""
     yield f"#### {len(items)} clusters: **deletes that need approval**\n\n{prose(reason)}"
     for first in range(0, len(items), NAMES_TOGETHER):
@@ -212,7 +212,7 @@ def _item(view: PullPlan, item: Item) -> Iterator[str]:
 
 
 def _action(item: Item, old: object, new: object) -> str:
-    """Return the action as text; bold if it is not carried out, or destroys."""
+    """Return the action as text; bold if it is not carried out, or destroys a resource."""
     if item.action is Action.DELETE:
         return "**delete the cluster, its resource group and everything that runs there**"
     if item.action is Action.HELD:
@@ -225,7 +225,7 @@ def _action(item: Item, old: object, new: object) -> str:
 
 
 def _changes(item: Item) -> str:
-    records = [
+    rows = [
         (
             code(change.path.removeprefix("spec.")),
             code(change.old),
@@ -235,7 +235,7 @@ def _changes(item: Item) -> str:
         )
         for change in item.changes
     ]
-    return table(("field", "old", "new", "effect", "from"), records)
+    return table(("field", "old", "new", "effect", "from"), rows)
 
 
 def _diff(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:

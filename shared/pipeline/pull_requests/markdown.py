@@ -30,20 +30,20 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence from elsewhere, with every special character of Markdown escaped."""
+    """Return untrusted text with every special character of Markdown escaped."""
     shown = re.sub(r"([\\`*_\[\]~|])", r"\\\1", html.escape(line(text), quote=False))
     return re.sub(r"(@|#|://|\bGH-|\bwww\.)", rf"\1{_ZERO_WIDTH}", shown)
 
 
-def table(heads: Sequence[str], records: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of cells that are Markdown already."""
     ruler = "|".join(["---"] * len(heads))
-    lines = [f"| {' | '.join(cells)} |" for cells in (heads, *records)]
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
     return "\n".join([lines[0], f"|{ruler}|", *lines[1:]])
 
 
 def fence(text: str, language: str = "") -> str:
-    """Return a block of code that holds the text, whatever is in it."""
+    """Return a block of code with the text, whatever the text contains."""
     ticks = "`" * max(3, _longest_run(text) + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 

@@ -1,7 +1,7 @@
 """Pull requests: the planner, read-only. A comment describes what a merge would do; nothing is saved.
 
 The planner plans the commit of GitHub's test merge, so that a branch that is behind its base shows no false
-changes. It asks again while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
+changes. It retries while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
 the head alone, and the comment says so. Manifests from a fork are only validated: nothing of the recorded
 state is shown on such a pull request.
 """
@@ -45,12 +45,12 @@ NO_MERGE = (
 )
 
 
-class TooMuch(Exception):
-    """A pull request is too large to be read."""
+class TooManyManifests(Exception):
+    """A pull request has too many new manifests to be planned."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Report on a pull request what it would do; errors are retried a few times."""
+    """Report on a pull request what a merge would do; errors are retried a few times."""
     try:
         pull = ports.pulls.pull(request.pull)
         if pull is None or not pull.open or pull.base != ports.config.branch:
@@ -75,12 +75,12 @@ def mark_outdated(commit: str, ports: Ports) -> None:
     """
     try:
         for pull in ports.pulls.open_pulls(ports.config.branch)[:OUTDATED_PULLS]:
-            found = ports.pulls.comment(pull.number, comment.marker(ports.config.fleet))
-            if found is None:
+            existing = ports.pulls.comment(pull.number, comment.marker(ports.config.fleet))
+            if existing is None:
                 continue
-            body = comment.outdated(found.body, commit)
-            if body != found.body:
-                ports.pulls.write_comment(pull.number, body, over=found)
+            body = comment.outdated(existing.body, commit)
+            if body != existing.body:
+                ports.pulls.write_comment(pull.number, body, over=existing)
     except ReconcileError as error:
         log.warning("open pull requests were not marked as out of date: %s: %s", error.kind, error)
 
@@ -98,7 +98,7 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
     try:
         records = {record.name: record for record in ports.state.clusters()}
         desired = _desired(pull.merge or pull.head, base, records, ports)
-    except TooMuch as error:
+    except TooManyManifests as error:
         return replace(view, refusal=str(error))
     view = replace(view, problems=desired.problems)
     return view if pull.fork else _planned(view, desired, records, ports)
@@ -119,12 +119,12 @@ def _planned(
 
 
 def _desired(commit: str, base: str, records: Mapping[str, ClusterRecord], ports: Ports) -> DesiredFleet:
-    """Resolve a commit; raise TooMuch before thousands of manifests are read."""
+    """Resolve a commit; raise TooManyManifests before thousands of manifests are read."""
     files = read_files(commit, ports)
     known = {entry.sha for entry in ports.repository.tree(base)}
     new = sum(files.blobs[path] not in known for path in manifest_paths(files))
     if new > NEW_MANIFESTS:
-        raise TooMuch(
+        raise TooManyManifests(
             f"{new} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a pull request; "
             "split it"
         )
@@ -137,7 +137,7 @@ def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:
         ports.pulls.check(pull.head, comment.check_of(view))
     else:
         ports.repository.set_status(pull.head, comment.status_of(view))
-    found = ports.pulls.comment(pull.number, comment.marker(view.fleet))
+    existing = ports.pulls.comment(pull.number, comment.marker(view.fleet))
     body = comment.comment_of(view)
-    if found is None or found.body != body:
-        ports.pulls.write_comment(pull.number, body, over=found)
+    if existing is None or existing.body != body:
+        ports.pulls.write_comment(pull.number, body, over=existing)

@@ -1,6 +1,6 @@
-"""Dead letters: a message that the queues gave up is reported to the operators, and none is lost.
+"""Dead letters: messages that the queues gave up are reported to operators, and none is lost.
 
-A job's message fails its job, if it is of the present moment of the record; a plan request becomes the
+A job's message fails its job, if it names the present moment of the record. A plan request becomes the
 fleet's problem, and the timer plans again. A message that cannot be read, or that nothing sends again by
 itself, is saved as a dead letter. A dead-letter queue delivers indefinitely, so ``handle_dead_letter`` raises
 only when the state does not answer: then the message stays in its queue.
@@ -63,14 +63,14 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
 
 
 def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
-    """Act on a message by its kind; return whether nothing of it has to be saved."""
+    """Act on a message by its kind; return whether the message need not be saved."""
     try:
         if received.queue == "jobs":
             _fail_job(JobMessage.model_validate_json(received.body), received, ports)
             return True
         if received.queue == "plans":
             request = PlanRequest.model_validate_json(received.body)
-            _note_problem(request, received, ports)
+            _record_problem(request, received, ports)
             return request.kind != "pull" and request.approval is None
     except ValueError:
         log.info("the dead letter %s of %s is not readable", received.id, received.queue)
@@ -121,7 +121,7 @@ def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:
     return DeadLettered(message, code=last.code or received.reason, request_id=last.request_id)
 
 
-def _note_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
+def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
     commit = request.approval.commit if request.approval else ""
     problem = FleetProblem(received.cause, approve_again=commit)
     while request.kind == "plan":

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
-    It takes one call to GitHub and one read of a record. The id of the request changes every minute, so that
+    Takes one call to GitHub and one read of a record. The id of the request changes every minute, so that
     a request that had no effect can be repeated.
     """
     head = ports.repository.read_head(ports.config.branch).commit
@@ -25,7 +25,7 @@ def plan_missed_head(ports: Ports) -> bool:
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
-    # It announces no commit: this read of GitHub may be as stale as that of the planner.
+    # The request announces no commit: this read of GitHub may be as stale as the planner's.
     request = PlanRequest(reason="sweep", again=bool(fleet.planning))
     request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
     return True
@@ -34,7 +34,7 @@ def plan_missed_head(ports: Ports) -> bool:
 def resend_overdue(ports: Ports) -> int:
     """Send the continuation of every overdue record again; return how many there are.
 
-    A continuation is overdue two leases after its time: by then a worker that had it has ended or died.
+    A continuation is overdue two leases after its time: by then a worker that received it has ended or died.
     """
     now = ports.clock()
     grace = 2 * ports.config.lease_seconds

@@ -1,4 +1,4 @@
-"""Once a day the expired records are removed; each kind by itself, so that a failure delays no other."""
+"""Remove expired records once a day, each kind by itself, so that a failure delays no other kind."""
 
 from __future__ import annotations
 

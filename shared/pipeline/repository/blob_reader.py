@@ -1,8 +1,8 @@
-"""Reads the files of a commit in as few calls as possible, and verifies each content by its blob id.
+"""Read the files of a commit in as few calls as possible, and verify each by its blob id.
 
 The content of a blob never changes, so the state caches each blob by its id: the shared files that every plan
-needs, invalid manifests, the files of pull requests. One archive brings many unknown files; a file that the
-archive lacks, or has in another form, is read by itself.
+needs, invalid manifests, the files of pull requests. Many unknown files are read as one archive; a file
+that the archive lacks, or has in another form, is read by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shared.ports import Ports
 log = logging.getLogger(__name__)
 
 ARCHIVE_FROM = 20
-"""More unknown files than this are read as one archive: two calls, and the bytes of the whole repository."""
+"""More unknown files than this are read as one archive: two calls, and a download of the whole repository."""
 MAX_LOOKUPS = 1000
 """At most this many blobs are looked up in the cache: each lookup is a read of the state, and an archive is
 faster than thousands of them."""
@@ -29,18 +29,18 @@ _BATCH = 100
 def read_blobs(commit: str, wanted: Mapping[str, str], ports: Ports) -> Mapping[str, bytes]:
     """Return the content of files of a commit by blob id; ``wanted`` has the id of each path.
 
-    Reads the cache when the files are few, then the archive or single blobs. A read that fails raises, and
-    what was read before it stays cached.
+    Reads the cache when the files are few, then the archive or single blobs. A read that fails raises; the
+    blobs that were read before it stay cached.
     """
     ids = dict.fromkeys(wanted.values())
-    found = _verified(ports.state.blobs(ids), ids) if ids and len(ids) <= MAX_LOOKUPS else {}
-    missing = {path: sha for path, sha in wanted.items() if sha not in found}
+    contents = _verified(ports.state.blobs(ids), ids) if ids and len(ids) <= MAX_LOOKUPS else {}
+    missing = {path: sha for path, sha in wanted.items() if sha not in contents}
     if len({*missing.values()}) > ARCHIVE_FROM:
-        found |= _cached(_from_archive(commit, missing, ports), ports)
-    remaining = [sha for sha in dict.fromkeys(missing.values()) if sha not in found]
+        contents |= _cached(_from_archive(commit, missing, ports), ports)
+    remaining = [sha for sha in dict.fromkeys(missing.values()) if sha not in contents]
     for batch in _batches(remaining):
-        found |= _cached({sha: ports.repository.blob(sha) for sha in batch}, ports)
-    return found
+        contents |= _cached({sha: ports.repository.blob(sha) for sha in batch}, ports)
+    return contents
 
 
 def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes]:
@@ -51,14 +51,14 @@ def _from_archive(commit: str, wanted: Mapping[str, str], ports: Ports) -> dict[
     """Return, by blob id, the files that a commit's archive has at these paths."""
     files = ports.repository.archive(commit, wanted.keys())
     log.info("the archive of %s has %d of %d files", commit[:8], len(files), len(wanted))
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path, content in files.items():
         # An archive has the line ends that .gitattributes sets, the blob those that git stores.
         for form in (content, content.replace(b"\r\n", b"\n")):
             if blob_id(form) == wanted.get(path):
-                found[blob_id(form)] = form
+                contents[blob_id(form)] = form
                 break
-    return found
+    return contents
 
 
 def _cached(blobs: dict[str, bytes], ports: Ports) -> dict[str, bytes]:

@@ -1,13 +1,14 @@
-"""From a commit of the fleet repository to what it asks for, in as few calls as possible.
+"""Read what a commit of the fleet repository asks for, in as few calls as possible.
 
 The reader reads the tree, the shared files, and the manifests of clusters that may have changed since they
-were recorded. The recorded documents give the rest of the fleet.
+were recorded. The rest of the fleet comes from the recorded documents.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +26,15 @@ from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports
 
 
+@dataclass(frozen=True)
+class PlanInputs:
+    """What a plan is computed from: the commit's fleet, the records, and what is known of them."""
+
+    desired: DesiredFleet
+    records: Mapping[str, ClusterRecord]
+    known: Mapping[str, Known]
+
+
 def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[str, Known]:
     """Return what is recorded of clusters that are not being deleted; one read."""
     fingerprints = ports.state.fingerprints()
@@ -36,7 +46,7 @@ def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[st
 
 
 def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
-    """Return what a commit asks for; one call for the tree, and what must be read of the files."""
+    """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
     return desired_of(commit, read_files(commit, ports), known, ports)
 
 
@@ -65,39 +75,31 @@ def desired_of(commit: str, files: Files, known: Mapping[str, Known], ports: Por
 def code_version() -> str:
     """Return a hash of the code that resolves a fleet.
 
-    A hash needs nobody to remember to raise it: after a new rule or default every cluster is resolved once
-    more, even where that was not necessary.
+    Unlike a version number, a hash changes by itself: after a new rule or default every cluster is resolved
+    again, even where that is not necessary.
     """
     folder = Path(str(fleet.__file__)).parent
-    found = hashlib.sha256(f"{pydantic.VERSION} {yaml.__version__}".encode())
+    version = hashlib.sha256(f"{pydantic.VERSION} {yaml.__version__}".encode())
     for path in sorted(folder.rglob("*.py")):
-        found.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
-    return found.hexdigest()
+        version.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return version.hexdigest()
 
 
-def save_fingerprints(
-    plan: Plan,
-    desired: DesiredFleet,
-    records: Mapping[str, ClusterRecord],
-    known: Mapping[str, Known],
-    ports: Ports,
-) -> None:
-    """Record what the documents were resolved from, after their plan was handed over.
+def save_fingerprints(plan: Plan, inputs: PlanInputs, ports: Ports) -> None:
+    """Save what the documents were resolved from, after their plan was handed over.
 
     The fingerprints of a fleet are one record, so that a change of a shared file that changes no cluster
     costs one write, and the next push again costs only what it changes.
     """
-    fingerprints = dict(_fingerprints(plan, desired, records))
-    if fingerprints != {name: one.fingerprint for name, one in known.items() if one.fingerprint}:
+    fingerprints = _fingerprints(plan, inputs)
+    if fingerprints != {name: known.fingerprint for name, known in inputs.known.items() if known.fingerprint}:
         ports.state.save_fingerprints(fingerprints)
 
 
-def _fingerprints(
-    plan: Plan, desired: DesiredFleet, records: Mapping[str, ClusterRecord]
-) -> Sequence[tuple[str, str]]:
-    found = []
+def _fingerprints(plan: Plan, inputs: PlanInputs) -> Mapping[str, str]:
+    fingerprints, desired = {}, inputs.desired
     for item in plan.items:
-        cluster, record = desired.clusters.get(item.cluster), records.get(item.cluster)
+        cluster, record = desired.clusters.get(item.cluster), inputs.records.get(item.cluster)
         if cluster is None or item.not_carried_out:
             continue
         same = item.action in (Action.UNCHANGED, Action.RETRY)
@@ -106,5 +108,5 @@ def _fingerprints(
         digest = record.digest if same and record else cluster.digest
         fingerprint = fingerprint_of(desired.inputs.get(item.cluster, ""), digest)
         if fingerprint:
-            found.append((item.cluster, fingerprint))
-    return found
+            fingerprints[item.cluster] = fingerprint
+    return fingerprints

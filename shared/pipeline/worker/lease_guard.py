@@ -1,11 +1,11 @@
 """The lease guard: a check before every write to Azure and to a cluster.
 
 A worker can be frozen between its read and its write, for longer than its lease lasts. Another worker then
-continues, and may even have deleted the cluster; the write of the first one would create it again, and no
-record would know it. So the guard reads the record before each write. It refuses the write in the last part
+continues, and may even have deleted the cluster; the write of the first worker would create it again, and no
+record would show it. So the guard reads the record before each write. It refuses the write in the last part
 of the lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step
-makes many small writes to a cluster, so there the guard reads the record once a second. A read that took
-long does not count: the step is tried again.
+makes many small writes to a cluster, so there the guard reads the record once a second. A slow
+read does not count: the step is retried.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall
 
 MARGIN = 1 / 3
-"""The last part of a lease in which no write begins; a call takes some seconds."""
+"""The last part of a lease, in which no write starts; a call takes some seconds."""
 SLOW = timedelta(seconds=3)
-"""A read takes tenths of a second; what an older one returned may have changed since."""
+"""A read takes tenths of a second; the result of an older read may have changed since."""
 FRESH = timedelta(seconds=1)
 """How long one read of the record serves for writes to a cluster."""
 
@@ -33,16 +33,16 @@ T = TypeVar("T")
 
 
 class LeaseLost(Exception):
-    """Another worker has the record, or our lease does not last long enough."""
+    """Another worker has the lease, or ours does not last long enough."""
 
 
 def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
-    """Return the ports with a guard before every write outside, for the step that holds the lease."""
+    """Return the ports with a guard before every write to Azure or a cluster, for the step with the lease."""
 
     def check() -> None:
         lease = record.job.lease
         margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
-        asked = ports.clock()
+        read_at = ports.clock()
         current = ports.state.cluster(record.name)
         if lease is None or current is None or current.job.lease != lease or current.uid != record.uid:
             raise LeaseLost(f"{record.name}: another worker has the record")
@@ -50,7 +50,7 @@ def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
             raise LeaseLost(f"{record.name}: a newer commit was accepted")
         if ports.clock() + margin > lease.until:
             raise LeaseLost(f"{record.name}: the lease has nearly ended")
-        _require_fresh("the record", asked, ports.clock())
+        _require_fresh("the record", read_at, ports.clock())
 
     checked = ports.clock() - 2 * FRESH
 
@@ -67,31 +67,31 @@ def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
     )
 
 
-def _require_fresh(what: str, asked: datetime, now: datetime) -> None:
-    """Raise Unavailable when the read on which a write relies was asked for too long ago."""
-    if now - asked > SLOW:
-        seconds = (now - asked).total_seconds()
+def _require_fresh(what: str, read_at: datetime, now: datetime) -> None:
+    """Raise Unavailable when the read on which a write relies is too old."""
+    if now - read_at > SLOW:
+        seconds = (now - read_at).total_seconds()
         raise Unavailable(f"the read of {what} is {seconds:.0f} s old, too old for a write; reading again")
 
 
 @dataclass(frozen=True)
 class _Azure:
-    """``asked`` is when each read was asked for last; ``began`` is when the step began."""
+    """``read_at`` is when each read was requested last; ``started`` is when the step started."""
 
     inner: Azure
     check: Callable[[], None]
     clock: Callable[[], datetime]
-    began: datetime
-    asked: dict[AzureCall[Any], datetime] = field(default_factory=dict)
+    started: datetime
+    read_at: dict[AzureCall[Any], datetime] = field(default_factory=dict)
 
     def call(self, operation: AzureCall[T]) -> T:
         if not operation.writes:
-            self.asked[operation] = self.clock()
+            self.read_at[operation] = self.clock()
             return self.inner.call(operation)
         self.check()
         read = operation.relies_on
         if read is not None:
-            _require_fresh(str(read), self.asked.get(read, self.began), self.clock())
+            _require_fresh(str(read), self.read_at.get(read, self.started), self.clock())
         return self.inner.call(operation)
 
 

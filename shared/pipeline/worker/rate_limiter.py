@@ -1,6 +1,6 @@
-"""The rate limiter: it keeps Azure's limits before Azure has to refuse. Every call takes its tokens first.
+"""The rate limiter: every call to Azure takes its tokens first, so that Azure rarely has to refuse one.
 
-A step that finds no token gets a reservation, which its record keeps, and comes back for it: that is no
+Without a token, a step gets a reservation, which its record stores, and runs again at that time: that is no
 failed attempt, and no other step gets that reservation. Azure may refuse all the same (429), because others
 use the subscription too; the refusal empties the bucket until the service's Retry-After.
 """
@@ -38,14 +38,14 @@ BATCH = 5
 BATCH_SECONDS = 5.0
 """How long a batch stays in the token cache; Azure's bucket takes far longer to fill again."""
 TRIES = 20
-"""How often a bucket is tried that other workers take from at the same time."""
+"""How often a write of a bucket is tried while other workers take from it."""
 CROWDED_SECONDS = 2.0
 RETRY_AFTER = 10.0
-"""Seconds that a bucket stays empty when a refusal does not say how long."""
+"""Seconds that a bucket stays empty after a refusal without a Retry-After."""
 _OF_ARM = "SubscriptionRequestsThrottled"
 """ARM's code for its own limits of a subscription."""
 _OF_AKS = "Throttled"
-"""The code of AKS: its limits are of one cluster, but for those of ``AKS_OTHER``."""
+"""The code of AKS: its limits apply to one cluster, except for those of ``AKS_OTHER``."""
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class RateLimited(Exception):
 class RateLimiter:
     """The tokens of one run of a step; ``reservations`` are those that it has not used, by bucket.
 
-    ``request_ids`` are Azure's ids of the writes that the step made.
+    ``request_ids`` are Azure's ids of the step's writes.
     """
 
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
@@ -78,30 +78,30 @@ class RateLimiter:
         self.request_ids: list[str] = []
 
     def over(self, ports: Ports) -> Ports:
-        """Return the ports with every call to Azure counted."""
+        """Return the ports with every call to Azure rate limited."""
         azure = _Azure(ports.azure, self)
         return replace(ports, azure=azure, kubernetes=_Kubernetes(ports.kubernetes, azure))
 
-    def call(self, subscription: str, limits: Sequence[Limit], make: Callable[[], T]) -> T:
-        """Take a token of each limit, then make the call; raise RateLimited when one has to be waited for."""
+    def call(self, subscription: str, limits: Sequence[Limit], send: Callable[[], T]) -> T:
+        """Take a token of each limit, then send the call; raise RateLimited when a token is missing."""
         for number, limit in enumerate(limits):
             reservation = self._take(limit, subscription)
             if reservation is not None:
                 raise self._wait(limit, subscription, reservation, unused=limits[:number])
         self._called.update((limit, subscription) for limit in limits)
         try:
-            return make()
+            return send()
         except Throttled as error:
             self._correct(error, limits, subscription)
             raise
 
     @property
     def reserved(self) -> Mapping[str, tuple[datetime, ...]]:
-        """The reservations that it has not used, as a record keeps them."""
+        """The reservations that the step has not used, as a record stores them."""
         return {key: tuple(reservations) for key, reservations in self.reservations.items() if reservations}
 
     def _take(self, limit: Limit, subscription: str) -> datetime | None:
-        """Take a token; return None, or the reservation that has to be waited for."""
+        """Take a token; return None, or the reservation to wait for."""
         key, now = _key(limit, subscription), self._ports.clock()
         reservations = self.reservations.get(key, [])
         while reservations:
@@ -124,7 +124,7 @@ class RateLimiter:
     def _wait(
         self, limit: Limit, subscription: str, reservation: datetime, *, unused: Sequence[Limit]
     ) -> RateLimited:
-        """Return the reservation to come back for, with tokens for all the calls that have to be made again.
+        """Return the last of the reservations that the step needs for all the calls that it has to repeat.
 
         The step starts again from its beginning and repeats its calls: without reservations of their own,
         two calls on one empty bucket would take each other's indefinitely.
@@ -133,21 +133,21 @@ class RateLimiter:
         for each in unused:
             self.reservations.setdefault(_key(each, subscription), []).insert(0, now)
         last, at = (limit, subscription), reservation
-        for (taken, of), count in self._called.items():
+        for (repeated, target), count in self._called.items():
             for _ in range(count):
-                more = self._reserve_if_empty(_key(taken, of), taken, now)
+                more = self._reserve_if_empty(_key(repeated, target), repeated, now)
                 if more is None:
                     break
-                self.reservations.setdefault(_key(taken, of), []).append(more)
+                self.reservations.setdefault(_key(repeated, target), []).append(more)
                 if more > at:
-                    last, at = (taken, of), more
+                    last, at = (repeated, target), more
         return RateLimited(*last, at)
 
     def _reserve_if_empty(self, key: str, limit: Limit, now: datetime) -> datetime | None:
         """Return a reservation for later, None when there are tokens now."""
         reservation: datetime | None = None
 
-        def one(bucket: Bucket) -> Bucket:
+        def reserve_one(bucket: Bucket) -> Bucket:
             nonlocal reservation
             after, reservation = reserve(bucket, limit, now=now)
             if reservation > now + EARLY:
@@ -155,17 +155,17 @@ class RateLimiter:
             reservation = None
             return bucket
 
-        return reservation if self._change(key, one, now) else None
+        return reservation if self._change(key, reserve_one, now) else None
 
     def _take_batch(self, key: str, limit: Limit, now: datetime) -> bool:
         taken = 0
 
-        def some(bucket: Bucket) -> Bucket:
+        def take_some(bucket: Bucket) -> Bucket:
             nonlocal taken
             after, taken = take(bucket, limit, now=now, most=BATCH)
             return after
 
-        if not self._change(key, some, now) or not taken:
+        if not self._change(key, take_some, now) or not taken:
             return False
         self._ports.token_cache.put(key, taken - 1, now + timedelta(seconds=BATCH_SECONDS))
         return True
@@ -173,12 +173,12 @@ class RateLimiter:
     def _reserve(self, key: str, limit: Limit, now: datetime) -> datetime:
         reservation = now
 
-        def one(bucket: Bucket) -> Bucket:
+        def reserve_one(bucket: Bucket) -> Bucket:
             nonlocal reservation
             after, reservation = reserve(bucket, limit, now=now)
             return after
 
-        if not self._change(key, one, now):
+        if not self._change(key, reserve_one, now):
             return now + timedelta(seconds=CROWDED_SECONDS * (1 + self._ports.random()))
         return reservation
 
@@ -198,20 +198,20 @@ class RateLimiter:
         return False
 
     def _correct(self, error: Throttled, limits: Sequence[Limit], subscription: str) -> None:
-        """Empty the buckets that may have refused: all of the call, where the code does not name one.
+        """Empty the buckets that may have refused the call: all of its buckets, unless the code names one.
 
-        It never hides the refusal: when a bucket cannot be written now, the next refusal writes it.
+        An error here never hides the refusal: the next refusal writes the bucket.
         """
-        spared = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
-        refused = [limit for limit in limits if limit not in spared]
+        unaffected = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
+        refused = [limit for limit in limits if limit not in unaffected]
         now, seconds = self._ports.clock(), error.retry_after or RETRY_AFTER
         for limit in refused:
             key = _key(limit, subscription)
             self._ports.token_cache.drop(key)
             try:
                 self._change(key, partial(correct, limit=limit, now=now, seconds=seconds), now)
-            except Retryable as away:
-                log.warning("the bucket %s could not be emptied: %s", key, away)
+            except Retryable as unwritten:
+                log.warning("the bucket %s could not be emptied: %s", key, unwritten)
 
 
 def _key(limit: Limit, subscription: str) -> str:
@@ -243,5 +243,5 @@ class _Kubernetes:
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
     ) -> KubernetesApi:
         return self.inner.connect(
-            cluster, kubeconfig=kubeconfig or (lambda found: self.azure.call(GetKubeconfig(found)))
+            cluster, kubeconfig=kubeconfig or (lambda target: self.azure.call(GetKubeconfig(target)))
         )

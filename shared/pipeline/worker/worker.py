@@ -1,9 +1,9 @@
-"""The worker: one message makes a cluster take at most one short step.
+"""The worker: each message runs at most one short step of a cluster's job.
 
-It saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A crash at
-any line leaves a record from which the next message, or the timer, continues. Events are written before the
-outcome: what a step did has happened, even when a newer commit or a crash discards the outcome. An event may
-be written twice, but never not at all.
+The worker saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A
+crash at any line leaves a record from which the next message, or the timer, continues. Events are written
+before the outcome: the effects of a step are real, even when a newer commit or a crash discards its outcome.
+An event may be written twice, and is never missing.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
 
 
 PRUNE_EVERY = 50
-"""After so many outcomes of a cluster its old events are removed, which takes a query and some deletes."""
+"""After this many outcomes of a cluster its old events are removed: a query and some deletes."""
 POSTPONE_SECONDS = 15
-"""How long a message waits when the state does not answer; ten deliveries in a row would dead-letter it."""
+"""How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
 
 def handle(message: JobMessage, ports: Ports) -> None:
-    """Let the record decide about the message and act on it; later, if the state or a queue does not answer.
+    """Act on a message as its record decides; postpone it while the state or a queue does not answer.
 
-    A message that cannot be postponed either is completed: its record becomes overdue, so the timer sends it
-    again.
+    A message that cannot be postponed either is completed: its record becomes overdue, so the timer sends its
+    continuation again.
     """
     try:
         _handle(message, ports)
@@ -119,7 +119,7 @@ def _is_last_step(record: ClusterRecord) -> bool:
 
 
 def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the record's step; an error becomes the outcome of its class."""
+    """Run the record's step; turn an error into the outcome of its class."""
     step = record.job.step
     if step.abandoned_leases >= MAX_ABANDONED_LEASES:
         problem = f"the worker died {step.abandoned_leases} times in {step.name}, or was cut off"
@@ -134,13 +134,13 @@ def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
         return Fail(error)
     except (LeaseLost, RateLimited):
         raise
-    except Exception as error:  # an error that nobody foresaw must not be retried indefinitely and unseen
+    except Exception as error:  # an unforeseen error must not be retried indefinitely and unseen
         log.exception("%s: %s failed unexpectedly", record.name, step.name)
         return Retry(Unexpected(f"{type(error).__name__} in {step.name}; the log has the details"))
 
 
 def _postpone(record: ClusterRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
-    """Let the step come back at the time of its reservation."""
+    """Schedule the step for the time of its reservation."""
     log.info("%s: %s: %s", record.name, record.job.step.name, limited)
     after = postpone(
         record,

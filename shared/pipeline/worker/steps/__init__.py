@@ -1,0 +1,1 @@
+"""The steps of the recipes: ``registry`` has one function for each step."""

@@ -1,4 +1,4 @@
-"""What the steps read in Azure: whose a resource is, which operation runs there, and what failed."""
+"""What the steps read in Azure: who owns a resource, which operation runs, and what failed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import GroupDeleteIntent
 
-BAD = ("Failed", "Canceled")
+FAILED_STATES = ("Failed", "Canceled")
 LAG_SECONDS = 20.0
-"""How late Azure Resource Manager may show what is new."""
+"""How late Azure Resource Manager may show a new resource."""
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 
 def recheck(what: str) -> Retry:
-    """Return the second read of a resource that Azure does not show; like a wait, it uses up no attempt."""
+    """Return the retry that reads a resource a second time; like a wait, it uses up no attempt."""
     error = NotYetVisible(f"Azure does not show {what}; reading once more", retry_after=LAG_SECONDS)
     return Retry(error)
 
@@ -26,8 +26,8 @@ def recheck(what: str) -> Retry:
 def others_in_group(context: StepContext) -> list[str]:
     """Return the other clusters that live, or are to live, in the same resource group.
 
-    A cluster whose delete has reached the group does not count: of two that reach it at the same moment,
-    each would leave the group to the other.
+    A cluster whose delete has reached the group does not count: otherwise, of two deletes that reach it at
+    the same moment, each would leave the group to the other.
     """
     mine, past = group_of(context.record), (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
     return [
@@ -45,11 +45,11 @@ def group_of(record: ClusterRecord) -> str:
     return f"{place.subscription}|{place.resource_group}".lower()
 
 
-def deletes_group(context: StepContext) -> str:
+def cluster_that_deletes_group(context: StepContext) -> str:
     """Return the cluster of the fleet that may be deleting the resource group now, "" when none does.
 
-    A delete saves its intent before it reads which other clusters there are, and a new cluster has its record
-    before it reads the intents. So one of the two sees the other in any order of events.
+    A delete saves its intent before it reads the other clusters, and a new cluster has its record before it
+    reads the intents. So one of the two sees the other in any order of events.
     """
     state = context.ports.state
     for intent in state.group_delete_intents(group_of(context.record)):
@@ -109,13 +109,13 @@ def not_ready(context: StepContext, existing: Json) -> Outcome | None:
     operation = busy(properties)
     if operation:
         return Wait(context.poll_seconds, operation)
-    if state_of(existing) in BAD and context.job.step.last_write:
+    if state_of(existing) in FAILED_STATES and context.job.step.last_write:
         return _cluster_failure(context, properties)
     return None
 
 
 def stopped(context: StepContext) -> Wait:
-    """Return the wait of a cluster that somebody has stopped."""
+    """Return the wait for a stopped cluster; only an operator starts it."""
     return Wait(
         context.poll_seconds * 4,
         "the cluster is stopped; start it, Azure allows nothing else",
@@ -125,15 +125,19 @@ def stopped(context: StepContext) -> Wait:
 
 
 def _cluster_failure(context: StepContext, properties: Json) -> Outcome:
-    """Return the failure of the cluster; AKS may fail it over a pool, and give the reason only there."""
+    """Return the failure of the cluster, or of the pool that caused it where only the pool has the reason."""
     for pool in properties.get("agentPoolProfiles") or ():
-        if pool.get("provisioningState") in BAD and pool.get("status") and not properties.get("status"):
+        if (
+            pool.get("provisioningState") in FAILED_STATES
+            and pool.get("status")
+            and not properties.get("status")
+        ):
             return failure(context, pool, f"the node pool {pool['name']}")
     return failure(context, properties, f"the cluster {context.record.name}")
 
 
 def busy(properties: Json) -> str:
-    """Describe the operation that runs in Azure, "" for none; every state but the settled ones is one."""
+    """Describe the operation that runs in Azure, "" for none; every state that is not final is one."""
     state = str(properties.get("provisioningState") or "")
     if not is_final(state):
         return f"Azure is {_DOING.get(state, 'updating')} the cluster"
@@ -149,8 +153,8 @@ def failure(context: StepContext, properties: Json, what: str) -> Outcome:
     state = str(properties.get("provisioningState"))
     detail = (properties.get("status") or {}).get("provisioningError") or {}
     inner = detail.get("error") or detail
-    silent = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
-    message = f"{what}: {inner.get('message') or silent}"
+    default = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
+    message = f"{what}: {inner.get('message') or default}"
     last = context.job.step.last_write
     code, request_id = str(inner.get("code") or state), last.request_id if last else ""
     error = from_operation(state, code, message, request_id=request_id)
@@ -158,13 +162,13 @@ def failure(context: StepContext, properties: Json, what: str) -> Outcome:
 
 
 def fields(write: Write) -> str:
-    """Name the fields that are written, as ": tags.cost, sku.tier"."""
+    """Return the fields of a write as text, such as ": tags.cost, sku.tier"."""
     shown = ", ".join(write.paths[:5]) + (", ..." if len(write.paths) > 5 else "")
     return f": {shown}" if shown else ""
 
 
 def reverted(what: str, write: Write) -> Fail:
-    """End the writes of a value that Azure accepts and does not show: a policy or Azure itself changes it."""
+    """Return the failure of a write without effect, which a policy or Azure itself has reverted."""
     differs = f"it still differs from the manifest{fields(write)}"
     reason = "something (a policy?) changes it back, so it is not written again"
     return Fail(InvalidManifest(f"Azure accepted the last write to {what}, but {differs}; {reason}"))

@@ -1,4 +1,4 @@
-"""Resource group and cluster, each brought to the manifest by at most one PUT a time.
+"""Resource group and cluster, each brought to the manifest by one PUT at a time.
 
 Waiting reads the resource again: Azure limits that per cluster, while it limits operation statuses for a
 whole subscription (learn.microsoft.com/azure/aks/quotas-skus-regions).
@@ -28,7 +28,7 @@ from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
-    deletes_group,
+    cluster_that_deletes_group,
     etag_of,
     fields,
     not_ours,
@@ -51,9 +51,9 @@ SHOWN = 8
 
 
 def ensure_resource_group(context: StepContext) -> Outcome:
-    """Have the resource group; one that exists without our tags is used as it is, and never deleted."""
+    """Ensure the resource group; one that exists without our tags is used unchanged and never deleted."""
     desired, name = context.desired, context.cluster.resource_group
-    deleting = "" if context.record.creation_requested else deletes_group(context)
+    deleting = "" if context.record.creation_requested else cluster_that_deletes_group(context)
     if deleting:
         reason = f"{deleting} is being deleted, maybe with the resource group {name}"
         return Wait(context.poll_seconds, reason)
@@ -70,7 +70,7 @@ def ensure_resource_group(context: StepContext) -> Outcome:
 
 
 def _absent_group(context: StepContext) -> Outcome:
-    """Create the group that Azure does not show, after a second read if an attempt before may have met it."""
+    """Create the group; read it a second time before, if an earlier attempt may have created it."""
     step = context.job.step
     first = context.record.condition(CONDITIONS[Step.RESOURCE_GROUP]) is None and not step.abandoned_leases
     if not (first or step.rechecking):
@@ -92,7 +92,7 @@ def _create_group(context: StepContext) -> Outcome:
 
 
 def _give_back(context: StepContext, existing: Json) -> Outcome:
-    """Take our tags off a group that is not ours, so that nobody deletes it."""
+    """Remove our tags from a group that is not ours, so that no delete of ours removes the group."""
     group = context.cluster.group
     if context.owner.created_group(existing):
         context.azure(PutGroup(group, {"location": existing["location"], "tags": {}}))
@@ -143,15 +143,16 @@ def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
 
 
 def _observed(context: StepContext, existing: Json) -> Outcome | None:
-    """Return the differences of a cluster that is to be adopted, None when it may be taken over."""
+    """Return the wait of a cluster that differs before its adoption, None when it may be taken over."""
     if context.desired.adopt == "with-differences":
         return _impossible_upgrade(context, existing)
-    found = all_differences(context.desired, context.owner, existing)
-    found += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
-    found += other_source(context)
-    if not found:
+    differences = all_differences(context.desired, context.owner, existing)
+    differences += [f"maintenanceWindows[{name}]" for name in differing_windows(context)]
+    differences += other_source(context)
+    if not differences:
         return _impossible_upgrade(context, existing)
-    shown = ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+    more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
+    shown = ", ".join(differences[:SHOWN]) + more
     return Wait(
         OBSERVE_SECONDS,
         f"the cluster is observed, not written to: it differs from the manifest in {shown}; change the "
@@ -163,14 +164,16 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
 
 def _nothing_to_adopt(desired: Desired) -> Fail:
     place = f"the resource group {desired.spec.resource_group}"
-    what = f"there is no cluster {desired.name} to adopt in {place}; correct the name or the place, or take"
+    problem = (
+        f"there is no cluster {desired.name} to adopt in {place}; correct the name or the place, or take"
+    )
     return Fail(
-        InvalidManifest(f"{what} the annotation roadstead.dev/adopt away to have the cluster created")
+        InvalidManifest(f"{problem} the annotation roadstead.dev/adopt away to have the cluster created")
     )
 
 
 def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
-    """Refuse versions that Azure does not offer, or not over these pools, before any upgrade begins."""
+    """Refuse versions that Azure does not offer, or not with these pools, before any upgrade starts."""
     desired = context.desired
     spec, upgrades = desired.spec, upgrade_pending(desired, existing)
     pools = pools_to_upgrade(desired, context.owner, existing)

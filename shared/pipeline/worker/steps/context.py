@@ -1,4 +1,4 @@
-"""What a step is given: the cluster's record, the ports, and the tags that make the cluster ours."""
+"""The context of a step: the cluster's record, the ports, and the tags that mark the cluster as ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class StepContext:
-    """Built once per step. The spec is read when it is used: a delete works without a valid one."""
+    """Built once per step. The spec is parsed when it is used, so that a delete works without a valid one."""
 
     record: ClusterRecord
     ports: Ports
@@ -38,7 +38,7 @@ class StepContext:
 
     @property
     def desired(self) -> Desired:
-        """The spec to bring about."""
+        """The spec that the job brings about."""
         return self.record.desired
 
     @property

@@ -1,4 +1,4 @@
-"""The steps of a delete. What no longer exists is success; nothing is created after the tombstone."""
+"""The steps of a delete. A missing resource is success, and nothing is created after the tombstone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ConditionReason
 from shared.pipeline.worker.steps.azure_state import (
-    BAD,
+    FAILED_STATES,
     etag_of,
     failure,
     foreign_delete,
@@ -27,30 +27,27 @@ DELETE = AcceptedWrite(WriteKind.DELETE)
 
 
 def tombstone(context: StepContext) -> Outcome:
-    """Report the tombstone, which is the record itself: saved with this recipe, it lets no other one run."""
+    """Report the tombstone, which is the record itself: a record with this recipe runs no other one."""
     return Done(f"commit {context.record.commit[:8]} removed the cluster")
 
 
 def delete_cluster(context: StepContext) -> Outcome:
     """Delete the managed cluster, whatever state it is in, if it is ours."""
     record, owner, what = context.record, context.owner, f"the cluster {context.record.name}"
-    if not record.creation_requested:  # also where Azure does not even let us read
+    if not record.creation_requested:  # even where Azure does not let us read the cluster
         return Done(f"{what} was never created")
-    asked, existing = was_accepted(context, DELETE), context.azure(GetCluster(context.cluster))
+    accepted, existing = was_accepted(context, DELETE), context.azure(GetCluster(context.cluster))
     if existing is None:
         return Done(f"{what} no longer exists") if _surely_absent(context) else recheck(what)
     state = state_of(existing)
     if not owner.owns(existing):
-        going = state == "Deleting" and record.was_tagged and not asked
-        return (
-            foreign_delete(context)
-            if going
-            else _not_deleted(context, owner.describe_tags(existing), asked=asked)
-        )
-    if state in BAD and asked:
+        if state == "Deleting" and record.was_tagged and not accepted:
+            return foreign_delete(context)
+        return _not_deleted(context, owner.describe_tags(existing), accepted=accepted)
+    if state in FAILED_STATES and accepted:
         return failure(context, existing["properties"], f"the deletion of {what}")
     if state == "Deleting":
-        return Wait(context.poll_seconds, "Azure is deleting the cluster", None if asked else DELETE)
+        return Wait(context.poll_seconds, "Azure is deleting the cluster", None if accepted else DELETE)
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
@@ -59,16 +56,16 @@ def delete_cluster(context: StepContext) -> Outcome:
 
 
 def _surely_absent(context: StepContext) -> bool:
-    """Tell whether what Azure does not show does not exist: it was asked for the delete, or read twice."""
+    """Return whether an invisible resource is absent: its delete was accepted, or it was read twice."""
     return was_accepted(context, DELETE) or context.job.step.rechecking
 
 
-def _not_deleted(context: StepContext, tags: str, *, asked: bool) -> Outcome:
-    """Leave a cluster without our tags: somebody else's, or ours after somebody took the tags off."""
+def _not_deleted(context: StepContext, tags: str, *, accepted: bool) -> Outcome:
+    """Leave a cluster without our tags: a foreign one, or ours after somebody removed the tags."""
     name = context.record.name
     if not context.record.was_tagged:
         return _retained(f"the cluster {name}", "it was never this fleet's")
-    if asked:
+    if accepted:
         return _retained(f"the cluster {name}", "ours is deleted, and somebody else has created this one")
     remedy = "put the tags back, or delete it by hand, then replay"
     return Fail(NotOwned(f"the cluster {name} is not deleted: {tags}; {remedy}"))
@@ -94,8 +91,8 @@ def delete_resource_group(context: StepContext) -> Outcome:
     if not context.owner.created_group(existing):
         return _retained(what, "this fleet did not create it")
     if state_of(existing) == "Deleting":
-        noted = None if was_accepted(context, DELETE) else DELETE
-        return Wait(context.poll_seconds, f"Azure is deleting {what}", noted)
+        write = None if was_accepted(context, DELETE) else DELETE
+        return Wait(context.poll_seconds, f"Azure is deleting {what}", write)
     context.ports.state.add_group_delete_intent(group_of(record), intent_of(record))
     others = others_in_group(context)
     if others:
@@ -112,9 +109,10 @@ def delete_resource_group(context: StepContext) -> Outcome:
 
 
 def finalize(context: StepContext) -> Outcome:
-    """Let the engine remove the record, and report what stays in Azure; the events stay too."""
+    """Let the engine remove the record, and report what stays in Azure; the events stay as well."""
     record = context.record
     context.ports.state.remove_group_delete_intent(group_of(record), intent_of(record))
-    ends = (record.condition(CONDITIONS[step]) for step in (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP))
-    retained = [end.message for end in ends if end and end.reason == ConditionReason.RETAINED]
+    deletes = (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP)
+    conditions = (record.condition(CONDITIONS[step]) for step in deletes)
+    retained = [each.message for each in conditions if each and each.reason == ConditionReason.RETAINED]
     return Done("; ".join(["deleted", *retained]))

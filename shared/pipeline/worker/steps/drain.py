@@ -17,13 +17,13 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import KubernetesApi
 
 EVICTIONS, CORDONS = 20, 100
-"""How many pods one step evicts, and how many nodes it cordons: it has to end within its lease."""
+"""How many pods one step evicts, and how many nodes it cordons: the step has to end within its lease."""
 SHOWN = 5
 MANAGER = "roadstead"
 LATE = timedelta(minutes=1)
 """How long after a node was cordoned a pod may still start that was scheduled there before."""
 LOST = timedelta(minutes=5)
-"""How long after its grace period the drain waits for a pod that ends: its node may not exist any more."""
+"""How long after its grace period the drain waits for a pod that ends: its node may no longer exist."""
 
 
 def behind(context: StepContext, existing: Json) -> Wait | None:
@@ -79,14 +79,14 @@ def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
 
 
 def _uncordon(nodes: Sequence[Json], api: KubernetesApi) -> None:
-    """Uncordon the nodes that we cordoned; those that a person cordoned stay so."""
+    """Uncordon the nodes that we cordoned; nodes that a person cordoned stay cordoned."""
     for node in nodes:
         if _unschedulable(node) and any(entry.get("manager") == MANAGER for entry in _cordons(node)):
             api.cordon(_name(node), on=False)
 
 
 def _cordons(node: Json) -> list[Json]:
-    """Return the entries of its managedFields by which a node was cordoned: ours, and those of people."""
+    """Return the entries of a node's managedFields that cordon it: ours, and those of people."""
     return [
         entry
         for entry in node["metadata"].get("managedFields") or ()
@@ -95,7 +95,7 @@ def _cordons(node: Json) -> list[Json]:
 
 
 def _cordoned_at(node: Json) -> datetime | None:
-    """Return when a node was cordoned last, None when the node does not say."""
+    """Return when a node was cordoned last, None when its managedFields have no time."""
     times = [datetime.fromisoformat(entry["time"]) for entry in _cordons(node) if entry.get("time")]
     return max(times, default=None)
 
@@ -104,39 +104,39 @@ def _evicted(
     context: StepContext, api: KubernetesApi, old: str, remaining: Sequence[Json], minutes: int
 ) -> Outcome:
     """Evict pods of the pool ``old``; return the wait for their end, or the failure of the drain."""
-    asked: list[str] = []
+    evicted: list[str] = []
     blocked: dict[str, str] = {}
     ending = [pod for pod in remaining if "deletionTimestamp" in pod["metadata"]]
     for pod in [pod for pod in remaining if pod not in ending][:EVICTIONS]:
         try:
             api.evict(pod["metadata"]["namespace"], _name(pod))
-            asked.append(_path(pod))
+            evicted.append(_path(pod))
         except Blocked as error:
             blocked[_path(pod)] = str(error)
-    evicted = AcceptedWrite(WriteKind.EVICT_PODS, old, digest_of(asked)) if asked else None
+    write = AcceptedWrite(WriteKind.EVICT_PODS, old, digest_of(evicted)) if evicted else None
     now = context.ports.clock()
-    since = _drain_since(context, old, evicted, now)
+    since = _drain_since(context, old, write, now)
     if blocked and now - since > timedelta(minutes=minutes):
         return Fail(Blocked(_failed_drain(old, minutes, blocked)))
     return Wait(
         context.poll_seconds,
         _progress(old, remaining, len(ending), blocked),
-        evicted,
+        write,
         WaitingOn(WaitKind.DRAIN, old, since),
         action_required=_make_room(minutes) if blocked else "",
         open_ended=bool(blocked),
     )
 
 
-def _drain_since(context: StepContext, old: str, evicted: AcceptedWrite | None, now: datetime) -> datetime:
-    """Return when the time limit of a drain started: a pod that can move starts it again.
+def _drain_since(context: StepContext, old: str, write: AcceptedWrite | None, now: datetime) -> datetime:
+    """Return when the time limit of a drain started.
 
-    An eviction of the same pods as before does not.
+    An eviction starts it again, unless the same pods were evicted before.
     """
     waiting, step = context.job.step.waiting_on, context.job.step
     if waiting is None or (waiting.kind, waiting.key) != (WaitKind.DRAIN, old):
         return now
-    return waiting.since if evicted in (None, step.last_write) else now
+    return waiting.since if write in (None, step.last_write) else now
 
 
 def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi) -> list[Json]:
@@ -144,24 +144,24 @@ def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi
 
     Each step begins at another node, so that blocked pods do not prevent the eviction of others.
     """
-    found: list[Json] = []
-    clock, chance = context.ports.clock, context.ports.random
-    for node in _rotated(leaving, chance()):
+    moving: list[Json] = []
+    clock, random = context.ports.clock, context.ports.random
+    for node in _rotated(leaving, random()):
         cordoned = _cordoned_at(node)
         pods = api.list("v1", "Pod", fields=f"spec.nodeName={_name(node)}")
-        found += [pod for pod in pods if _has_to_move(pod) and not _is_lost(pod, cordoned, clock())]
-        if len(found) >= EVICTIONS:
+        moving += [pod for pod in pods if _has_to_move(pod) and not _is_lost(pod, cordoned, clock())]
+        if len(moving) >= EVICTIONS:
             break
-    return _rotated(found, chance())
+    return _rotated(moving, random())
 
 
-def _rotated(things: Sequence[Json], part: float) -> list[Json]:
-    first = int(part * len(things))
-    return [*things[first:], *things[:first]]
+def _rotated(objects: Sequence[Json], fraction: float) -> list[Json]:
+    first = int(fraction * len(objects))
+    return [*objects[first:], *objects[:first]]
 
 
 def _is_lost(pod: Json, cordoned: datetime | None, now: datetime) -> bool:
-    """Tell whether waiting for a pod is in vain: its node does not end it, or it starts on cordoned nodes."""
+    """Return whether a pod is not waited for: its node does not end it, or it started on a cordoned node."""
     metadata = pod["metadata"]
     ends, created = metadata.get("deletionTimestamp"), metadata.get("creationTimestamp")
     if ends and now - datetime.fromisoformat(ends) > LOST:
@@ -199,8 +199,8 @@ def _nodes(api: KubernetesApi, pool: str) -> Sequence[Json]:
     return api.list("v1", "Node", labels=f"{POOL_LABEL}={pool}")
 
 
-def _name(thing: Json) -> str:
-    return str(thing["metadata"]["name"])
+def _name(resource: Json) -> str:
+    return str(resource["metadata"]["name"])
 
 
 def _path(pod: Json) -> str:
@@ -217,7 +217,7 @@ def _ready(node: Json) -> bool:
 
 
 def _has_to_move(pod: Json) -> bool:
-    """Tell whether a drain moves a pod: not those of DaemonSets, of the node itself, or that have ended.
+    """Return whether a drain moves a pod: not one of a DaemonSet, of the node itself, or one that has ended.
 
     As ``kubectl drain --ignore-daemonsets --delete-emptydir-data --force`` does.
     """

@@ -1,4 +1,4 @@
-"""From a cluster that runs to one on which Flux pulls: access, components, sync objects, verified Ready."""
+"""Install Flux on a running cluster: access, components, sync objects, and the check that they are Ready."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def ensure_sync(context: StepContext) -> Outcome:
 
 
 def other_source(context: StepContext) -> list[str]:
-    """Return the fields in which Flux in the cluster follows another source or path than the manifest's."""
+    """Return the fields in which the cluster's Flux objects have another source or path than the manifest."""
     api = context.kubernetes()
-    ours = [thing for thing in flux_objects.sync_objects(context.desired, None) if thing["kind"] != "Secret"]
     return [
         path
-        for thing in ours
-        for path in flux_objects.source_difference(thing, api.get(flux_objects.ref_of(thing)))
+        for manifest in flux_objects.sync_objects(context.desired, None)
+        if manifest["kind"] != "Secret"
+        for path in flux_objects.source_difference(manifest, api.get(flux_objects.ref_of(manifest)))
     ]
 
 

@@ -1,6 +1,6 @@
-"""When Azure may touch the cluster by itself: its maintenance configurations.
+"""Maintenance windows: when Azure may change the cluster by itself.
 
-The step leaves alone windows that the manifest does not name, also those that it named before.
+The step does not change windows that the manifest does not name, even if it named them before.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from shared.ports.azure import ListMaintenance, PutMaintenance
 
 def ensure_maintenance_windows(context: StepContext) -> Outcome:
     """Write the maintenance windows that differ from the manifest; no call where it has none."""
-    found = differing_windows(context)
-    for name, body in found.items():
+    windows = differing_windows(context)
+    for name, body in windows.items():
         context.azure(PutMaintenance(context.cluster, name, body))
-    return Done(f"wrote the maintenance windows {', '.join(found)}" if found else "")
+    return Done(f"wrote the maintenance windows {', '.join(windows)}" if windows else "")
 
 
 def differing_windows(context: StepContext) -> dict[str, Json]:
     """Return the bodies of the maintenance windows that differ, by name."""
     windows = context.desired.spec.maintenance_windows
     existing = context.azure(ListMaintenance(context.cluster)) if windows else {}
-    needed: dict[str, Json] = {}
+    differing: dict[str, Json] = {}
     for window in windows:
         body: dict[str, Any] = window.model_dump(by_alias=True, mode="json", exclude_none=True)
         name = body.pop("name")
-        merged, found = overlay(existing.get(name) or {}, {"properties": body})
-        if found:
-            needed[name] = {"properties": merged["properties"]}
-    return needed
+        merged, differences = overlay(existing.get(name) or {}, {"properties": body})
+        if differences:
+            differing[name] = {"properties": merged["properties"]}
+    return differing

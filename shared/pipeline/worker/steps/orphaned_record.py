@@ -1,6 +1,6 @@
-"""An orphaned record: a new one that the newest plan does not know, saved by a planner that was superseded.
+"""An orphaned record: a new one that the newest plan does not know, saved by a superseded planner.
 
-A planner that stood still can save its records late. A new version of an existing record makes that save
+A planner that was frozen can save its records late. A new version of an existing record makes that save
 fail; a record that does not exist yet has no version. So the first step of a new record checks that the
 newest plan knows its cluster.
 """
@@ -17,7 +17,7 @@ RECHECK_SECONDS = 30.0
 
 
 def orphaned(context: StepContext) -> Wait | None:
-    """Return the wait of a record that has to be planned again, None for all others; one small read."""
+    """Return the wait of a record that has to be planned again, None for any other; one small read."""
     record, ports = context.record, context.ports
     if record.deleting or record.creation_requested or record.generation > 1:
         return None

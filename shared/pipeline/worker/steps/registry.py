@@ -35,7 +35,7 @@ _IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIF
 
 
 def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
-    """Run the step that the record is at, unless the cluster has to wait; raise what the ports raise."""
+    """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass."""
     context, step = StepContext.of(record, ports), record.job.step.name
     wait = orphaned(context) or suspended(context)
     if wait:

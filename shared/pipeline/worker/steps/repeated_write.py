@@ -1,4 +1,4 @@
-"""The last accepted write of a step: what it was, and whether the same write may be sent again.
+"""The last accepted write of a step, and whether the same write may be sent again.
 
 A creation or a deletion that Azure accepts without effect is sent twice, then the job fails.
 """
@@ -20,7 +20,7 @@ def was_accepted(context: StepContext, write: AcceptedWrite) -> bool:
 
 
 def next_attempt(context: StepContext, write: AcceptedWrite) -> AcceptedWrite | None:
-    """Return a creation or a deletion as the attempt that it is now, None after it was sent twice."""
+    """Return a creation or a deletion with the number of its next attempt, None after two attempts."""
     last = context.job.step.last_write
     if last is None or not write.repeats(last):
         return write
@@ -33,12 +33,12 @@ def wait_for(context: StepContext, reason: str, write: AcceptedWrite, written: W
 
 
 def still_exists(what: str) -> Fail:
-    """End the job after two deletions that Azure accepted and that had no effect."""
+    """Return the failure after two deletions that Azure accepted without effect."""
     problem = f"Azure accepted the deletion of {what} twice, and it still exists"
     return Fail(Aborted(f"{problem}; its activity log shows what prevents the deletion"))
 
 
 def vanished_again(what: str) -> Fail:
-    """End the job after two creations that Azure accepted and that had no effect."""
+    """Return the failure after two creations that Azure accepted without effect."""
     problem = f"Azure accepted the creation of {what} twice, and it does not exist"
     return Fail(Aborted(f"{problem}; its activity log shows who removes it"))

@@ -1,4 +1,4 @@
-"""A suspended cluster: nothing is written to it until the suspension ends, and differences are reported."""
+"""A suspended cluster: the step writes nothing until the suspension ends, and reports the differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def suspended(context: StepContext) -> Wait | None:
 
 
 def _drift(context: StepContext) -> str:
-    """Describe how the cluster in Azure differs from the manifest; a read that fails is not tried again."""
+    """Describe how the cluster in Azure differs from the manifest; a failed read is not retried."""
     desired, owner = context.desired, context.owner
     try:
         existing = context.azure(GetCluster(context.cluster))
@@ -46,9 +46,11 @@ def _drift(context: StepContext) -> str:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
         return "the cluster is not there"
-    found = all_differences(desired, owner, existing)
-    found += [f"maintenanceWindows[{name}]" for name in windows]
-    found += [f"nodePools[{name}] is not in the manifest" for name in removed_pools(desired, owner, existing)]
-    found += ["powerState (it is stopped)"] if is_stopped(existing) else []
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return f"it differs in {', '.join(found[:SHOWN])}{more}" if found else "nothing differs"
+    differences = all_differences(desired, owner, existing)
+    differences += [f"maintenanceWindows[{name}]" for name in windows]
+    differences += [
+        f"nodePools[{name}] is not in the manifest" for name in removed_pools(desired, owner, existing)
+    ]
+    differences += ["powerState (it is stopped)"] if is_stopped(existing) else []
+    more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
+    return f"it differs in {', '.join(differences[:SHOWN])}{more}" if differences else "nothing differs"
