@@ -27,7 +27,7 @@ $(AZURITE): $(READY) localcloud/runtime/tools.py
 	@$(BIN)/python -m localcloud.runtime.tools
 	@touch $@
 
-demo: $(READY) $(AZURITE) ## the main job, told from a push to Ready clusters on the local cloud
+demo: $(READY) $(AZURITE) ## create, change and delete clusters by pushes to the local cloud
 	@$(BIN)/python -m localcloud.demo
 
 up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops them

@@ -1,1 +1,1 @@
-"""``make demo``: the main job, from a push to Ready clusters, on the local cloud."""
+"""``make demo``: from a push to Ready clusters on the local cloud."""

@@ -1,4 +1,4 @@
-"""Plays the demo on a fresh local cloud; the exit status is 0 when every step succeeded."""
+"""Runs the demo on a fresh local cloud; the exit status is 0 when every step succeeded."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from localcloud.runtime.tools import ToolError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the demo on a fresh local cloud."""
+    """Run the demo on a fresh local cloud."""
     parser = argparse.ArgumentParser(prog="python -m localcloud.demo", description=__doc__)
     parser.add_argument(
         "--state", type=Path, default=Path(".localcloud-demo"), help="state folder, emptied at the start"
     )
-    parser.add_argument("--create-seconds", type=float, default=6.0, help="how long a cluster takes")
+    parser.add_argument("--create-seconds", type=float, default=6.0, help="how long Azure creates a cluster")
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
-    console.print("Starting the local cloud: storage, Service Bus, Azure, GitHub, and the functions.")
+    console.print("Starting the local cloud: storage, Service Bus, Azure, GitHub, functions ...")
     try:
         with LocalCloud(given.state, Options(create_seconds=given.create_seconds)) as cloud:
             play(cloud, console)

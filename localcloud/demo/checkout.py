@@ -35,11 +35,11 @@ class Checkout:
             (self.folder / name).write_bytes(content)
 
     def replace(self, path: str, old: str, new: str) -> None:
-        """Replace a text in a file; it must occur once."""
+        """Replace a string in a file; it must occur once."""
         file = self.folder / path
         text = file.read_text()
         if text.count(old) != 1:
-            raise GitFailed(f"{path} does not hold the text once: {old!r}")
+            raise GitFailed(f"{path} does not contain this string exactly once: {old!r}")
         file.write_text(text.replace(old, new))
 
     def remove(self, path: str) -> None:

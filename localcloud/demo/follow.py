@@ -1,4 +1,4 @@
-"""Following a commit: live in a terminal, a line per change elsewhere."""
+"""Follows a commit: live in a terminal, with a line for each change elsewhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 
 from cli import render
 from cli.client import Api, NotFound
 from localcloud.runtime.local_cloud import LocalCloud
 
 DEADLINE = 90.0
-"""Seconds that one commit may take; on the local cloud it takes a quarter of that."""
+"""Seconds that one commit may take; the local cloud needs a quarter of that."""
 
 
 class NotReached(Exception):
@@ -53,21 +54,24 @@ def _live(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterato
 
 
 def _lines(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterator[dict[str, Any]]:
-    shown: dict[str, str] = {}
+    shown: dict[str, tuple[str, str]] = {}
     began = time.monotonic()
     for _ in _polls(cloud):
-        now = {view["name"]: _line(view) for view in api.get("clusters")["clusters"]}
-        now |= {name: "Deleted" for name in shown if name not in now}
-        for name, line in now.items():
-            if shown.get(name) != line:
-                console.print(f"  {time.monotonic() - began:3.0f}s  {name:<13} {line}", soft_wrap=True)
+        now = {view["name"]: (view["phase"], _step(view)) for view in api.get("clusters")["clusters"]}
+        now |= {name: ("Deleted", "") for name in shown if name not in now}
+        for name, cells in now.items():
+            if shown.get(name) != cells:
+                grid = Table.grid(padding=(0, 2))
+                for width in (6, 12, 12, None):
+                    grid.add_column(width=width)
+                grid.add_row(f"{time.monotonic() - began:5.0f}s", name, *cells)
+                console.print(grid)
         shown = now
         yield api.get(f"plans/{commit}")
 
 
-def _line(view: dict[str, Any]) -> str:
-    reason = f"  {view['waitingFor']}" if view["waitingFor"] else ""
-    return f"{view['phase']:<12} {view['step']}{reason}".rstrip()
+def _step(view: dict[str, Any]) -> str:
+    return f"{view['step']}: {view['waitingFor']}" if view["waitingFor"] else str(view["step"])
 
 
 def _polls(cloud: LocalCloud) -> Iterator[None]:

@@ -10,6 +10,7 @@ from kubernetes.client import CoreV1Api, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from cli.client import Api
@@ -32,7 +33,7 @@ BATCH = """\
 
 
 def play(cloud: LocalCloud, console: Console) -> None:
-    """Play the whole demo; raise NotReached, PartFailed or GitFailed when a step fails."""
+    """Run the whole demo; raise NotReached, PartFailed or GitFailed when a step fails."""
     began = time.monotonic()
     with Api(cloud.urls.functions) as api:
         story = _Story(cloud, console, api)
@@ -62,17 +63,19 @@ class _Story:
             self._show(CoreV1Api(client), CustomObjectsApi(client))
         finally:
             client.close()
-        self._print("with make up: kubectl --kubeconfig .localcloud/kubeconfigs/NAME.yaml get ns")
+        self._print("With make up: kubectl --kubeconfig .localcloud/kubeconfigs/NAME.yaml get ns")
 
     def _show(self, core: CoreV1Api, custom: CustomObjectsApi) -> None:
         nodes = [node.metadata for node in core.list_node().items if node.metadata]
         pools = Counter((node.labels or {}).get("kubernetes.azure.com/agentpool", "?") for node in nodes)
-        self._print("nodes           " + ", ".join(f"{n} in {pool}" for pool, n in sorted(pools.items())))
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("nodes", ", ".join(f"{n} in {pool}" for pool, n in sorted(pools.items())))
         names = [str(item.metadata.name) for item in core.list_namespace().items if item.metadata]
-        self._print("namespaces      " + ", ".join(sorted(names)))
+        grid.add_row("namespaces", ", ".join(sorted(names)))
         listed: Any = custom.list_namespaced_custom_object(*KUSTOMIZATIONS)
         for item in listed["items"]:
-            self._print(f"kustomization   {item['metadata']['name']}: {_ready(item)}")
+            grid.add_row("Kustomization", f"{item['metadata']['name']}: {_ready(item)}")
+        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
     def change_node_pools(self) -> None:
         self._head("3. A commit adds a node pool to one cluster and scales another")
@@ -89,7 +92,7 @@ class _Story:
         self._head("Writes to Azure")
         writes = Counter(r["accepted"] for r in self.cloud.requests("arm") if "accepted" in r)
         self._print(", ".join(f"{count} {kind}" for kind, count in sorted(writes.items())))
-        self._print(f"three commits in {seconds:.0f} s")
+        self._print(f"Three commits in {seconds:.0f} s")
 
     def _carry_out(self, message: str) -> None:
         """Commit, push, show the plan, and follow it to its end."""

@@ -27,11 +27,11 @@ def guide(cloud: LocalCloud, here: Path) -> str:
         "",
         *_push_fleet(cloud, here),
         "",
-        "Watch the status, and inspect a cluster when it is Ready:",
+        "Watch the fleet, and inspect a cluster when it is Ready:",
         *_indented(_inspect(cloud, here)),
         "",
         f"The API is {cloud.urls.functions}/api/clusters",
-        f"Logs, and the requests to Azure, Kubernetes and GitHub: {logs}",
+        f"Logs and the requests to Azure, Kubernetes and GitHub: {logs}",
     ]
     return "\n".join(lines)
 

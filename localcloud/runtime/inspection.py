@@ -1,4 +1,4 @@
-"""What tests read from a running cloud: every waiting message and every entity, through the real clients.
+"""Reads every waiting message and every entity of a running cloud through the real clients, for tests.
 
 Reading locks and changes nothing, so the functions are not affected.
 """

@@ -1,7 +1,7 @@
 """The options of a local cloud, its ports, and the settings of the functions.
 
 The settings are those of ``local.settings.example.json``, with the ports and paths of this cloud put in: that
-file stays the one list, and a plain copy of it works with ``func start`` while the usual ports are free.
+file is the only list, and a plain copy of it works with ``func start`` while the usual ports are free.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ USUAL_PORTS: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class Options:
-    """What can be chosen.
+    """The options.
 
-    ``create_seconds`` is how long a cluster takes to be created, other operations in proportion;
-    ``lock_seconds`` how long Service Bus locks a session; None leaves a schedule as in the example settings.
-    ``usual_ports`` prefers the documented ports; without it, and when one is taken, a free one is used.
-    ``extra`` settings win over all others.
+    ``create_seconds`` is how long Azure creates a cluster, with other operations in proportion;
+    ``lock_seconds`` is how long Service Bus locks a session. A schedule of None is that of the example
+    settings. ``usual_ports`` prefers the documented ports; without it, and when one is taken, a free one is
+    used. ``extra`` settings win over all others.
     """
 
     create_seconds: float = 4.0
@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Urls:
-    """Where the parts answer."""
+    """The addresses of the parts."""
 
     functions: str
     arm: str

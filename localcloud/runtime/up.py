@@ -21,7 +21,7 @@ _WATCH_SECONDS = 0.2
 
 
 class _Stopped(Exception):
-    """Ctrl-C or SIGTERM came while the cloud was starting."""
+    """Ctrl-C or SIGTERM arrived while the cloud was starting."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cloud = LocalCloud(given.state, options)
     stop = _Stop()
     try:
+        if not given.quiet:
+            print("Starting the local cloud: about ten seconds ...", flush=True)
         cloud.start()
         if not given.quiet:
             print(guide(cloud, Path.cwd()), flush=True)
@@ -67,7 +69,7 @@ class _Stop:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.asked.is_set():
-            return  # it is stopping; an impatient second Ctrl-C must not break that off
+            return  # already stopping; a second Ctrl-C must not interrupt that
         self.asked.set()
         if not self.started.is_set():
             raise _Stopped
@@ -78,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--state", type=Path, default=Path(".localcloud"), help="state folder, emptied at the start"
     )
-    parser.add_argument("--create-seconds", type=float, default=4.0, help="how long a cluster takes")
+    parser.add_argument("--create-seconds", type=float, default=4.0, help="how long Azure creates a cluster")
     parser.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
     parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
     parser.add_argument("--without-functions", action="store_true", help="start the services only")

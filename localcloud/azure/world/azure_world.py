@@ -53,7 +53,7 @@ class AzureWorld:
         self.get_maintenance, self.list_maintenance = upkeep.get_maintenance, upkeep.list_maintenance
         self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance
 
-    # What is there, without a request
+    # State, without a request
 
     @property
     def accepted(self) -> list[dict[str, str]]:
@@ -62,7 +62,7 @@ class AzureWorld:
 
     @property
     def limits(self) -> limits.Limits:
-        """The request limits, and how often they were asked."""
+        """The request limits, and the requests of each."""
         return self.engine.limits
 
     def ids(self) -> list[ClusterId]:

@@ -1,7 +1,7 @@
 """Tarballs as GitHub serves them: a redirect to a URL that is valid for five minutes without a token.
 
 GitHub has another host for the second call, here it is the same one; a credential that comes along is
-noted in the log of requests as ``authorized``, for it has no business there.
+logged as ``authorized``, because no client should send it there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may call the local GitHub: one token, and the installation tokens of one GitHub App.
+"""Access to the local GitHub: one token, and the installation tokens of one GitHub App.
 
 Also the hourly limit on requests, as GitHub counts it: all of them except conditional ones answered 304.
 """
@@ -19,7 +19,7 @@ from jwt.types import Options
 from shared.ports import Clock
 
 TOKEN_LIFE = timedelta(hours=1)
-"""How long an installation token is good for."""
+"""How long an installation token is valid."""
 
 JWT_LIFE = timedelta(minutes=10)
 """The longest a GitHub App may date its own token ahead."""
@@ -69,7 +69,7 @@ class Credentials:
             return secret in self._issued
 
     def check_basic(self, authorization: str) -> None:
-        """Let a git call pass: with no password at all, or with one that is a good token."""
+        """Let a git call pass: with no password at all, or with a valid token."""
         scheme, _, encoded = authorization.partition(" ")
         if not authorization:
             return
@@ -83,7 +83,7 @@ class Credentials:
             )
 
     def accepts(self, secret: str) -> bool:
-        """Return whether a token is the configured one, or an installation token that is still good."""
+        """Return whether a token is the configured one, or an installation token that has not expired."""
         if hmac.compare_digest(secret.encode(), self._token.encode()):
             return True
         with self._lock:

@@ -1,4 +1,4 @@
-"""Who may call a cluster's API server: its kubeconfig, and the check of certificates and tokens."""
+"""Access to a cluster's API server: its kubeconfig, and the check of certificates and tokens."""
 
 from __future__ import annotations
 

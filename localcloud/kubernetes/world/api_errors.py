@@ -53,7 +53,7 @@ def no_such_path() -> ApiError:
 
 
 def exists(kind: Kind, name: str) -> ApiError:
-    """Create of what is there."""
+    """A create of an object that exists."""
     message = f'{kind.resource} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, details=_about(kind, name))
 
