@@ -113,8 +113,8 @@ def test_fields_that_contradict_each_other_are_refused(fields: dict[str, Any], w
         ({"NetworkProfile": {"PodCIDR": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
         ({"agentPoolProfiles": []}, "agentPoolProfiles has a field of its own in the manifest: nodePools"),
         ({"provisioningState": "Succeeded"}, "only Azure writes provisioningState"),
-        ({"servicePrincipalProfile": {"secret": "x"}}, "servicePrincipalProfile.secret sounds like a secret"),
-        ({"windowsProfile": {"adminPassword": "x"}}, "windowsProfile.adminPassword sounds like a secret"),
+        ({"servicePrincipalProfile": {"secret": "x"}}, "servicePrincipalProfile.secret looks like a secret"),
+        ({"windowsProfile": {"adminPassword": "x"}}, "windowsProfile.adminPassword looks like a secret"),
     ],
 )
 def test_a_property_with_a_field_of_its_own_is_refused_below_azure_properties(

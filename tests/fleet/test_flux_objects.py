@@ -1,4 +1,4 @@
-"""The objects that make Flux pull, and how their readiness is read."""
+"""The objects of Flux, and how their readiness is read."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CREDENTIALS = GitCredentials("git", "canary-token")
 
 
 def pulling(url: str) -> Desired:
-    """Return a cluster whose Flux pulls from an address, as a row of an earlier version might hold it."""
+    """Return a cluster whose Flux pulls from an address that an earlier version may have recorded."""
     cluster = desired("one")
     flux = cluster.spec.flux.model_copy(update={"repository": url})
     return replace(cluster, spec=cluster.spec.model_copy(update={"flux": flux}))
 
 
 def kinds(objects: tuple[dict[str, Any], ...]) -> list[str]:
-    return [str(made["kind"]) for made in objects]
+    return [str(item["kind"]) for item in objects]
 
 
 def test_a_private_source_gets_its_secret_and_a_public_one_none() -> None:
@@ -57,13 +57,13 @@ def test_the_credentials_do_not_show_their_token() -> None:
     assert "canary" not in repr(CREDENTIALS)
 
 
-def test_what_was_applied_is_known_by_its_digest() -> None:
-    made = sync_objects(desired("one"), None)[1]
-    assert is_applied(made, made)
-    assert not is_applied(made, None)
-    assert not is_applied(made, {**made, "metadata": {"name": "flux-system"}})
+def test_an_applied_object_is_recognised_by_its_digest() -> None:
+    source = sync_objects(desired("one"), None)[1]
+    assert is_applied(source, source)
+    assert not is_applied(source, None)
+    assert not is_applied(source, {**source, "metadata": {"name": "flux-system"}})
     other = sync_objects(replace(desired("one"), spec=_path("./other")), None)[1]
-    assert not is_applied(other, made)
+    assert not is_applied(other, source)
 
 
 def _path(path: str) -> ClusterSpec:
@@ -71,17 +71,17 @@ def _path(path: str) -> ClusterSpec:
     return spec.model_copy(update={"flux": spec.flux.model_copy(update={"path": path})})
 
 
-def test_the_example_components_hold_namespaces_and_definitions_first() -> None:
-    made = components(fleet_files.example()["flux/gotk-components.yaml"])
-    first = [ref_of(item).kind for item in made if comes_first(item)]
+def test_namespaces_and_definitions_of_the_example_components_are_applied_first() -> None:
+    objects = components(fleet_files.example()["flux/gotk-components.yaml"])
+    first = [ref_of(item).kind for item in objects if comes_first(item)]
     assert set(first) == {"Namespace", "CustomResourceDefinition"}
-    assert len(made) > len(first)
+    assert len(objects) > len(first)
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
-        (b"", "holds no Kubernetes object"),
+        (b"", "has no Kubernetes object"),
         (b"- a\n", "document 1 is not a Kubernetes object"),
         (b"kind: X\napiVersion: v1\nmetadata: {name: 2026-01-01}\n---\nkind: Y\n", "document 2 is not"),
         (b"a: [", "not valid YAML"),
@@ -90,8 +90,8 @@ def test_the_example_components_hold_namespaces_and_definitions_first() -> None:
         (b"x" * (9 << 20), "more than 8388608"),
     ],
 )
-def test_a_file_that_is_not_the_components_is_refused(content: bytes, words: str) -> None:
-    with pytest.raises(ComponentsError, match=words):
+def test_a_file_without_components_of_flux_is_refused(content: bytes, message: str) -> None:
+    with pytest.raises(ComponentsError, match=message):
         components(content)
 
 
@@ -106,12 +106,12 @@ def live(generation: int, observed: int, status: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("shown", "answer"),
     [
-        (None, (False, "it is not there yet")),
-        ({"metadata": {"generation": 1}}, (False, "Flux has not looked at it yet")),
-        (live(2, 1, "True"), (False, "Flux has not looked at it yet")),
+        (None, (False, "it does not exist yet")),
+        ({"metadata": {"generation": 1}}, (False, "Flux has not reconciled it yet")),
+        (live(2, 1, "True"), (False, "Flux has not reconciled it yet")),
         (live(2, 2, "False"), (False, "BuildFailed: no such path")),
         (live(2, 2, "True"), (True, "")),
     ],
 )
-def test_only_ready_for_the_newest_generation_is_ready(shown: Any, answer: tuple[bool, str]) -> None:
+def test_a_flux_object_is_ready_only_for_its_newest_generation(shown: Any, answer: tuple[bool, str]) -> None:
     assert readiness(shown) == answer

@@ -205,7 +205,7 @@ def test_an_imported_pool_has_its_size_and_what_differs_from_the_defaults(
     ("live", "words"),
     [
         (shown(beside={"tags": {"azure-policy": "x", "team": "a"}}), "tags.azure-policy: "),
-        (shown(adminPassword="x"), "adminPassword: it sounds like a secret"),
+        (shown(adminPassword="x"), "adminPassword: it looks like a secret"),
         (shown(networkProfile={"networkPlugin": "flat"}), "networkProfile.networkPlugin: "),
         (shown(beside={"sku": {"name": "Automatic", "tier": "Standard"}}), "sku.name: Automatic"),
         (shown(dnsPrefix="{name}"), "dnsPrefix: a manifest would fill in the braces"),
@@ -226,7 +226,7 @@ def test_what_a_manifest_cannot_express_is_listed_and_nothing_else_is_lost(live:
 @pytest.mark.parametrize(
     ("live", "name", "words"),
     [
-        (shown(powerState={"code": "Stopped"}), "one", "is stopped: .* start it first"),
+        (shown(powerState={"code": "Stopped"}), "one", "is stopped, .* start it first"),
         (shown(agentPoolProfiles=[]), "one", "nodePools"),
         (shown(), "under_score", "metadata.name must be"),
         (shown(pool={"count": 0}), "one", "a System pool needs at least one node"),

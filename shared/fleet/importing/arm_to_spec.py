@@ -20,7 +20,7 @@ from shared.fleet.resolve.placeholders import PLACEHOLDER
 
 @dataclass(frozen=True)
 class Place:
-    """The field of a property: its name and type, and the model of a value that is an object."""
+    """The manifest's field for a property: its name and type, and the model of a value that is an object."""
 
     name: str
     adapter: TypeAdapter[Any]
@@ -30,9 +30,9 @@ class Place:
 
 @dataclass
 class Parts:
-    """A resource that is split; ``left`` are sentences about what a manifest cannot express.
+    """A resource that is split; ``left`` has a sentence for everything that a manifest cannot express.
 
-    ``read_only`` are patterns of what only Azure writes.
+    ``read_only`` are patterns of the properties that only Azure writes.
     """
 
     read_only: tuple[str, ...]
@@ -41,7 +41,7 @@ class Parts:
     def take(
         self, properties: Json, model: type[BaseModel], path: Path = (), where: str = ""
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a model has a place for, and the rest; ``where`` begins the names in ``left``."""
+        """Return what a model has fields for, and the rest; ``where`` begins the names in ``left``."""
         typed: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for key, value in properties.items():
@@ -68,7 +68,7 @@ class Parts:
             self.left.append(f"{name}: a manifest would fill in the braces of {value}")
             return
         if isinstance(value, Mapping):
-            for key, inner in value.items():  # labels and tags: a bad one does not take the others with it
+            for key, inner in value.items():  # labels and tags: an invalid one does not affect the others
                 self._try(place, {key: inner}, f"{name}.{key}", typed)
         else:
             self._try(place, spelled, name, typed)
@@ -83,7 +83,7 @@ class Parts:
 
     def _untyped(self, key: str, value: Any, name: str) -> dict[str, Any]:
         if SECRET.fullmatch(key) or (isinstance(value, Mapping) and any(map(SECRET.fullmatch, _keys(value)))):
-            self.left.append(f"{name}: it sounds like a secret, and secrets do not belong in git")
+            self.left.append(f"{name}: it looks like a secret, and secrets do not belong in git")
             return {}
         rest = without_empty(value)
         return {} if empty(rest) else {key: rest}
@@ -112,40 +112,40 @@ def first_message(error: ValidationError) -> str:
 
 @cache
 def places(model: type[BaseModel]) -> Mapping[str, Place]:
-    """Return a model's fields by the lower-case name that they have in ARM."""
+    """Return a model's fields by ARM's name in lower case."""
     hints = get_type_hints(model, include_extras=True)
-    found = {}
+    fields = {}
     for name, info in model.model_fields.items():
         kind = hints[name]
         alias = info.alias or name
-        found[alias.lower()] = Place(alias, TypeAdapter(kind), kind, _model_of_value_of(kind))
-    return found
+        fields[alias.lower()] = Place(alias, TypeAdapter(kind), kind, _model_of(kind))
+    return fields
 
 
-def _model_of_value_of(kind: Any) -> type[BaseModel] | None:
-    """Return the model that a field is, or None for lists, maps by free names, and plain values."""
+def _model_of(kind: Any) -> type[BaseModel] | None:
+    """Return the model of a field's value, None for lists, maps with free keys, and plain values."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return kind
     if get_origin(kind) in (tuple, dict, Literal):
         return None
-    return next((model for inner in get_args(kind) if (model := _model_of_value_of(inner)) is not None), None)
+    return next((model for inner in get_args(kind) if (model := _model_of(inner)) is not None), None)
 
 
 def _spelled(kind: Any, value: Any) -> Any:
-    """Return a value, or the word of an enum, as the model spells it."""
+    """Return a value with the model's spelling where it is one of an enum."""
     if isinstance(value, list):
         return [_spelled(kind, item) for item in value]
     if not isinstance(value, str):
         return value
-    return next((word for word in _words(kind) if str(word).lower() == value.lower()), value)
+    return next((member for member in _members(kind) if str(member).lower() == value.lower()), value)
 
 
-def _words(kind: Any) -> Iterator[Any]:
+def _members(kind: Any) -> Iterator[Any]:
     if get_origin(kind) is Literal:
         yield from get_args(kind)
     else:
         for inner in get_args(kind):
-            yield from _words(inner)
+            yield from _members(inner)
 
 
 def _keys(value: Any) -> Iterator[str]:

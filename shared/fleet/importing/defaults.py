@@ -35,7 +35,7 @@ DEFAULTS: Mapping[str, Any] = {
     "storageProfile.diskCSIDriver.version": "v1",
     "servicePrincipalProfile.clientId": "msi",
 }
-"""What ARM shows of a cluster whose manifest has no other value."""
+"""What ARM shows for a cluster whose manifest has no other value."""
 POOL_DEFAULTS: Mapping[str, Any] = {
     "type": "VirtualMachineScaleSets",
     "mode": "User",
@@ -48,7 +48,7 @@ POOL_DEFAULTS: Mapping[str, Any] = {
     "securityProfile.sshAccess": "LocalUser",
     "upgradeSettings.maxUnavailable": "0",
 }
-"""The same of a node pool. ``osDiskType`` is no default: a new pool of some sizes would be Ephemeral."""
+"""The same for a node pool. ``osDiskType`` has none: some sizes would make a new pool Ephemeral."""
 
 
 def shortened(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,13 +78,13 @@ def without_defaults(
     """Return a value without defaults, None when nothing remains."""
     if not isinstance(value, Mapping):
         default = defaults.get(".".join(path))
-        meant = same(value, None, path) or (default is not None and same(value, default, path))
-        return None if meant else value
+        is_default = same(value, None, path) or (default is not None and same(value, default, path))
+        return None if is_default else value
     result = {}
     for key, inner in value.items():
         place = places(model).get(key.lower()) if model else None
         if place is not None and place.model_of_value is None and isinstance(inner, Mapping):
-            small: Any = inner  # labels and tags: none of them is a default
+            small: Any = inner  # labels and tags have no defaults
         else:
             small = without_defaults(inner, place.model_of_value if place else None, defaults, (*path, key))
         if not empty(small):
@@ -93,7 +93,7 @@ def without_defaults(
 
 
 def _is_valid(value: Mapping[str, Any], model: type[BaseModel] | None) -> bool:
-    """Return whether an object is valid as it is: a model may require a field that has its default."""
+    """Return whether an object is valid without its defaults: a model may require a field."""
     try:
         return model is None or bool(model.model_validate(value))
     except ValidationError:

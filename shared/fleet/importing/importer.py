@@ -1,7 +1,7 @@
 """The manifest of a cluster that exists in Azure.
 
-What only Azure writes is left out, and so are defaults; a property without a field goes to
-``azure.properties``. The manifest, planned against that very cluster, writes nothing but our ownership tags.
+It omits defaults and what only Azure writes; a property without a field goes to ``azure.properties``. Planned
+against that cluster, the manifest writes nothing but our ownership tags.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ READ_ONLY = (
 POOL_READ_ONLY = ("name", *OWNED_BY_AZURE["pool"], "enableAutoScaling")
 
 _FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
-"""Stands for what Azure does not know, so that the rest can be checked."""
+"""A placeholder for the source that Azure does not know, so that the rest can be validated."""
 
 
 class NotImportable(ValueError):
@@ -64,7 +64,7 @@ class Imported:
 
 
 def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a cluster that is to be adopted once it is as its spec says."""
+    """Return the manifest of a cluster that is adopted once it equals its spec."""
     metadata = {"name": name, "annotations": {ADOPT: "when-equal"}}
     return {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": metadata, "spec": dict(spec)}
 
@@ -72,16 +72,17 @@ def document(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapping[str, Json]) -> Imported:
     """Return the manifest of a managed cluster as ARM shows it; raise NotImportable.
 
-    ``maintenance`` are its maintenance configurations by name. ``flux`` is not in it: Azure does not know.
+    ``maintenance`` are its maintenance configurations by name. The manifest has no ``flux``, which Azure does
+    not know.
     """
     properties = existing["properties"]
     if is_stopped(existing):
-        raise NotImportable(f"{cluster.name} is stopped: Azure shows no nodes then; start it first")
+        raise NotImportable(f"{cluster.name} is stopped, so Azure does not show its nodes; start it first")
     parts = Parts(READ_ONLY)
     if owner.is_others(existing):
         parts.left.append(f"tags: the cluster has an owner already: {owner.describe_tags(existing)}")
     typed, rest = parts.take(properties, ClusterProperties)
-    _leave_azures_own(typed, cluster, existing)
+    _remove_azures_choices(typed, cluster, existing)
     typed["kubernetesVersion"] = _version(properties)
     spec: dict[str, Any] = {
         "subscriptionId": cluster.subscription,
@@ -102,22 +103,23 @@ def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapp
 
 
 def _version(properties: Json) -> str:
-    """Return the version that runs; its minor alone where that was asked for, or Azure upgrades patches."""
-    asked, runs = str(properties.get("kubernetesVersion")), running_version(properties, "kubernetesVersion")
+    """Return the running version, or only its minor where that was requested or Azure upgrades patches."""
+    requested = str(properties.get("kubernetesVersion"))
+    running = running_version(properties, "kubernetesVersion")
     channel = str((properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "none").lower()
-    loose = len(numbers(asked)) == 2 or channel in ("patch", "stable", "rapid")
-    return minor(runs) if loose else runs
+    any_patch = len(numbers(requested)) == 2 or channel in ("patch", "stable", "rapid")
+    return minor(running) if any_patch else running
 
 
-def _leave_azures_own(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
+def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:
     """Remove names and identities that Azure chose itself."""
     group = str(typed.get("nodeResourceGroup") or "")
     location = str(existing["location"])
     if group.lower() == f"mc_{cluster.resource_group}_{cluster.name}_{location}".lower():
         del typed["nodeResourceGroup"]
     kubelet = (typed.get("identityProfile") or {}).get("kubeletidentity") or {}
-    made = group and f"/resourcegroups/{group}/".lower() in str(kubelet.get("resourceId")).lower()
-    if made or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
+    from_azure = group and f"/resourcegroups/{group}/".lower() in str(kubelet.get("resourceId")).lower()
+    if from_azure or str((existing.get("identity") or {}).get("type")) != "UserAssigned":
         typed.pop("identityProfile", None)
     network = typed.get("networkProfile") or {}
     for one in ("podCidr", "serviceCidr"):
@@ -126,7 +128,7 @@ def _leave_azures_own(typed: dict[str, Any], cluster: ClusterId, existing: Json)
 
 
 def _around_properties(existing: Json, parts: Parts) -> dict[str, Any]:
-    """Return the fields for what ARM has outside the properties."""
+    """Return the fields for what ARM has outside ``properties``."""
     sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
     if str(sku.get("name") or "Base").lower() != "base":
         parts.left.append(f"sku.name: {sku['name']}; a manifest has only Base")
@@ -199,8 +201,8 @@ def _checked(
         _desired(name, brief)
     except ValidationError:
         brief = spec
-    found = all_differences(_desired(name, brief), owner, existing)
-    return Imported(name, spec, brief, tuple(left), tuple(found))
+    differing = all_differences(_desired(name, brief), owner, existing)
+    return Imported(name, spec, brief, tuple(left), tuple(differing))
 
 
 def _desired(name: str, spec: Mapping[str, Any]) -> Desired:

@@ -1,4 +1,4 @@
-"""A cluster's own part of its spec: only what the layers below it lack, and removals of what it lacks."""
+"""A cluster's own part of its spec: what its layers lack, and removals of what the cluster lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.resolve.yaml_tree import REMOVED
 
 OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion")
-"""Fields that Azure does not know: they stay as the layers have them."""
+"""Fields that Azure does not know: the cluster inherits them from its layers."""
 
 
 def minimal_spec(spec: Json, short: Json, base: Json) -> dict[str, Any]:
@@ -23,27 +23,27 @@ def minimal_spec(spec: Json, short: Json, base: Json) -> dict[str, Any]:
     inherited = {key: value for key, value in base.items() if key not in OURS}
     version, runs = (numbers(str(one.get("kubernetesVersion") or "")) for one in (inherited, spec))
     if version and runs[: len(version)] == version:
-        inherited["kubernetesVersion"] = spec["kubernetesVersion"]  # "1.33" is met by each of its patches
+        inherited["kubernetesVersion"] = spec["kubernetesVersion"]  # any patch satisfies "1.33"
     return _entries(spec, short, inherited, ())
 
 
 def _entries(full: Json, short: Json, base: Json, path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for key, value, inherited in children(full, base) or ():
         at = (*path, key)
         if inherited is None:
             if key in short:
-                found[key] = short[key]
+                entries[key] = short[key]
         elif value is None:
             if not _requests_nothing(inherited, at):
-                found[key] = None
+                entries[key] = None
         elif own := _own(value, short.get(key), inherited, at):
-            found[key] = own[0]
-    return found
+            entries[key] = own[0]
+    return entries
 
 
 def _own(full: Any, short: Any, base: Any, path: Path) -> tuple[Any] | tuple[()]:
-    """Return what the cluster's file has to have in place of an inherited value, () for nothing."""
+    """Return the value that the cluster's file needs in place of an inherited one, () for none."""
     if isinstance(full, Mapping) and isinstance(base, Mapping):
         entries = _entries(full, short if isinstance(short, Mapping) else {}, base, path)
         return (entries,) if entries else ()
@@ -55,20 +55,20 @@ def _own(full: Any, short: Any, base: Any, path: Path) -> tuple[Any] | tuple[()]
 
 def _items(full: list[Any], short: list[Any], base: list[Any]) -> list[dict[str, Any]]:
     brief = {item["name"]: item for item in short}
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     for _, item, inherited in children(full, base) or ():
         name = (item or inherited)["name"]
         if item is None:
-            found.append({"name": name, REMOVED[0]: REMOVED[1]})
+            items.append({"name": name, REMOVED[0]: REMOVED[1]})
         elif inherited is None:
-            found.append({"name": name, **(brief.get(name) or item)})
+            items.append({"name": name, **(brief.get(name) or item)})
         elif entries := _entries(item, brief.get(name, {}), inherited, ()):
-            found.append({"name": name, **entries})
-    return found
+            items.append({"name": name, **entries})
+    return items
 
 
 def _requests_nothing(value: Any, path: Path) -> bool:
-    """Return whether a layer requests nothing with a value, so that there is nothing to remove."""
+    """Return whether a layer's value means the default, so that there is nothing to remove."""
     if isinstance(value, Mapping):
         return all(_requests_nothing(inner, (*path, key)) for key, inner in value.items())
     return same(value, None, path)

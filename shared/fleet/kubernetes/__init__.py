@@ -1,1 +1,1 @@
-"""The objects on a cluster that Roadstead applies: Flux and its sync."""
+"""The objects that Roadstead applies to a cluster: Flux and its sync."""

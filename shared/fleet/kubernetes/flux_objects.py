@@ -1,7 +1,7 @@
-"""The Kubernetes objects that make Flux pull: components as pinned in git, and the sync objects.
+"""The Kubernetes objects of Flux: its components as pinned in git, and the sync objects.
 
-Names and defaults are those of ``flux bootstrap``: everything is called flux-system, the source is looked
-at every minute, the Kustomization every ten, and what leaves git is pruned.
+Names and defaults are those of ``flux bootstrap``: every object is called flux-system, Flux fetches the
+source every minute, reconciles the Kustomization every ten minutes, and prunes what git no longer has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shared.fleet.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"
 DIGEST = "roadstead.dev/applied-digest"
-"""Annotation: what we applied; equal means that there is nothing to write."""
+"""Annotation with the digest of the applied object; an equal digest means that there is nothing to write."""
 MAX_COMPONENT_BYTES = 8 * 1024 * 1024
 MAX_COMPONENT_DEPTH = 100
 
@@ -30,33 +30,33 @@ KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAM
 
 @dataclass(frozen=True)
 class GitCredentials:
-    """User name and token with which Flux reads sources on one host; never shown, and sent to no other."""
+    """User name and token with which Flux reads sources on one host; never shown, never sent to another."""
 
     username: str
     password: str = field(repr=False)
     host: str = "github.com"
 
     def serve(self, url: str) -> bool:
-        """Return whether they are meant for a source at this address."""
+        """Return whether these credentials are for a source at this address."""
         parts = urlsplit(url)
         return parts.scheme == "https" and parts.hostname == self.host.lower()
 
 
 class ComponentsError(ValueError):
-    """The components file is not a list of Kubernetes objects."""
+    """The components file is no list of Kubernetes objects."""
 
 
 @lru_cache(maxsize=2)
 def components(content: bytes) -> tuple[Json, ...]:
-    """Return the objects of a ``gotk-components.yaml``; raise ComponentsError when it is not one.
+    """Return the objects of a ``gotk-components.yaml``; raise ComponentsError for any other content.
 
-    A fleet has one such file, or two while it moves to another version, and parsing half a megabyte takes
-    longer than applying it: the last two stay.
+    Parsing half a megabyte takes longer than applying it, so the last two results are cached: a fleet has one
+    such file, or two while it moves to another version.
     """
     if len(content) > MAX_COMPONENT_BYTES:
         raise ComponentsError(f"the file has {len(content)} bytes, more than {MAX_COMPONENT_BYTES}")
     try:
-        _refuse_traps(content)
+        _refuse_unbounded(content)
         documents = [item for item in yaml.load_all(content, Loader=_Loader) if item is not None]
     except (yaml.YAMLError, ValueError) as error:
         raise ComponentsError(f"not valid YAML: {str(error).splitlines()[0]}") from error
@@ -64,12 +64,12 @@ def components(content: bytes) -> tuple[Json, ...]:
         if not _is_object(item):
             raise ComponentsError(f"document {number} is not a Kubernetes object with a name")
     if not documents:
-        raise ComponentsError("the file holds no Kubernetes object")
+        raise ComponentsError("the file has no Kubernetes object")
     return tuple(stamped(item) for item in documents)
 
 
 class _Loader(yaml.CSafeLoader):
-    """Leaves dates as text: JSON, and so Kubernetes, has none."""
+    """Reads dates as strings, because JSON, and so Kubernetes, has no dates."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -78,7 +78,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _refuse_traps(content: bytes) -> None:
+def _refuse_unbounded(content: bytes) -> None:
     """Refuse aliases, which can grow without bound, and nesting that overflows the parser's stack."""
     depth = 0
     for event in yaml.parse(content, Loader=yaml.CSafeLoader):
@@ -104,28 +104,28 @@ def stamped(manifest: Json) -> dict[str, Any]:
 
 
 def is_applied(manifest: Json, live: Json | None) -> bool:
-    """Return whether the cluster holds the object as we would apply it."""
+    """Return whether the object on the cluster is the one that Roadstead would apply."""
     if live is None:
         return False
-    seen = (live["metadata"].get("annotations") or {}).get(DIGEST)
-    return bool(seen == manifest["metadata"]["annotations"][DIGEST])
+    applied = (live["metadata"].get("annotations") or {}).get(DIGEST)
+    return bool(applied == manifest["metadata"]["annotations"][DIGEST])
 
 
-_OTHER_SOURCE = ("url", "ref", "path", "sourceRef")
-"""What in a sync object decides which manifests are applied, and so which ones are pruned."""
+_SOURCE_FIELDS = ("url", "ref", "path", "sourceRef")
+"""The fields of a sync object that determine which manifests Flux applies, and so which ones it prunes."""
 
 
 def source_difference(manifest: Json, live: Json | None) -> list[str]:
-    """Return the fields in which a sync object that is there applies something else than ours would.
+    """Return the fields in which an existing sync object selects other manifests than ours would.
 
-    Flux prunes what the old source had and the new one has not.
+    Flux would prune what the old source has and the new one lacks.
     """
     if live is None:
         return []
-    wanted, now = manifest["spec"], dict(live.get("spec") or {})
-    if "path" in now:
-        now["path"] = _flux_path(now["path"])
-    names = (key for key in _OTHER_SOURCE if key in wanted and wanted[key] != now.get(key))
+    wanted, existing = manifest["spec"], dict(live.get("spec") or {})
+    if "path" in existing:
+        existing["path"] = _flux_path(existing["path"])
+    names = (key for key in _SOURCE_FIELDS if key in wanted and wanted[key] != existing.get(key))
     return [f"Flux {manifest['kind']} {manifest['metadata']['name']}: spec.{name}" for name in names]
 
 
@@ -138,12 +138,12 @@ def ref_of(manifest: Json) -> ObjectRef:
 
 
 def comes_first(manifest: Json) -> bool:
-    """Return whether others depend on the object: namespaces, and the definitions of kinds."""
+    """Return whether other objects depend on this one: a namespace, or the definition of a kind."""
     return manifest["kind"] in ("Namespace", "CustomResourceDefinition")
 
 
 def sync_objects(desired: Desired, credentials: GitCredentials | None) -> tuple[dict[str, Any], ...]:
-    """Return the Secret (when there are credentials for the source), the GitRepository, the Kustomization."""
+    """Return the Secret (if there are credentials for the source), GitRepository and Kustomization."""
     flux = desired.spec.flux
     source: dict[str, Any] = {
         "interval": "1m0s",
@@ -198,11 +198,11 @@ def _secret(credentials: GitCredentials) -> dict[str, Any]:
 def readiness(live: Json | None) -> tuple[bool, str]:
     """Return whether a Flux object is Ready for its newest generation, and if not, why."""
     if live is None:
-        return False, "it is not there yet"
+        return False, "it does not exist yet"
     status = live.get("status") or {}
     ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), None)
     if ready is None or status.get("observedGeneration", -1) < live["metadata"].get("generation", 0):
-        return False, "Flux has not looked at it yet"
+        return False, "Flux has not reconciled it yet"
     if ready.get("status") == "True":
         return True, ""
     return False, f"{ready.get('reason', 'NotReady')}: {str(ready.get('message', ''))[:300]}"

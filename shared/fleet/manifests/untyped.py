@@ -1,7 +1,7 @@
 """``azure.properties``: properties of ARM for which the manifest has no field yet.
 
 They are merged into the body last. A property that has a field is refused here, so that there is one way to
-write it; so is a property that only Azure writes, and one that sounds like a secret.
+write it; so is a property that only Azure writes, and one that looks like a secret.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _refuse_secrets(value: Any, path: str) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if SECRET.fullmatch(key):
-                raise ValueError(f"{path}{key} sounds like a secret; secrets do not belong in git")
+                raise ValueError(f"{path}{key} looks like a secret; secrets do not belong in git")
             _refuse_secrets(inner, f"{path}{key}.")
     elif isinstance(value, list):
         for inner in value:

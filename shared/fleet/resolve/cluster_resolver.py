@@ -1,4 +1,4 @@
-"""Resolves one cluster: merges its file over its layers, fills placeholders in, validates the whole once."""
+"""Resolves one cluster: merges its file over its layers, fills in placeholders, validates the result once."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from shared.fleet.resolve.yaml_tree import (
 
 SPEC = ("spec",)
 BATCH = 256
-"""How many clusters are parsed, and then validated, together. Parser and validation evict each other from the
-processor's cache when they alternate for every cluster, which takes a sixth longer (measured)."""
+"""How many clusters are parsed, and then validated, together. Alternating for every cluster takes a sixth
+longer (measured), because parsing and validation evict each other from the processor's cache."""
 
 
 @dataclass(frozen=True)
 class _Merged:
     """A cluster's manifest merged over its layers, without ``class`` and ``environment`` in its spec.
 
-    ``problems`` are mistakes of the cluster's file that the merged manifest no longer shows.
+    ``problems`` are those of the cluster's file that the merged manifest no longer shows.
     """
 
     node: Node
@@ -103,12 +103,12 @@ class ClusterResolver:
         misnamed = wrong_name(merged.node, manifest.metadata.name, name, "folder is called", more=_RENAMED)
         if misnamed:
             return (misnamed, *merged.problems)
-        found = list(findings(manifest.spec))
+        violations = list(findings(manifest.spec))
         components = manifest.spec.flux.components.removeprefix("./")
         if components not in self._files.blobs:
-            found.append((("flux", "components"), self._no_components(components)))
-        if found or merged.problems:
-            return (*_placed(merged.node, found), *merged.problems)
+            violations.append((("flux", "components"), self._no_components(components)))
+        if violations or merged.problems:
+            return (*_placed(merged.node, violations), *merged.problems)
         return Desired(
             name,
             manifest.spec,
@@ -128,9 +128,9 @@ class ClusterResolver:
         root = self._parsed(name)
         if not isinstance(root, Root):
             return root
-        written = root.child("spec")
-        is_object = written is not None and isinstance(written.value, dict)
-        spec = written if written is not None and is_object else Node({}, root.mark)
+        given = root.child("spec")
+        is_object = given is not None and isinstance(given.value, dict)
+        spec = given if given is not None and is_object else Node({}, root.mark)
         cluster_class, environment, problems = self._chosen(spec)
         base = self._layers.base(cluster_class, environment)
         if problems or base.problems:
@@ -161,7 +161,7 @@ class ClusterResolver:
         return f"the folder has no {CLUSTER_FILE}; add it, or remove the whole folder to delete the cluster"
 
     def _chosen(self, spec: Node) -> tuple[str, str, list[Problem]]:
-        """Return the class and environment that a spec names, "" for those that do not exist."""
+        """Return the class and environment that a spec names, "" for one that does not exist."""
         chosen, problems = [], []
         for kind in ("class", "environment"):
             name, problem = reference(spec, kind)
@@ -182,7 +182,7 @@ class ClusterResolver:
     def tree(self, name: str) -> Node | None:
         """Return a cluster's merged manifest with the place of every value, None for one without a manifest.
 
-        The last tree is remembered, because callers ask for the places of many values of one cluster.
+        The last tree is cached, because callers look up many values of one cluster in a row.
         """
         if self._last[0] != name:
             merged, node = self._merged(name) if cluster_path(name) in self._contents else (), None
@@ -191,29 +191,29 @@ class ClusterResolver:
             self._last = (name, node)
         return self._last[1]
 
-    def place(self, name: str, found: Iterable[Finding]) -> Problems:
+    def place(self, name: str, violations: Iterable[Finding]) -> Problems:
         """Return the problems of findings about a cluster."""
         node = self.tree(name)
-        return _placed(node, found) if node else ()
+        return _placed(node, violations) if node else ()
 
 
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 
-def _placed(node: Node, found: Iterable[Finding]) -> Problems:
-    return tuple(sorted(problem_in(node, (*SPEC, *path), message) for path, message in found))
+def _placed(node: Node, violations: Iterable[Finding]) -> Problems:
+    return tuple(sorted(problem_in(node, (*SPEC, *path), message) for path, message in violations))
 
 
 def _validation_problems(error: ValidationError, node: Node) -> list[Problem]:
     """Return the problems of a merged manifest; of a list with duplicate names, only the duplicates."""
     duplicates = same_names(part(node, *SPEC), SPEC, node)
     fields = tuple(f"{problem.field}[" for problem in duplicates)
-    found = problems_of(error, without_removed(node), Cluster)
-    return sorted([*duplicates, *(problem for problem in found if not problem.field.startswith(fields))])
+    others = problems_of(error, without_removed(node), Cluster)
+    return sorted([*duplicates, *(problem for problem in others if not problem.field.startswith(fields))])
 
 
 def _header(root: Node) -> list[Problem]:
-    """Check everything but the spec."""
+    """Return the problems of everything but the spec."""
     try:
         Cluster.model_validate(root.plain())
     except ValidationError as error:
@@ -222,7 +222,7 @@ def _header(root: Node) -> list[Problem]:
 
 
 def _protected(spec: Node, base: Base) -> Node:
-    """Protect a cluster of a production environment from deletion unless its manifest decides otherwise."""
+    """Protect a cluster of a production environment from deletion unless its manifest sets the field."""
     own = spec.child("deletionProtection")
     if base.production is None or (own is not None and own.value is not None):
         return spec

@@ -16,7 +16,7 @@ from shared.fleet.manifests import ClusterSpec, NetworkProfile
 from shared.fleet.resolve.problems import Path
 
 Finding = tuple[Path, str]
-"""Where in a cluster's spec, and what is wrong."""
+"""A path in a cluster's spec, and a message."""
 T = TypeVar("T")
 
 _RESERVED = tuple(
@@ -27,7 +27,7 @@ _LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
 
 
 def findings(spec: ClusterSpec) -> Iterator[Finding]:
-    """Yield what is wrong with a spec whose fields are right one by one."""
+    """Yield the violations in a spec whose fields are all valid by themselves."""
     yield from _of_network(spec.network_profile or NetworkProfile())
     for pool in spec.node_pools:
         for field, values in (
@@ -63,19 +63,19 @@ def _twice(values: Iterable[T]) -> T | None:
 def _network(
     pods: tuple[str, ...], services: tuple[str, ...], dns: str, families: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Return what is wrong with a cluster's networks: which field, and the message."""
-    found: list[tuple[str, str]] = []
+    """Return the field and the message of each violation in a cluster's networks."""
+    violations: list[tuple[str, str]] = []
     for field, cidrs in (("pods", pods), ("services", services)):
         networks = [ipaddress.ip_network(cidr) for cidr in cidrs]
-        found += [(field, message) for network in networks for message in _range(field, network)]
+        violations += [(field, message) for network in networks for message in _range(field, network)]
         wanted = _versions(families) or {4}
         given = [network.version for network in networks]
         if networks and (set(given) != wanted or len(given) > len(wanted)):
-            found.append((field, _family_message(cidrs, families)))
-    found += [("pods", message) for message in _overlaps(services, pods)]
+            violations.append((field, _family_message(cidrs, families)))
+    violations += [("pods", message) for message in _overlaps(services, pods)]
     if dns:
-        found += [("dnsServiceIP", message) for message in _dns(dns, services)]
-    return tuple(found)
+        violations += [("dnsServiceIP", message) for message in _dns(dns, services)]
+    return tuple(violations)
 
 
 def _overlaps(services: tuple[str, ...], pods: tuple[str, ...]) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
 
 
 def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
-    """Return, by cluster, what two clusters cannot both have in Azure."""
+    """Return, by cluster, the names in Azure that another cluster has too."""
     found: dict[str, list[Finding]] = {}
     prefixes: dict[tuple[str, ...], str] = {}
     groups: dict[tuple[str, str], str] = {}
@@ -164,7 +164,7 @@ K = TypeVar("K")
 def _note(
     found: dict[str, list[Finding]], taken: dict[K, str], key: K, name: str, path: Path, what: str
 ) -> None:
-    """Note that a cluster has a name; add a finding to both when another one has it too."""
+    """Record that a cluster has a name; if another cluster has it too, add a finding to both."""
     other = taken.setdefault(key, name)
     if other != name:
         for one, two in ((name, other), (other, name)):

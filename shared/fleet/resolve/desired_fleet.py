@@ -1,4 +1,4 @@
-"""What a commit asks for as a whole: its clusters and systems, its guards, and the problems of its files."""
+"""What a commit requests as a whole: its clusters and systems, its guards, and the problems of its files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ class Resolved:
 
 @dataclass(frozen=True)
 class DesiredFleet:
-    """Everything a commit asks for.
+    """Everything that a commit requests.
 
-    ``problems`` has each mistake once, at its place. ``invalid`` has the problems of each cluster that cannot
-    be resolved, with a short reference to each invalid shared file; ``cluster_problems`` has the mistakes of
-    these files in full. ``guards`` is None while fleet.yaml is
-    invalid: nothing is deleted then. ``environments`` are in the order of fleet.yaml. ``inputs`` has, by
-    cluster, a hash of everything that the cluster is resolved from, where it is known. ``resolver`` resolves
-    one cluster again to find the places of its values, because the trees of all clusters would fill the
-    memory.
+    - ``problems``: each problem once, at its place.
+    - ``invalid``: the problems of each cluster that cannot be resolved, with a short reference to each
+      invalid shared file; ``cluster_problems`` has the problems of these files in full.
+    - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
+    - ``environments``: in the order of fleet.yaml.
+    - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
+    - ``resolver``: resolves one cluster again to find the places of its values, because the trees of all
+      clusters would fill the memory.
     """
 
     clusters: Mapping[str, Desired] = field(default_factory=dict)
@@ -50,9 +51,9 @@ class DesiredFleet:
         return Resolved(self.clusters[name], node) if node else None
 
     def source(self, cluster: str, path: str) -> str:
-        """Return the "file:line" that a field of a cluster comes from, "" when it is unknown.
+        """Return the "file:line" of a field of a cluster, "" when it is unknown.
 
-        ``path`` is a field as in a plan. For a field that no file names, the line of the object around it.
+        ``path`` is a field as in a plan. A field that no file sets has the line of the object around it.
         """
         node = self._tree(cluster)
         return source_of(node, path) if node else ""
@@ -64,7 +65,7 @@ class DesiredFleet:
 def source_of(root: Node, path: str) -> str:
     """Return "file:line" of the value at a path, or of the nearest one above it.
 
-    A key may contain dots (``spec.tags.cost.center``): the longest key that fits is taken.
+    A key may contain dots (``spec.tags.cost.center``): the longest key that matches counts.
     """
     node, rest = root, path
     while rest:
@@ -77,14 +78,14 @@ def source_of(root: Node, path: str) -> str:
 
 def _item(node: Node, rest: str) -> tuple[Node, str] | None:
     name, _, after = rest[1:].partition("]")
-    found = node.child(name) or (node.child(int(name)) if name.isdecimal() else None)
-    return (found, after.removeprefix(".")) if found is not None else None
+    item = node.child(name) or (node.child(int(name)) if name.isdecimal() else None)
+    return (item, after.removeprefix(".")) if item is not None else None
 
 
 def _entry(node: Node, rest: str) -> tuple[Node, str] | None:
     keys = node.value if isinstance(node.value, dict) else ()
-    fitting = [key for key in keys if rest == key or rest.startswith((f"{key}.", f"{key}["))]
-    if not fitting:
+    matching = [key for key in keys if rest == key or rest.startswith((f"{key}.", f"{key}["))]
+    if not matching:
         return None
-    key = max(fitting, key=len)
+    key = max(matching, key=len)
     return node.value[key], rest[len(key) :].removeprefix(".")

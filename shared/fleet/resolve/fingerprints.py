@@ -1,8 +1,8 @@
-"""Which clusters of a commit are as they are recorded, decided without reading their manifests.
+"""Which clusters of a commit equal their record, decided without reading their manifests.
 
 A cluster's document is resolved from its file, the merged layers below it, the id of its Flux components and
 this code: equal inputs give an equal document. A fingerprint states "these inputs give the document with this
-digest". While both match, the recorded document is used as it is.
+digest". While both match, the recorded document is used unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Known:
 
 
 def fingerprint_of(inputs: str, digest: str) -> str:
-    """Return the fingerprint of a document that was resolved from these inputs; "" when they are unknown."""
+    """Return the fingerprint of a document that was resolved from these inputs, "" for unknown inputs."""
     return digest_of([inputs, digest]) if inputs else ""
 
 
@@ -38,9 +38,9 @@ class Inputs:
         self._bases: dict[tuple[str, str], str] = {}
 
     def of(self, cluster: Desired) -> str:
-        """Return the hash for a cluster; "" when one of its inputs is missing.
+        """Return the hash for a cluster, "" when one of its inputs is missing.
 
-        The cluster's own file names its class and environment, and is among the inputs.
+        The cluster's own file, which names its class and environment, is among the inputs.
         """
         own = self._files.blobs.get(cluster_path(cluster.name), "")
         pinned = self._files.blobs.get(cluster.components_path, "")
@@ -64,8 +64,8 @@ class Inputs:
 
 
 def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[str, tuple[Stored, str]]:
-    """Return the clusters of a commit that are as they are recorded, by name, each with its inputs' hash."""
-    found: dict[str, tuple[Stored, str]] = {}
+    """Return the clusters of a commit that equal their record, by name, each with the hash of its inputs."""
+    same: dict[str, tuple[Stored, str]] = {}
     for name in files.folders:
         recorded = known.get(name)
         if recorded is None or not recorded.fingerprint:
@@ -73,5 +73,5 @@ def unchanged(known: Mapping[str, Known], inputs: Inputs, files: Files) -> dict[
         cluster = Stored(recorded.document, recorded.digest)
         hashed = inputs.of(cluster)
         if fingerprint_of(hashed, recorded.digest) == recorded.fingerprint:
-            found[name] = (cluster, hashed)
-    return found
+            same[name] = (cluster, hashed)
+    return same

@@ -1,7 +1,7 @@
 """What clusters share: the fleet's defaults, classes and environments, merged once per combination.
 
-A cluster's spec is merged over its environment, over its class, over the fleet. A mistake in one of these is
-reported once, at its place, and makes the clusters that use the file invalid, and no others.
+A cluster's spec is merged over its environment, its class and the fleet, in this order. A problem in a shared
+file is reported once, at its place, and invalidates only the clusters that use the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
 class Layer:
     """One shared file's part of a cluster's spec. ``parent`` is the class that a class inherits from.
 
-    ``production`` is the node with which an environment declares itself one.
+    ``production`` is the node with which an environment declares itself production.
     """
 
     spec: Node = EMPTY
@@ -40,8 +40,8 @@ class Layer:
 class Base:
     """All layers below the clusters of one class and environment, merged.
 
-    ``finished`` has the validated models of its parts by the id of their node: a cluster that does not change
-    a part uses the model, which is faster and needs the memory once.
+    ``finished`` has the validated models of its parts by the id of their node. Clusters that do not change a
+    part share its model, which saves time and memory.
     """
 
     node: Node
@@ -52,7 +52,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Layers:
-    """The shared files of a commit; ``problems`` are all of theirs, also of files that no cluster uses."""
+    """The shared files of a commit; ``problems`` includes those of files that no cluster uses."""
 
     fleet: Layer
     manifest: Fleet | None
@@ -85,7 +85,7 @@ class Layers:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the message for a class or environment that is named and does not exist."""
+    """Return the message for a reference to a class or environment that does not exist."""
     names = sorted(known)
     near = nearest(name, names)
     if near:
@@ -97,11 +97,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
     """Return a class and the classes it inherits from, the base class first."""
-    found: dict[str, Layer] = {}
-    while name in classes and name not in found:
-        found[name] = classes[name]
+    line: dict[str, Layer] = {}
+    while name in classes and name not in line:
+        line[name] = classes[name]
         name = classes[name].parent
-    return list(reversed(found.values()))
+    return list(reversed(line.values()))
 
 
 def _finished(spec: Node) -> dict[int, Any]:
@@ -109,7 +109,7 @@ def _finished(spec: Node) -> dict[int, Any]:
 
     These are the models of parts that are valid by themselves, and plain values without placeholders.
     """
-    found: dict[int, Any] = dict(_plain_parts(spec))
+    finished: dict[int, Any] = dict(_plain_parts(spec))
     for name, info in ClusterSpec.model_fields.items():
         node, model = spec.child(info.alias or name), next(models_in(info.annotation), None)
         if node is None or model is None:
@@ -117,11 +117,11 @@ def _finished(spec: Node) -> dict[int, Any]:
         for piece in node.value if isinstance(node.value, tuple) else (node,):
             checked = _checked(piece, model)
             if checked is not None:
-                found[id(piece)] = checked
+                finished[id(piece)] = checked
         if isinstance(node.value, tuple) and not has_placeholder(node):
-            del found[id(node)]
-            found[id(node)] = plain_value(node, str, found)
-    return found
+            del finished[id(node)]
+            finished[id(node)] = plain_value(node, str, finished)
+    return finished
 
 
 def _plain_parts(node: Node) -> Iterator[tuple[int, Any]]:
@@ -138,4 +138,4 @@ def _checked(node: Node, model: type[BaseModel]) -> BaseModel | None:
     try:
         return model.model_validate(plain_value(node, str, {}))
     except ValidationError:
-        return None  # incomplete without the cluster's own part, or a mistake that is reported there
+        return None  # incomplete without the cluster's own part, or invalid, which is reported there

@@ -29,7 +29,7 @@ Shared = TypeVar("Shared", Fleet, Environment, ClusterClass, System)
 
 @dataclass(frozen=True)
 class Loaded(Generic[Shared]):
-    """A parsed file; without a manifest when it is invalid."""
+    """A parsed file; ``manifest`` is None when it is invalid."""
 
     node: Node
     manifest: Shared | None = None
@@ -37,7 +37,7 @@ class Loaded(Generic[Shared]):
 
 
 def load(path: str, model: type[Shared], contents: Contents, *, name: str = "") -> Loaded[Shared]:
-    """Return the manifest of a shared file, whose metadata.name must be ``name`` where that is given."""
+    """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given."""
     try:
         node = parse(contents[path], path)
     except YamlError as error:
@@ -51,7 +51,7 @@ def load(path: str, model: type[Shared], contents: Contents, *, name: str = "") 
 
 
 def wrong_name(node: Node, given: str, expected: str, source: str, *, more: str = "") -> Problem | None:
-    """Return the problem of a metadata.name that is not the expected one."""
+    """Return the problem of a metadata.name that differs from the expected one."""
     if given == expected:
         return None
     mark = node.find(("metadata", "name")).mark
@@ -72,7 +72,7 @@ def without(node: Node, *keys: str) -> Node:
 
 
 def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> list[Problem]:
-    """Return the problems of one layer by itself; ``chooses`` are the references that it may have."""
+    """Return the problems of one layer by itself; ``chooses`` are the references that it may contain."""
     layer = part(root, *(str(step) for step in at))
     problems = []
     for key in ("class", "environment"):
@@ -94,7 +94,7 @@ def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> li
 
 def same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
     """Return a problem for each duplicate name in a list: such a list cannot be merged by name."""
-    found = []
+    problems = []
     for key, node in layer.value.items():
         if not isinstance(node.value, tuple) or by_name(node):
             continue
@@ -104,9 +104,9 @@ def same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
                 continue
             if item.name in first:
                 message = f"has {item.name} twice, first in line {first[item.name].line}; names must differ"
-                found.append(problem_at(item.mark, field_of((*at, key), root), message))
+                problems.append(problem_at(item.mark, field_of((*at, key), root), message))
             first.setdefault(item.name, item.mark)
-    return found
+    return problems
 
 
 def reference(spec: Node, kind: str) -> tuple[str, Problem | None]:

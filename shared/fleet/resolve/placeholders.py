@@ -1,7 +1,7 @@
 """``{name}``, ``{environment}``, ``{class}`` and ``{location}`` in the strings of a cluster's manifest.
 
-A name in braces that is nearly one of these is a mistake. All other braces stay as they are. A value that was
-filled in is not searched again, and keys are never filled in.
+A name in braces that nearly equals one of these is a problem; all other braces are left unchanged. Values
+that were filled in are not searched again, and keys are never filled in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BRACES = re.compile(r"\{([A-Za-z_-]+)\}")
 
 
 class Placeholders:
-    """The values for a cluster's placeholders; ``failed`` once a string needed something else."""
+    """The values for a cluster's placeholders; ``failed`` once a string needed a value that is missing."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
@@ -37,7 +37,7 @@ class Placeholders:
         return value or found[0]
 
     def problems(self, node: Node) -> Iterator[Problem]:
-        """Yield a problem for every placeholder that is misspelt or that the cluster has no value for."""
+        """Yield a problem for every placeholder that is misspelt or has no value in the cluster."""
         for path, text in texts(node):
             for name in dict.fromkeys(_BRACES.findall(text)):
                 if not self._values.get(name) and _meant(name):
@@ -60,7 +60,7 @@ def has_placeholder(node: Node) -> bool:
 
 @lru_cache(maxsize=256)
 def _meant(name: str) -> str:
-    """Return the placeholder that a name in braces is or nearly is, "" for other text."""
+    """Return the placeholder that a name in braces equals or nearly equals, "" for other text."""
     return next(iter(difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.75)), "")
 
 

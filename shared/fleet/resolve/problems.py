@@ -1,4 +1,4 @@
-"""The mistakes of a manifest, each with its place and a way to correct it."""
+"""The problems of a manifest, each with its place and a way to correct it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from shared.fleet.resolve.yaml_tree import Mark, Node, WrittenFloat, WrittenInt,
 
 Path = tuple[str | int, ...]
 MANY_FIELDS = 12
-"""A message lists at most this many fields."""
+"""The maximum number of fields that a message lists."""
 
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One mistake: ``file:line:column field: message``."""
+    """One problem: ``file:line:column field: message``."""
 
     file: str
     line: int
@@ -42,14 +42,14 @@ def problem_at(mark: Mark, field: str, message: str) -> Problem:
 def problems_of(
     error: ValidationError, root: Node, model: type[BaseModel], *, at: Path = (), partial: bool = False
 ) -> list[Problem]:
-    """Translate what pydantic found into problems with places in the manifest.
+    """Translate pydantic's errors into problems with places in the manifest.
 
     ``at`` is where the model's value is in the manifest. ``partial``: the value is one layer of several, so a
-    missing field, and a rule about several fields together, is no mistake yet.
+    missing field, or a rule about several fields, is no problem yet.
     """
     details = [(detail, _path(detail)) for detail in error.errors()]
     consequences = _consequences(details, model)
-    found: dict[tuple[Mark, str], Problem] = {}
+    problems: dict[tuple[Mark, str], Problem] = {}
     for detail, path in details:
         place = root.find((*at, *path))
         if (detail["type"], path_text(path)) in consequences or (
@@ -59,21 +59,21 @@ def problems_of(
         field = field_of((*at, *path), root)
         message = _message(detail, path, model, nulled=place.value is None)
         if place.mark.file != root.mark.file and isinstance(place.value, str) and "{" in place.value:
-            # A shared file's string is invalid as it is filled in: one mistake, of that file.
+            # A shared file's string is invalid once it is filled in: one problem, of that file.
             cluster = root.find(("metadata", "name")).value
             problem = problem_at(place.mark, field, f"{message} (for the cluster {cluster})")
         else:
             problem = problem_in(root, (*at, *path), message)
-        # Of several complaints about one value (a union, say) the first is the clearest.
-        found.setdefault((place.mark, field), problem)
-    return sorted(found.values())
+        # Of several errors in one value (of a union, for example) the first is the clearest.
+        problems.setdefault((place.mark, field), problem)
+    return sorted(problems.values())
 
 
 def problem_in(root: Node, path: Path, message: str) -> Problem:
     """Return a problem with a value of a merged manifest.
 
-    Where a value from a shared file is wrong only together with the manifest's own fields, the problem has
-    the place of these: the shared file is valid by itself.
+    A value from a shared file may be invalid only together with the manifest's own fields. The problem then
+    has the place of these, because the shared file is valid by itself.
     """
     place = above = root
     for step in path:
@@ -89,14 +89,14 @@ def problem_in(root: Node, path: Path, message: str) -> Problem:
 
 
 def _may_be_completed(detail: Any, place: Node) -> bool:
-    """Return whether another layer, or a placeholder, may resolve a complaint about one layer."""
+    """Return whether another layer, or a placeholder, may resolve an error in one layer."""
     if detail["type"] in ("missing", "too_short") or (isinstance(place.value, str) and "{" in place.value):
         return True
     return detail["type"] == "value_error" and isinstance(place.value, dict | tuple)
 
 
 def field_of(path: Path, root: Node) -> str:
-    """Return a path as a message shows it: items of a list by name where all have one of their own."""
+    """Return a path as a message shows it: items of a list by name where all names are unique."""
     steps: list[str | int] = []
     node: Node | None = root
     for step in path:
@@ -108,23 +108,23 @@ def field_of(path: Path, root: Node) -> str:
 
 
 def _path(detail: Any) -> Path:
-    """Return the place without pydantic's own steps, those of validators and invalid keys."""
+    """Return the path of an error without pydantic's steps for validators and invalid keys."""
     steps = (step for step in detail["loc"] if step != "[key]")
     return tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
 
 
 def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -> set[tuple[str, str]]:
-    """Return the complaints (type, field) that only follow from another one.
+    """Return the errors (type, field) that only follow from another one.
 
     Pydantic counts a list as too short when its items are invalid; a misspelt field is also a missing one.
     """
-    found: set[tuple[str, str]] = set()
+    consequences: set[tuple[str, str]] = set()
     for detail, path in details:
-        found |= {("too_short", path_text(path[:depth])) for depth in range(len(path))}
+        consequences |= {("too_short", path_text(path[:depth])) for depth in range(len(path))}
         if detail["type"] == "extra_forbidden":
             near = nearest(str(path[-1]), _fields_at(path[:-1], model))
-            found.add(("missing", path_text((*path[:-1], near))))
-    return found
+            consequences.add(("missing", path_text((*path[:-1], near))))
+    return consequences
 
 
 def _quoted(value: Any) -> str:
@@ -142,7 +142,7 @@ _BOOLEAN = re.compile(r"true|false")
 
 
 def _one_of(value: Any, expected: str) -> str:
-    """Return a hint to the string that was probably meant."""
+    """Return a hint with the string that was probably meant."""
     texts = _TEXT.findall(expected)
     if not isinstance(value, str):
         return _quoted(value) if _shown(value) in texts else ""
@@ -154,14 +154,14 @@ _TEXT = re.compile(r"'([^']*)'")
 
 
 def _as_list(value: Any) -> str:
-    """Return a hint how to write a list."""
+    """Return a hint about how to write a list."""
     if isinstance(value, dict):
         return "; begin each item with a hyphen"
     return f"; write [{_shown(value)}]" if isinstance(value, str | int | float) else ""
 
 
 def _as_object(path: Path, model: type[BaseModel]) -> str:
-    """Return a hint to the fields of an object."""
+    """Return a hint with the fields of an object."""
     fields = _fields_at(path, model)
     if len(fields) > MANY_FIELDS:
         return ""
@@ -217,7 +217,7 @@ def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
 
 
 def nearest(name: str, fields: Iterable[str]) -> str:
-    """Return the name that was probably meant, "" when none is near."""
+    """Return the name that was probably meant, "" when none is similar."""
     fields = list(fields)
     same = [field for field in fields if field.lower() == name.lower()]
     return next(iter(same or difflib.get_close_matches(name, fields, n=1, cutoff=0.6)), "")

@@ -1,6 +1,6 @@
-"""What a layer removes must exist: a ``null`` or ``$patch: delete`` that matches nothing is a mistake.
+"""What a layer removes must exist: a ``null`` or ``$patch: delete`` that matches nothing is a problem.
 
-It is enough that one layer below has the name, even if another one has removed it since.
+One layer below with the name is enough, even if another layer has removed it since.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ def unmatched_removals(layer: Node, below: Sequence[Node], at: Path, root: Node)
 
     ``at`` is where the layer is in its file, whose root is ``root``.
     """
-    found = []
+    problems = []
     for path, node in _removals(layer, ()):
         if not any(_has(other, path) for other in below):
             name, near = str(path[-1]), nearest(str(path[-1]), _names(below, path[:-1]))
             hint = f"did you mean {near}?" if near else "remove this line"
             reason = f"no layer below has {name}" if below else "fleet.yaml is the lowest layer"
             message = f"there is nothing to remove: {reason}; {hint}"
-            found.append(problem_at(node.mark, field_of((*at, *path), root), message))
-    return found
+            problems.append(problem_at(node.mark, field_of((*at, *path), root), message))
+    return problems
 
 
 def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
-    """Yield the path and node of every removal; items of lists by their name."""
+    """Yield the path and node of every removal; items of lists have their name as a step."""
     value = node.value
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -52,7 +52,7 @@ def _has(node: Node, path: Path) -> bool:
 
 
 def _names(nodes: Sequence[Node], path: Path) -> Iterator[str]:
-    """Yield the names that the same object or list has."""
+    """Yield the names in the object or list at a path of each node."""
     for node in nodes:
         if _has(node, path):
             around = node.find(path)

@@ -1,6 +1,6 @@
-"""Where things are in a fleet repository, and which entries cannot be read there.
+"""The layout of a fleet repository, and its entries that cannot be read.
 
-A cluster's folder never disappears because a link, a submodule or a file of that name replaces it: every such
+A link, a submodule or a file in the place of a cluster's folder does not count as its removal: every such
 entry is a problem, which keeps the cluster at its last valid spec.
 """
 
@@ -34,18 +34,18 @@ class Files:
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
-        """The names of the cluster folders, also of those in which nothing can be read."""
+        """The names of the cluster folders, also of those without a readable file."""
         names = {path.split("/")[1] for path in (*self.blobs, *self.other) if _inside(path)}
         return tuple(sorted(names | self.misplaced.keys()))
 
     @cached_property
     def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:
-        """What is wrong with the places below ``clusters/``: cluster -> problems."""
-        found: dict[str, tuple[Problem, ...]] = {}
+        """The problems of misplaced entries below ``clusters/``, by cluster."""
+        problems: dict[str, tuple[Problem, ...]] = {}
         for path in sorted({*self.blobs, *self.other}):
             for name, message in self._misplaced(path):
-                found[name] = (*found.get(name, ()), problem_at(Mark(path, 1, 1), "", message))
-        return found
+                problems[name] = (*problems.get(name, ()), problem_at(Mark(path, 1, 1), "", message))
+        return problems
 
     def _misplaced(self, path: str) -> Iterator[tuple[str, str]]:
         parts = path.split("/")
@@ -63,21 +63,22 @@ class Files:
             yield parts[-2], f"is too deep to be read; move it to {right.format(parts[-2])}"
 
     def of(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
-        """Return the manifests ``<folder>/<name>.yaml`` by name, and what is wrong with entries there."""
-        found: dict[str, str] = {}
-        wrong: dict[str, Problem] = {}
+        """Return the paths of the manifests ``<folder>/<name>.yaml``, and the problems there, by name."""
+        paths: dict[str, str] = {}
+        problems: dict[str, Problem] = {}
         for path in sorted(path for path in (*self.blobs, *self.other) if path.startswith(f"{folder}/")):
             name = path.removeprefix(f"{folder}/").removesuffix(".yaml").removesuffix(".yml")
-            message = self._wrong(path, folder, name)
+            message = self._unreadable(path, folder, name)
             if message:
-                wrong[name] = problem_at(Mark(path, 1, 1), "", message)
+                problems[name] = problem_at(Mark(path, 1, 1), "", message)
             elif path.endswith(".yaml"):
-                found[name] = path
+                paths[name] = path
         if folder in self.other or folder in self.blobs:
-            wrong[""] = problem_at(Mark(folder, 1, 1), "", f"must be a folder of files {folder}/<name>.yaml")
-        return found, wrong
+            message = f"must be a folder of files {folder}/<name>.yaml"
+            problems[""] = problem_at(Mark(folder, 1, 1), "", message)
+        return paths, problems
 
-    def _wrong(self, path: str, folder: str, name: str) -> str:
+    def _unreadable(self, path: str, folder: str, name: str) -> str:
         if path in self.other:
             return NOT_PLAIN.format(path)
         if not path.endswith((".yaml", ".yml")):
@@ -93,9 +94,9 @@ class Files:
 
     @cached_property
     def unreadable(self) -> tuple[Problem, ...]:
-        """What makes the whole repository unreadable: nothing may be concluded from what it lacks."""
-        found = [path for path in (FLEET_FILE, CLUSTERS) if path in self.other]
-        problems = [problem_at(Mark(path, 1, 1), "", NOT_PLAIN.format(path)) for path in found]
+        """The problems that make the whole repository unreadable: then nothing missing counts as removed."""
+        linked = [path for path in (FLEET_FILE, CLUSTERS) if path in self.other]
+        problems = [problem_at(Mark(path, 1, 1), "", NOT_PLAIN.format(path)) for path in linked]
         if CLUSTERS in self.blobs:
             message = f"is a file; it must be the folder with {CLUSTERS}/<name>/{CLUSTER_FILE}"
             problems.append(problem_at(Mark(CLUSTERS, 1, 1), "", message))
@@ -117,14 +118,14 @@ def cluster_path(name: str) -> str:
 
 
 def cluster_paths(files: Files, names: Iterable[str]) -> list[str]:
-    """Return the paths of those manifests of these clusters that can be read."""
+    """Return the paths of the manifests of these clusters that can be read."""
     return [path for path in map(cluster_path, names) if path in files.blobs]
 
 
 def shared_paths(files: Files) -> list[str]:
-    """Return the paths of the manifests that are no cluster's own."""
-    found = [path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values()]
-    return [path for path in (FLEET_FILE, *found) if path in files.blobs]
+    """Return the paths of the manifests of all kinds but Cluster."""
+    paths = [path for folder in (ENVIRONMENTS, CLASSES, SYSTEMS) for path in files.of(folder)[0].values()]
+    return [path for path in (FLEET_FILE, *paths) if path in files.blobs]
 
 
 def manifest_paths(files: Files) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Resolves a fleet repository in three stages, each of which names the files that the next one needs.
+"""Resolves a fleet repository in three stages; each stage names the files that the next one needs.
 
 The caller reads the files; nothing here does I/O:
 
@@ -8,8 +8,8 @@ The caller reads the files; nothing here does I/O:
 
 ``finish`` then returns the fleet. With all contents at hand, ``resolve`` runs the stages at once.
 
-A mistake in one manifest never hides another, and never blocks a neighbour: every cluster folder gives either
-a ``Desired`` or problems.
+A problem in one manifest never hides another problem, and never blocks another cluster: every cluster folder
+gives either a ``Desired`` or problems.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ClusterStage:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Keep the collector from scanning thousands of new objects again and again: a fifth of the time.
+    """Pause the garbage collector, whose repeated scans of thousands of new objects take a fifth of the time.
 
     No cycles are created here, so the collector would free nothing.
     """
@@ -86,7 +86,7 @@ def resolve(
     known: Mapping[str, Known] | None = None,
     code_version: str = "",
 ) -> DesiredFleet:
-    """Return what the files ask for; ``contents`` has every manifest of the repository by its path."""
+    """Return what the files request; ``contents`` has every manifest of the repository by its path."""
     shared = resolve_shared(fleet, files, contents, known=known or {}, code_version=code_version)
     return finish(resolve_clusters(shared, {}), {})
 
@@ -106,8 +106,8 @@ def resolve_shared(
     """Resolve the shared files of the fleet that is called ``fleet``.
 
     ``known`` is what is recorded of the clusters: a cluster that is certain to be unchanged is not resolved
-    again. The result is the same without it. ``code_version`` names the version of this code; without it
-    nothing is known of what the clusters are resolved from.
+    again. Without ``known`` the result is the same. ``code_version`` names the version of this code; without
+    it the inputs of the clusters are unknown.
     """
     layers = read_layers(fleet, files, contents)
     inputs = Inputs(layers, files, code_version) if code_version else None
@@ -122,12 +122,12 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
     contents = {**shared.contents, **contents}
     resolver = ClusterResolver(shared.layers, shared.files, contents)
     changed = [name for name in shared.files.folders if name not in shared.unchanged]
-    found: dict[str, Desired | Problems] = {name: one for name, (one, _) in shared.unchanged.items()}
-    found |= dict(resolver.clusters(changed))
+    results: dict[str, Desired | Problems] = {name: one for name, (one, _) in shared.unchanged.items()}
+    results |= dict(resolver.clusters(changed))
     clusters: dict[str, Desired] = {}
     invalid: dict[str, Problems] = {}
     for name in shared.files.folders:
-        result = found[name]
+        result = results[name]
         if isinstance(result, Desired):
             clusters[name] = result
         else:
@@ -187,7 +187,7 @@ def _with_references(name: str, problems: Problems) -> Problems:
             shared.setdefault(problem.file, []).append(problem)
     own = [problem for problem in problems if not _is_shared(problem)]
     start = Mark(cluster_path(name), 1, 1)
-    return (*own, *(problem_at(start, "", _reference(found)) for found in shared.values()))
+    return (*own, *(problem_at(start, "", _reference(group)) for group in shared.values()))
 
 
 def _reference(problems: Sequence[Problem]) -> str:

@@ -46,17 +46,18 @@ def read_layers(fleet: str, files: Files, contents: Contents) -> Layers:
             name: _in_list(name, layer, order, listed.get(name, ())) for name, layer in environments.items()
         }
     base = Layer(fleet_spec, problems=tuple(problems))
-    found = [*base.problems, *unassigned]
+    all_problems = [*base.problems, *unassigned]
     if manifest is not None:
         environments, classes = _with_unmatched_removals(base, environments, classes)
-    found += [problem for layer in (*environments.values(), *classes.values()) for problem in layer.problems]
+    for layer in (*environments.values(), *classes.values()):
+        all_problems += layer.problems
     return Layers(
         base,
         None if problems or listed else manifest,
         environments,
         {name: manifests[name] for name in order if name in manifests},
         classes,
-        tuple(dict.fromkeys(found)),
+        tuple(dict.fromkeys(all_problems)),
     )
 
 
@@ -93,7 +94,7 @@ def _environments(
 
 
 def _unreadable(wrong: Mapping[str, Problem], unassigned: list[Problem]) -> dict[str, Layer]:
-    """Return layers for entries that cannot be read; the problem of a whole folder belongs to no layer."""
+    """Return a layer for each unreadable entry; the problem of a whole folder belongs to no layer."""
     unassigned += [problem for name, problem in wrong.items() if not name]
     return {name: Layer(problems=(problem,)) for name, problem in wrong.items() if name}
 
@@ -102,7 +103,7 @@ def _listed(
     fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]
 ) -> dict[str, list[Problem]]:
     """Return the problems of the list of environments in fleet.yaml, by environment."""
-    found: dict[str, list[Problem]] = {}
+    problems: dict[str, list[Problem]] = {}
     for number, name in enumerate(order):
         mark, field = fleet.find(("spec", "environments", number)).mark, f"spec.environments[{number}]"
         if name in order[:number]:
@@ -111,8 +112,8 @@ def _listed(
             problem = problem_at(mark, field, unknown("environment", name, environments))
         else:
             continue
-        found.setdefault(name, []).append(problem)
-    return found
+        problems.setdefault(name, []).append(problem)
+    return problems
 
 
 def _in_list(name: str, layer: Layer, order: tuple[str, ...], wrong: Iterable[Problem]) -> Layer:
@@ -129,10 +130,10 @@ def _in_list(name: str, layer: Layer, order: tuple[str, ...], wrong: Iterable[Pr
 def _with_unmatched_removals(
     fleet: Layer, environments: Mapping[str, Layer], classes: Mapping[str, Layer]
 ) -> tuple[dict[str, Layer], dict[str, Layer]]:
-    """Return environments and classes with a problem for each removal of what no layer below them has.
+    """Return environments and classes with a problem for each removal of a name that no layer below has.
 
-    An environment is merged over many classes: it is enough that one of them has the name. Where a layer
-    below is invalid, nothing is reported, because nobody knows what that layer should have.
+    An environment is merged over many classes: one of them with the name is enough. Where a layer below is
+    invalid, nothing is reported, because the names that it should have are unknown.
     """
     valid = all(not layer.problems for layer in (fleet, *classes.values()))
     under = [fleet.spec, *(layer.spec for layer in classes.values())]
@@ -140,22 +141,22 @@ def _with_unmatched_removals(
         name: _checked_removals(layer, under, DEFAULTS) if valid else layer
         for name, layer in environments.items()
     }
-    found = {}
+    checked = {}
     for name, layer in classes.items():
         parents = [fleet, *lineage(layer.parent, classes)]
         if any(parent.problems for parent in (layer, *parents)):
-            found[name] = layer
+            checked[name] = layer
         else:
-            found[name] = _checked_removals(layer, [parent.spec for parent in parents], ("spec",))
-    return above, found
+            checked[name] = _checked_removals(layer, [parent.spec for parent in parents], ("spec",))
+    return above, checked
 
 
 def _checked_removals(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
     root = layer.spec
     for step in reversed(at):
         root = Node({step: root}, root.mark)
-    found = unmatched_removals(layer.spec, below, at, root)
-    return replace(layer, problems=(*layer.problems, *found)) if found else layer
+    unmatched = unmatched_removals(layer.spec, below, at, root)
+    return replace(layer, problems=(*layer.problems, *unmatched)) if unmatched else layer
 
 
 def _classes(files: Files, contents: Contents, unassigned: list[Problem]) -> dict[str, Layer]:

@@ -1,4 +1,4 @@
-"""Resolves Systems: which clusters a team's tenant is on. A mistake in one invalidates no cluster."""
+"""Resolves Systems: which clusters a team's tenant is on. An invalid System invalidates no cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tenant:
 def read_systems(
     files: Files, contents: Contents, clusters: Mapping[str, Desired], *, known: Collection[str]
 ) -> tuple[dict[str, Tenant], list[Problem]]:
-    """Return the tenants by name and all problems; ``known`` are the clusters that have a folder."""
+    """Return the tenants by name, and all problems; ``known`` are the clusters that have a folder."""
     paths, wrong = files.of(SYSTEMS)
     problems, tenants = list(wrong.values()), {}
     taken: dict[tuple[str, str], str] = {}
@@ -57,7 +57,7 @@ def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
 
 
 def _labels(cluster: Desired) -> dict[str, str]:
-    """Return the labels that a selector sees: class and environment are what the cluster itself names."""
+    """Return the labels that a selector matches; class and environment come from the cluster's file."""
     return {**cluster.labels, ENVIRONMENT_LABEL: cluster.environment, CLASS_LABEL: cluster.cluster_class}
 
 
@@ -73,7 +73,7 @@ def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> Iterator[Pro
 
 
 def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Problem]:
-    """Yield a problem for a label that names an environment or a class that does not exist."""
+    """Yield a problem for each label that names an environment or a class that does not exist."""
     for label, kind, folder in (
         (ENVIRONMENT_LABEL, "environment", ENVIRONMENTS),
         (CLASS_LABEL, "class", CLASSES),
@@ -87,7 +87,7 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
 
 
 def _taken(node: Node, tenant: Tenant, taken: dict[tuple[str, str], str]) -> Iterator[Problem]:
-    """Yield a problem for every namespace that another system has on one of the same clusters."""
+    """Yield a problem for each namespace that belongs to another system on one of the same clusters."""
     for number, namespace in enumerate(tenant.spec.namespaces):
         others = {cluster: taken.setdefault((cluster, namespace), tenant.name) for cluster in tenant.clusters}
         cluster = next((cluster for cluster, other in others.items() if other != tenant.name), None)

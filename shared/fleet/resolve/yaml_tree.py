@@ -1,7 +1,7 @@
-"""A YAML file as a tree of nodes that remember their place, and how such trees are merged.
+"""A YAML file as a tree of nodes with their places, and the merging of such trees.
 
-Every problem in a manifest is reported with file, line and column, also after merging: a node keeps the
-``Mark`` of the file it was written in. Scalars follow the YAML 1.2 core schema, so ``no``, ``on`` and dates
+Every problem in a manifest is reported with file, line and column, also after merging: each node has the
+``Mark`` of the file that it comes from. Scalars follow the YAML 1.2 core schema, so ``no``, ``on`` and dates
 are strings.
 """
 
@@ -78,13 +78,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Root(Node):
-    """A whole file; ``has_removals`` tells whether any value in it is null or ``$patch: delete``."""
+    """A whole file; ``has_removals``: some value in it is null or ``$patch: delete``."""
 
     has_removals: bool
 
 
 class YamlError(Exception):
-    """The content is not one YAML document; says why and where."""
+    """The content is not one YAML document; ``message`` and ``mark`` are the reason and the place."""
 
     def __init__(self, message: str, mark: Mark) -> None:
         super().__init__(message)
@@ -117,14 +117,14 @@ _CONFLICT_MARKER = re.compile(r"^(<<<<<<<|>>>>>>>)( .*)?\r?$", re.MULTILINE)
 
 
 def _refuse_conflict_markers(text: str, file: str) -> None:
-    found = _CONFLICT_MARKER.search(text)
-    if found:
-        mark = Mark(file, text.count("\n", 0, found.start()) + 1, 1)
+    marker = _CONFLICT_MARKER.search(text)
+    if marker:
+        mark = Mark(file, text.count("\n", 0, marker.start()) + 1, 1)
         raise YamlError("this file has merge-conflict markers; resolve the conflict", mark)
 
 
 def _syntax_message(problem: str) -> str:
-    """Return the parser's own message, with a hint where to look."""
+    """Return the parser's message with a hint about the likely place."""
     if "\\t" in problem or "tab character" in problem:
         return "not valid YAML: found a tab; indent with spaces"
     return f"not valid YAML: {problem}; check the brackets, quotes and indentation here and just above"
@@ -206,13 +206,13 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 
 
 class WrittenInt(int):
-    """An integer with the text in the file, where that is not how Python writes it, such as 007."""
+    """An integer with its text in the file, which Python would write differently, such as 007."""
 
     text: str
 
 
 class WrittenFloat(float):
-    """A float with the text in the file, where that is not how Python writes it, such as 1.30."""
+    """A float with its text in the file, which Python would write differently, such as 1.30."""
 
     text: str
 
@@ -244,14 +244,14 @@ def _scalar(event: Any, mark: Mark) -> str | int | float | bool | None:
 
 _NESTED = (dict, tuple)
 REMOVED = ("$patch", "delete")
-"""An item with this entry removes the item of its name from the list, as in Kubernetes."""
+"""An item with this entry removes the item of the same name from the list, as in Kubernetes."""
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Merge ``over`` over ``base``: objects merge, lists of named items merge by name, all else replaces.
+    """Merge ``over`` over ``base``: objects merge, lists of named items merge by name, other values replace.
 
     A ``null`` and a ``$patch: delete`` remove what the base has. Both stay in the result until
-    ``without_nulls``, so that a further layer starts from nothing there. Layers are merged from the lowest
+    ``without_nulls``, so that a further layer inherits nothing there. Layers are merged from the lowest
     upwards.
     """
     if isinstance(base.value, dict) and isinstance(over.value, dict):
@@ -272,7 +272,7 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def by_name(node: Node) -> dict[str, Node]:
-    """Return the items of a list of objects that all have a name of their own; {} for any other value."""
+    """Return the items of a list of objects with unique names; {} for any other value."""
     if not isinstance(node.value, tuple):
         return {}
     items: dict[str, Node] = {}
@@ -285,13 +285,13 @@ def by_name(node: Node) -> dict[str, Node]:
 
 
 def removed(node: Node) -> bool:
-    """Return whether an item of a list removes the item of its name."""
-    mark = node.value.get(REMOVED[0]) if isinstance(node.value, dict) else None
-    return mark is not None and mark.value == REMOVED[1]
+    """Return whether an item of a list removes the item of the same name."""
+    entry = node.value.get(REMOVED[0]) if isinstance(node.value, dict) else None
+    return entry is not None and entry.value == REMOVED[1]
 
 
 def without_nulls(node: Node) -> Node:
-    """Drop entries that are null and list items that are removed."""
+    """Remove entries that are null, and list items with ``$patch: delete``."""
     if isinstance(node.value, dict):
         return Node({k: without_nulls(n) for k, n in node.value.items() if n.value is not None}, node.mark)
     if isinstance(node.value, tuple):
@@ -300,7 +300,7 @@ def without_nulls(node: Node) -> Node:
 
 
 def without_removed(node: Node) -> Node:
-    """Drop list items that are removed, and keep nulls: items have the numbers that validation reports."""
+    """Remove list items with ``$patch: delete`` but not nulls, so that items have validation's numbers."""
     if isinstance(node.value, dict):
         return Node({key: without_removed(inner) for key, inner in node.value.items()}, node.mark)
     if isinstance(node.value, tuple):
@@ -309,9 +309,9 @@ def without_removed(node: Node) -> Node:
 
 
 def plain_value(node: Node, fill: Callable[[str], str], finished: Mapping[int, Any]) -> Any:
-    """Return the value without places, with its strings filled in, without what is null or removed.
+    """Return the value without places, nulls and removed items, with its strings filled in.
 
-    ``finished`` has the values of nodes, by the id of the node, that are used as they are.
+    ``finished`` has values to use unchanged, by the id of their node.
     """
     value = node.value
     if isinstance(value, str):
