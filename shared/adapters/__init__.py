@@ -1,1 +1,1 @@
-"""One outside system per file; the errors of its client library are translated here."""
+"""The ports on client libraries, one outside system per file or folder, with their errors translated."""

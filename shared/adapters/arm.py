@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class ArmAzure:
-    """The port ``Azure``; ``base_url`` is the cloud's Azure Resource Manager. Safe between threads."""
+    """The ``Azure`` port; ``base_url`` is the cloud's Resource Manager. Safe to share between threads."""
 
     def __init__(self, credential: TokenCredential, *, base_url: str = PUBLIC_CLOUD) -> None:
         self._credential, self._base_url = credential, base_url.rstrip("/")
@@ -59,7 +59,7 @@ class ArmAzure:
             answer = Written()  # there was nothing to do
         except HttpResponseError as error:
             if not (operation.absent_is_fine and _is_absent(error)):
-                raise _from_answer(error) from error
+                raise _from_response(error) from error
         except AzureError as error:
             raise Unavailable(f"Azure Resource Manager did not answer: {type(error).__name__}") from error
         return operation.result(answer)
@@ -99,7 +99,7 @@ class ArmAzure:
 
 
 def _client_of(service: str) -> Any:
-    """Import the library of a service when it is first used: that takes tenths of a second."""
+    """Import the library of a service when it is first used: the import takes tenths of a second."""
     if service == "resource":
         from azure.mgmt.resource.resources import ResourceManagementClient
 
@@ -111,12 +111,12 @@ def _client_of(service: str) -> Any:
 
 def _read(method: Any, operation: AzureCall[Any]) -> Any:
     """Return the document, or the documents of all pages."""
-    found = method(*_arguments(operation))
-    return [one.as_dict() for one in found] if isinstance(found, ItemPaged) else found.as_dict()
+    answer = method(*_arguments(operation))
+    return [model.as_dict() for model in answer] if isinstance(answer, ItemPaged) else answer.as_dict()
 
 
 def _write(method: Any, operation: AzureCall[Any]) -> Written:
-    """Send the write; a long-running operation is started and not waited for."""
+    """Send the write; start a long-running operation without waiting for it."""
     starts = method.__name__.startswith("begin_")
     options = {"polling": False} if starts else {}
     sent = method(*_arguments(operation), **_condition(operation), **options, cls=_written)
@@ -131,7 +131,7 @@ def _arguments(operation: AzureCall[Any]) -> list[Any]:
 
 
 def _condition(operation: AzureCall[Any]) -> dict[str, Any]:
-    """Return the options that let Azure refuse a write over another version."""
+    """Return the options with which Azure refuses a write over another version."""
     if not isinstance(operation, Conditional):
         return {}
     if operation.only_new:
@@ -142,7 +142,7 @@ def _condition(operation: AzureCall[Any]) -> dict[str, Any]:
 
 
 def _written(reply: Any, *_: object) -> Written:
-    """Return what the libraries let a ``cls`` make of an answer."""
+    """Return the result of a write; the libraries call this function as their ``cls``."""
     response = reply.http_response
     return Written(_id_of(response.headers), created=response.status_code == HTTPStatus.CREATED)
 
@@ -156,12 +156,12 @@ _ABSENT = ("notfound", "resourcenotfound", "resourcegroupnotfound", "parentresou
 
 
 def _is_absent(error: HttpResponseError) -> bool:
-    """Tell whether an answer says that the resource does not exist; a 404 can also be of its subscription."""
+    """Return whether the resource does not exist; a 404 can also mean its subscription."""
     code = error.error.code if error.error is not None else ""
     return error.status_code == 404 and (code or "").lower() in _ABSENT
 
 
-def _from_answer(error: HttpResponseError) -> ReconcileError:
+def _from_response(error: HttpResponseError) -> ReconcileError:
     response: Any = error.response
     if response is None or isinstance(error, DecodeError):
         if isinstance(error, ClientAuthenticationError):

@@ -16,33 +16,34 @@ from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 STALLED_WAIT = 300.0
 """Seconds between the reads of a stalled job."""
 RESTART_WAIT = 15.0
-"""Seconds before a recipe starts again, so that a resource that keeps vanishing does not keep us busy."""
+"""Seconds before a recipe starts again: a resource may vanish each time."""
 MAX_RESTARTS = 5
-"""How often a job creates again what vanished; then it fails and says so."""
+"""How often a job restarts because a resource vanished; then it fails."""
 
 
 def apply_outcome(
     record: ClusterRecord, outcome: Outcome, *, now: datetime, jitter: float, retries: Policies = DEFAULTS
 ) -> ClusterRecord:
-    """Return the record after the step that held its lease ended with ``outcome``; jitter is 0 to 1."""
-    # Abandoned leases stay counted while a resource is rechecked: nothing was done in between.
+    """Return the record after its step ended with ``outcome``; jitter is 0 to 1."""
+    # A recheck does nothing, so the abandoned leases before it still count.
     recheck = isinstance(outcome, Retry) and isinstance(outcome.error, NotYetVisible)
     abandoned = record.job.step.abandoned_leases if recheck else 0
     step = replace(record.job.step, rechecking=recheck, abandoned_leases=abandoned)
     record = replace(record, was_tagged=record.was_tagged or _shows_our_tags(record, outcome))
+    record = _with_step(record, step)
     match outcome:
         case Done():
-            return _done(record, step, outcome, now)
+            return _done(record, outcome, now)
         case Wait():
-            return _wait(record, step, outcome, now)
+            return _wait(record, outcome, now)
         case Retry(error):
-            return _retry(record, step, error, now, jitter=jitter, retries=retries)
+            return _retry(record, error, now, jitter=jitter, retries=retries)
         case Fail(error):
-            return _fail(record, step, error, now)
+            return _fail(record, error, now)
         case Restart(reason):
-            return _restart(record, step, reason, now)
+            return _restart(record, reason, now)
         case GoToStep(name, reason):
-            record = _with_condition(record, step.name, True, ConditionReason.DONE, reason, now)
+            record = _with_condition(record, _condition(step, True, ConditionReason.DONE, reason, now))
             return _advanced(record, start_step(name, now), NextRun(now, reason), working_phase(record), now)
 
 
@@ -60,10 +61,10 @@ def postpone(
 
 
 def release(record: ClusterRecord, owner: str) -> ClusterRecord | None:
-    """Return the record without the lease of ``owner``, None when somebody else holds it, or nobody.
+    """Return the record without the lease of ``owner``, None when ``owner`` no longer has the lease.
 
-    For a step that ended after somebody else wrote the record, mostly with a newer spec: nothing records what
-    the step did, so its lease counts as abandoned, and the next step reads Azure again.
+    For a step that ended after another actor wrote the record, mostly with a newer spec: no outcome records
+    what the step did, so its lease counts as abandoned, and the next step reads Azure again.
     """
     if record.job.lease is None or record.job.lease.owner != owner:
         return None
@@ -91,9 +92,10 @@ def _ended(record: ClusterRecord) -> ClusterRecord:
     return replace(record, job=replace(record.job, active=False))
 
 
-def _done(record: ClusterRecord, step: StepState, outcome: Done, now: datetime) -> ClusterRecord:
+def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
+    step = record.job.step
     reason = ConditionReason.RETAINED if outcome.retained else ConditionReason.DONE
-    record = _with_condition(record, step.name, True, reason, outcome.note, now)
+    record = _with_condition(record, _condition(step, True, reason, outcome.note, now))
     following = next_step(record.job.recipe, step.name)
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
@@ -104,14 +106,15 @@ def _done(record: ClusterRecord, step: StepState, outcome: Done, now: datetime) 
     return _advanced(record, start_step(following, now), NextRun(now), phase, now)
 
 
-def _wait(record: ClusterRecord, step: StepState, outcome: Wait, now: datetime) -> ClusterRecord:
+def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
+    step = record.job.step
     new_write = outcome.write is not None and outcome.write != step.last_write
     step = replace(
         step,
         last_progress=now if new_write or outcome.open_ended else step.last_progress,
         last_write=outcome.write if new_write else step.last_write,
         waiting_on=outcome.waiting_on,
-        # An operation may fail long after Azure accepted it: a wait does not end the count of those.
+        # An operation may fail long after Azure accepted it, so a wait does not reset that count.
         attempts={kind: count for kind, count in step.attempts.items() if kind == Interrupted.__name__},
         failure=None,
     )
@@ -123,7 +126,7 @@ def _wait(record: ClusterRecord, step: StepState, outcome: Wait, now: datetime) 
     else:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
-    record = _with_condition(record, step.name, False, reason, outcome.reason, now)
+    record = _with_condition(record, _condition(step, False, reason, outcome.reason, now))
     next_run = NextRun(now + timedelta(seconds=seconds), outcome.reason, outcome.action_required)
     return _advanced(record, step, next_run, phase, now)
 
@@ -132,11 +135,12 @@ def _stalled(step: StepState, now: datetime) -> bool:
     return (now - step.last_progress).total_seconds() > deadline(step.name)
 
 
-def _restart(record: ClusterRecord, step: StepState, reason: str, now: datetime) -> ClusterRecord:
+def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord:
     if record.job.restarts >= MAX_RESTARTS:
         cause = f"{reason}; it vanished {MAX_RESTARTS} times before, and something may remove it each time"
-        return _fail(record, step, Aborted(f"{cause}; Azure's activity log shows who"), now)
-    record = _with_condition(record, step.name, False, ConditionReason.RESTARTED, reason, now)
+        return _fail(record, Aborted(f"{cause}; Azure's activity log shows who"), now)
+    restarted = _condition(record.job.step, False, ConditionReason.RESTARTED, reason, now)
+    record = _with_condition(record, restarted)
     record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
     first = start_step(STEPS[record.job.recipe][0], now)
     next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), reason)
@@ -144,32 +148,29 @@ def _restart(record: ClusterRecord, step: StepState, reason: str, now: datetime)
 
 
 def _retry(
-    record: ClusterRecord,
-    step: StepState,
-    error: ReconcileError,
-    now: datetime,
-    *,
-    jitter: float,
-    retries: Policies,
+    record: ClusterRecord, error: ReconcileError, now: datetime, *, jitter: float, retries: Policies
 ) -> ClusterRecord:
     # Each class has its own limit: one that is retried indefinitely uses up no attempts of another.
+    step = record.job.step
     attempts = step.attempts.get(error.kind, 0) + 1
     step = replace(step, attempts={**step.attempts, error.kind: attempts})
     seconds = wait_before_retry(error, attempts, jitter, retries)
     if seconds is None:
-        return _fail(record, step, error, now)
+        return _fail(_with_step(record, step), error, now)
     if isinstance(error, Interrupted):
         step = replace(step, last_write=None)
-    record = _with_condition(record, step.name, False, error.kind, str(error), now)
+    record = _with_condition(record, _condition(step, False, error.kind, str(error), now))
     unlimited = policy_for(type(error), retries).attempts is None
     phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
     next_run = NextRun(now + timedelta(seconds=seconds), f"{error.kind}: {error}")
     return _advanced(record, _failing(step, error, now), next_run, phase, now)
 
 
-def _fail(record: ClusterRecord, step: StepState, error: ReconcileError, now: datetime) -> ClusterRecord:
-    record = _with_condition(record, step.name, False, error.kind, str(error), now)
-    record = _with_condition(record, Step.VERIFY, False, error.kind, str(error), now)
+def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> ClusterRecord:
+    step = record.job.step
+    failed = _condition(step, False, error.kind, str(error), now)
+    record = _with_condition(record, failed)
+    record = _with_condition(record, replace(failed, type=CONDITIONS[Step.VERIFY]))
     next_run = NextRun(now, f"{error.kind}: {error}")
     return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
 
@@ -182,15 +183,20 @@ def _failing(step: StepState, error: ReconcileError, now: datetime) -> StepState
     return replace(step, failure=failure)
 
 
-def _with_condition(
-    record: ClusterRecord, step: Step, status: bool, reason: str, message: str, now: datetime
-) -> ClusterRecord:
-    """Return the record with a step's condition set; ``since`` changes only when the status does."""
-    kind = CONDITIONS[step]
-    before = record.condition(kind)
-    since = before.since if before and before.status == status else now
-    changed = Condition(kind, status, reason, message[:1000], since)
+def _with_step(record: ClusterRecord, step: StepState) -> ClusterRecord:
+    return replace(record, job=replace(record.job, step=step))
+
+
+def _condition(step: StepState, status: bool, reason: str, message: str, now: datetime) -> Condition:
+    return Condition(CONDITIONS[step.name], status, reason, message[:1000], now)
+
+
+def _with_condition(record: ClusterRecord, new: Condition) -> ClusterRecord:
+    """Return the record with a condition set; its ``since`` changes only when its status does."""
+    before = record.condition(new.type)
     if before is None:
-        return replace(record, conditions=(*record.conditions, changed))
-    found = (changed if condition.type == kind else condition for condition in record.conditions)
-    return replace(record, conditions=tuple(found))
+        return replace(record, conditions=(*record.conditions, new))
+    if before.status == new.status:
+        new = replace(new, since=before.since)
+    conditions = (new if condition.type == new.type else condition for condition in record.conditions)
+    return replace(record, conditions=tuple(conditions))

@@ -37,7 +37,7 @@ class Diagnosis:
     """Sentences for an operator.
 
     ``activity`` is a predicate whose subject is the cluster. ``next_at`` is when Roadstead acts by itself,
-    None when it does not. ``suggested_action`` is "" for a job that has ended well.
+    None when it does not. ``suggested_action`` is "" for a job that has succeeded.
     """
 
     activity: str
@@ -53,7 +53,7 @@ class Diagnosis:
 class NewestPlan:
     """The commit that was planned last, and its item for the cluster, None for none.
 
-    ``problem`` keeps later commits from being planned, None for no problem.
+    ``problem`` prevents later commits from being planned, None for no problem.
     """
 
     commit: str = ""
@@ -74,21 +74,22 @@ def diagnose(
     retries: Policies = DEFAULTS,
 ) -> Diagnosis:
     """Explain a record as it is at a time."""
-    found = _of_job(record, now, retries)
+    diagnosis = _of_job(record, now, retries)
     stopped = newest.stopped
     if stopped and not record.job.active:
-        found = replace(found, activity=f"{found.activity}; commit {newest.commit[:8]} changes nothing here")
+        activity = f"{diagnosis.activity}; commit {newest.commit[:8]} changes nothing here"
+        diagnosis = replace(diagnosis, activity=activity)
     actions = [
-        found.suggested_action,
+        diagnosis.suggested_action,
         _release(stopped, newest.commit) if stopped else "",
         newest.problem.suggested_action if newest.problem else "",
     ]
     nothing = NO_ACTION if record.job.active else ""
-    return replace(found, suggested_action=" ".join(filter(None, actions)) or nothing)
+    return replace(diagnosis, suggested_action=" ".join(filter(None, actions)) or nothing)
 
 
 def diagnose_absent(newest: NewestPlan, since: datetime) -> Diagnosis | None:
-    """Explain a cluster that only the newest plan has; None when that plan does not stop it."""
+    """Explain a cluster without a record; None when the newest plan does not stop it."""
     if newest.stopped is None:
         return None
     activity = f"does not exist, and commit {newest.commit[:8]} does not create it"

@@ -12,7 +12,7 @@ from shared.jobs.record import ClusterRecord, Phase
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a cluster; (uid, sequence) makes it one event however often it is saved.
+    """Something that happened to a cluster; (uid, sequence) identifies it however often it is saved.
 
     ``started`` is when its step began, ``at`` when this happened; ``request_ids`` are those of the service.
     """
@@ -38,7 +38,7 @@ def accepted_event(record: ClusterRecord) -> Event:
 
 def replayed_event(record: ClusterRecord, by: str) -> Event:
     """Return the event of a job that an operator started again."""
-    return _event(record, "Replayed", f"replayed by {by}", step=record.job.step.name)
+    return replace(_event(record, "Replayed", f"replayed by {by}"), step=record.job.step.name)
 
 
 def rate_limited_event(
@@ -46,12 +46,12 @@ def rate_limited_event(
 ) -> Iterator[Event]:
     """Yield the event of a step that became rate limited; none while it stays so."""
     if request_ids or not before.job.next_run.reservations:
-        yield _event(after, "RateLimited", after.job.reason, of=before, request_ids=request_ids)
+        yield _of_step(_event(after, "RateLimited", after.job.reason), before, request_ids)
 
 
 def superseded_event(record: ClusterRecord, reason: str, request_ids: Sequence[str], now: datetime) -> Event:
     """Return the event of a step that was superseded after it had written something."""
-    return _event(replace(record, updated=now), "Superseded", reason, of=record, request_ids=request_ids)
+    return _of_step(_event(replace(record, updated=now), "Superseded", reason), record, request_ids)
 
 
 def events_between(
@@ -59,17 +59,17 @@ def events_between(
 ) -> Iterator[Event]:
     """Yield an event for each step's end, each write and each change; none for a wait that continues.
 
-    ``request_ids`` are the service's ids of the writes that the step made.
+    ``request_ids`` are the service's ids of the step's writes.
     """
-    for reason, message, warning in _news(before, after, outcome, wrote=bool(request_ids)):
-        ids = (*request_ids, *_refused(outcome))
-        yield _event(after, reason, message, warning=warning, of=before, request_ids=ids)
+    for reason, message, warning in _descriptions(before, after, outcome, wrote=bool(request_ids)):
+        event = _event(after, reason, message, warning=warning)
+        yield _of_step(event, before, (*request_ids, *_refused(outcome)))
 
 
-def _news(
+def _descriptions(
     before: ClusterRecord, after: ClusterRecord, outcome: Outcome, *, wrote: bool
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yield the reason, the message, and whether it is a warning."""
+    """Yield the reason and the message of each event, and whether it is a warning."""
     waited = (after.updated - before.job.step.since).total_seconds()
     match outcome:
         case Done(note=note) if not after.job.active:
@@ -94,7 +94,7 @@ def _news(
 
 
 def _is_new_failure(before: ClusterRecord, after: ClusterRecord) -> bool:
-    """Return whether a retry is worth an event: a repeated failure is, whenever its attempts have doubled."""
+    """Return whether a retry is worth an event: a repeated failure is when its attempts have doubled."""
     attempts, then, now = after.job.attempts, before.job.step.failure, after.job.step.failure
     same = then is not None and now is not None and (then.kind, then.message) == (now.kind, now.message)
     return not same or before.phase != after.phase or attempts & (attempts - 1) == 0
@@ -107,18 +107,13 @@ def _refused(outcome: Outcome) -> Sequence[str]:
     return ()
 
 
-def _event(
-    record: ClusterRecord,
-    reason: str,
-    message: str,
-    *,
-    warning: bool = False,
-    step: str = "",
-    of: ClusterRecord | None = None,
-    request_ids: Sequence[str] = (),
-) -> Event:
-    """Return an event of a record; ``of`` is the record whose step it was, None for no step."""
-    ran = of.job.step if of else None
+def _of_step(event: Event, before: ClusterRecord, request_ids: Sequence[str]) -> Event:
+    """Return the event with the step that ``before`` was at, and the service's ids of its requests."""
+    step = before.job.step
+    return replace(event, step=step.name, started=step.since, request_ids=tuple(request_ids))
+
+
+def _event(record: ClusterRecord, reason: str, message: str, *, warning: bool = False) -> Event:
     return Event(
         cluster=record.name,
         uid=record.uid,
@@ -128,7 +123,4 @@ def _event(
         warning=warning,
         reason=reason,
         message=message[:1000],
-        step=ran.name if ran else step,
-        started=ran.since if ran else None,
-        request_ids=tuple(request_ids),
     )

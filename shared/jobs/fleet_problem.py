@@ -12,9 +12,9 @@ _LOGS = "If the problem stays, find the error in the logs of the functions."
 
 @dataclass(frozen=True)
 class FleetProblem:
-    """What kept the planner from planning.
+    """What prevents the planner from planning the newest commit.
 
-    ``kind`` is the class of the error that a read of the repository met; "" when the queue dead-lettered the
+    ``kind`` is the class of the error of a failed read of the repository; "" when the queue dead-lettered the
     plan request. ``approve_again`` is the commit whose approval was lost with the request, "" for none.
     """
 

@@ -1,4 +1,4 @@
-"""A job: the recipe that brings one cluster to its spec, where it is, and when it runs next."""
+"""A job: the recipe that brings one cluster to its spec, the step that it is at, and its next run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Lease:
-    """Who runs the step now, and until when nobody else may."""
+    """The worker that runs the step now, and until when no other worker may."""
 
     owner: str
     until: datetime
 
 
 class WriteKind(StrEnum):
-    """What a step asked a service for."""
+    """What a write does."""
 
     PUT = "put"
     DELETE = "delete"
@@ -57,19 +57,19 @@ class AcceptedWrite:
     request_id: str = field(default="", compare=False)
 
     def repeats(self, other: AcceptedWrite | None) -> bool:
-        """Return whether the other one was the same write, at whatever attempt."""
+        """Return whether the other write is the same one, at any attempt."""
         return other is not None and replace(self, attempt=other.attempt) == other
 
 
 class WaitKind(StrEnum):
-    """A part of a step that has a time limit of its own."""
+    """What a step can wait on with a time limit of its own."""
 
     DRAIN = "drain"
 
 
 @dataclass(frozen=True)
 class WaitingOn:
-    """What a step waits on, where that has its own time limit: ``key`` is the node pool that is drained."""
+    """A part of a step with its own time limit: ``key`` is the node pool that is drained."""
 
     kind: WaitKind
     key: str
@@ -78,11 +78,11 @@ class WaitingOn:
 
 @dataclass(frozen=True)
 class StepState:
-    """The step that a job is at. All of it starts afresh with the next step.
+    """The step that a job is at. The next step starts with a new state.
 
     ``attempts`` counts the failed attempts by class of error. ``rechecking``: Azure did not show a resource,
-    and nothing has happened since; the next read decides (NotYetVisible). ``abandoned_leases`` counts the
-    leases that ran out since the last outcome: their workers died, or were cut off.
+    and the step has done nothing since; the next read decides (NotYetVisible). ``abandoned_leases`` counts
+    the leases that ran out since the last outcome: their workers died, or were cut off.
     """
 
     name: Step

@@ -1,4 +1,4 @@
-"""The record decides about a message, without any effect outside."""
+"""The record decides what a message may do. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.jobs.messages import JobMessage
 from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8
-"""Leases of one step that may run out without an outcome: after that, the step itself ends its worker."""
+"""Leases of one step that may run out without an outcome: after that, the step itself kills its worker."""
 EARLY = timedelta(seconds=1)
 """How much before its time a message may run; clocks differ a little."""
 
@@ -39,7 +39,7 @@ class Superseded:
 
 @dataclass(frozen=True)
 class NotYet:
-    """Too early: another worker runs the step, or its time has not come. Send a copy for that time."""
+    """Too early: another worker runs the step, or the step is not due. Send a copy for that time."""
 
     record: ClusterRecord
 

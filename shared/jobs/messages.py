@@ -1,7 +1,7 @@
 """What the queues carry. A message names a moment of a cluster; the record decides whether that is now.
 
 An unreadable or unknown message raises ``ValueError``, so that the host abandons it and the queue moves it
-to its dead letters: no message is lost because it is not understood.
+to its dead letters, and no message is lost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class JobMessage(_Versioned):
 
 
 class Approval(_Wire):
-    """Who approved which held deletes, all of those at one commit, and when."""
+    """Who approved the deletes that need approval at a commit, all of them, and when."""
 
     commit: str
     clusters: tuple[str, ...]
@@ -54,7 +54,7 @@ class Approval(_Wire):
 
 
 class HeadConfirmation(_Wire):
-    """A head that may be a stale read: how often it was read so far, and what was planned last then."""
+    """A head that may be a stale read: how often it was read so far, and the commit planned last then."""
 
     head: str
     planned: str
@@ -96,7 +96,7 @@ def job_message(record: ClusterRecord, at: datetime | None = None) -> JobMessage
 def continuation_id(record: ClusterRecord, copy: str = "") -> str:
     """Return the message id of the record's continuation; the same moment gives the same id.
 
-    ``copy`` names a deliberate second copy, which duplicate detection must let through once. An id has at
+    ``copy`` names a deliberate second copy, which duplicate detection lets through once. An id has at
     most 63 + 1 + 8 characters, two numbers and a short word, below Service Bus' limit of 128.
     """
     moment = f"{record.name}:{record.uid}:{record.generation}:{record.job.sequence}"

@@ -22,10 +22,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Wait:
-    """Read again in so many seconds; ``reason`` is a sentence for an operator.
+    """Run the step again in ``seconds``; ``reason`` is a sentence for an operator.
 
-    ``write`` is the write that was just accepted: a step that finds the same write necessary after it has
-    succeeded knows that Azure did not keep it. ``waiting_on`` is what has a time limit of its own.
+    ``write`` is the write that was just accepted: a step that needs the same write again after it succeeded
+    knows that it had no effect. ``waiting_on`` is a part of the step with its own time limit.
     ``action_required`` is what an operator has to do, "" when the job continues without one. ``open_ended``:
     the wait may last indefinitely, so it never becomes Stalled. ``suspended``: a manifest asks for it.
     """

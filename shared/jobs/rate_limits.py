@@ -1,4 +1,4 @@
-"""Azure's token buckets: how many calls a subscription takes, and when the next one may be made. Pure.
+"""Azure's token buckets: how many calls a subscription takes, and when the next one may be sent. Pure.
 
 Limits: learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling (per
 subscription, identity and region of the caller) and learn.microsoft.com/azure/aks/quotas-skus-regions (per
@@ -6,8 +6,8 @@ subscription). An app has one identity and calls from one region, so its buckets
 AKS also limits the operations on one cluster or pool; a cluster has one session, so workers never share them.
 
 A bucket hands out moments, also future ones, each to one caller: a reservation that no other caller can take.
-It is the generic cell rate algorithm: ``full_at`` is when
-the bucket would be full again if no more tokens were taken.
+It is the generic cell rate algorithm: ``full_at`` is when the bucket would be full again if no more tokens
+were taken.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from datetime import datetime, timedelta
 from shared.jobs.retry import LONGEST
 
 SLACK = 6.0
-"""Seconds by which a call may be made too early: clocks differ by up to 5, a message may run 1 early."""
-
+"""Seconds by which a call may come early: clocks differ by up to 5, and a message may run 1 early."""
 
 REACH = timedelta(hours=4)
 """The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have,
@@ -28,7 +27,7 @@ each with two calls of the slowest limit."""
 
 @dataclass(frozen=True)
 class Limit:
-    """A documented limit: so many calls at once, and so many per second after that."""
+    """A documented limit: ``burst`` calls at once, and ``per_second`` after that."""
 
     name: str
     description: str
@@ -37,7 +36,7 @@ class Limit:
 
     @property
     def usable(self) -> int:
-        """How many calls are made at once, less those that may come early by ``SLACK``."""
+        """How many calls may be sent at once, less those that may come early by ``SLACK``."""
         return max(1, int(self.burst - SLACK * self.per_second))
 
     @property

@@ -71,7 +71,7 @@ DEADLINES: dict[Step, float] = {
 }
 DEADLINE = 900.0
 """Seconds without progress after which a waiting step becomes Stalled: reported as a failure, yet continued.
-AKS documents that a creation takes minutes; 20 have been seen, an hour means that something is wrong."""
+AKS documents that a creation takes minutes, and 20 were observed; an hour means that something is wrong."""
 
 
 def next_step(recipe: Recipe, step: Step) -> Step | None:

@@ -1,8 +1,8 @@
-"""A cluster's record: everything that Roadstead remembers of a cluster, and its stored form.
+"""A cluster's record: everything that Roadstead stores of a cluster but its events, and its stored form.
 
 ``generation`` grows with every accepted spec; ``observed_generation`` is the last that was verified Ready.
 ``job.sequence`` grows with every saved outcome, so (uid, generation, sequence) identifies one moment of one
-cluster, and a message of another moment is known to be late.
+cluster, and a message of another moment is recognised as late.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ClusterRecord:
 
     @cached_property
     def desired(self) -> Desired:
-        """The spec to bring about."""
+        """The spec that the job brings about."""
         return Desired.from_document(self.document, self.removed_keys)
 
     def condition(self, kind: str) -> Condition | None:

@@ -123,16 +123,16 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
 
 def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
     """Yield every class of error that a job can meet, in the order of ``shared.jobs.errors``."""
-    for found in kind.__subclasses__():
-        if found not in (Retryable, Terminal):
-            yield found
-        yield from classes(found)
+    for subclass in kind.__subclasses__():
+        if subclass not in (Retryable, Terminal):
+            yield subclass
+        yield from classes(subclass)
 
 
 def suggested_action(kind: str, *, failed: bool, deleting: bool = False) -> str:
     """Return what an operator can do about a class of error, by its stored name; "" for an unknown one.
 
-    A retry continues by itself once its cause is gone; a job that ``failed`` has to be started again.
+    A retry continues by itself once its cause has passed; a job that ``failed`` has to be started again.
     """
     for known, remedy in REMEDIES.items():
         if known.__name__ == kind:

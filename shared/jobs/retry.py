@@ -85,12 +85,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     The value is a number or a date (RFC 9110, 10.2.3); a date counts from the response's own ``Date``, so
     our clock does not matter. Retries and rate limits cap the value at an hour.
     """
-    found = {name.lower(): value.strip() for name, value in headers.items()}
-    wait = found.get("retry-after", "")
+    lowered = {name.lower(): value.strip() for name, value in headers.items()}
+    wait = lowered.get("retry-after", "")
     if _SECONDS.fullmatch(wait):
         return float(wait)
     try:
-        pause = parsedate_to_datetime(wait) - parsedate_to_datetime(found.get("date", ""))
+        pause = parsedate_to_datetime(wait) - parsedate_to_datetime(lowered.get("date", ""))
     except (ValueError, TypeError):  # TypeError: one of the two names no time zone
         return None
     return max(0.0, pause.total_seconds())

@@ -14,18 +14,27 @@ from shared.jobs.job import WaitKind, WriteKind
 
 _Json = dict[str, Any]
 
-_ERRORS = {"NotShown": "NotYetVisible"}
-_STEPS = {"forget": "finalize"}
-_CONDITIONS = {"Forgotten": "Finalized"}
+
+def _names(**names: str) -> Mapping[str, str]:
+    """Return the present name of each former one."""
+    return names
+
+
+ERRORS = _names(NotShown="NotYetVisible")
+STEPS = _names(forget="finalize")
+CONDITIONS = _names(Forgotten="Finalized")
+CLUSTER_FIELDS = _names(begun="creation_requested", owned="was_tagged", dropped="removed_keys")
+JOB_FIELDS = _names(claim="lease", looked="rechecking", lost="abandoned_leases")
+FLEET_FIELDS = _names(looked="head_read_at", awaiting="awaiting_deletion")
+REQUEST_FIELDS = _names(doubt="confirmation", looks="reads")
 
 
 def upgrade_cluster(stored: Mapping[str, Any]) -> _Json:
     """Return the record of a cluster."""
     if not isinstance(stored["job"]["step"], str):
         return dict(stored)
-    renamed = {"begun": "creation_requested", "owned": "was_tagged", "dropped": "removed_keys"}
     conditions = [_condition(condition) for condition in stored.get("conditions", ())]
-    return {**_renamed(stored, renamed), "job": _job(stored["job"]), "conditions": conditions}
+    return {**_renamed(stored, CLUSTER_FIELDS), "job": _job(stored["job"]), "conditions": conditions}
 
 
 def _renamed(stored: Mapping[str, Any], names: Mapping[str, str]) -> _Json:
@@ -33,37 +42,38 @@ def _renamed(stored: Mapping[str, Any], names: Mapping[str, str]) -> _Json:
 
 
 def _condition(stored: _Json) -> _Json:
-    """A resource that a deletion leaves in Azure was recognised by the message of its condition."""
+    """Return a condition; its message showed that a deletion had left the resource in Azure."""
     deletion = stored["type"] in ("ClusterDeleted", "ResourceGroupDeleted")
     retained = deletion and stored["reason"] == "Done" and stored["message"].startswith("left ")
-    reason = "Retained" if retained else _ERRORS.get(stored["reason"], stored["reason"])
-    return {**stored, "type": _CONDITIONS.get(stored["type"], stored["type"]), "reason": reason}
+    reason = "Retained" if retained else ERRORS.get(stored["reason"], stored["reason"])
+    return {**stored, "type": CONDITIONS.get(stored["type"], stored["type"]), "reason": reason}
 
 
 _NO_JOB: _Json = {
     **dict.fromkeys(("reason", "wrote", "request_id", "part", "person"), ""),
-    **dict.fromkeys(("moved", "part_since", "failure", "claim")),
-    **{"active": True, "attempts": 0, "tries": {}, "lost": 0, "looked": False, "restarts": 0, "reserved": {}},
+    **dict.fromkeys(("moved", "part_since", "failure", "lease")),
+    **{"active": True, "attempts": 0, "tries": {}, "restarts": 0, "reserved": {}},
+    **{"abandoned_leases": 0, "rechecking": False},
 }
-"""The defaults of fields that were added over time: a record that nothing has changed since lacks them."""
+"""The defaults of fields that were added over time: a record that was not saved since lacks them."""
 
 
-def _job(found: _Json) -> _Json:
-    stored = _NO_JOB | found
+def _job(job: _Json) -> _Json:
+    stored = _NO_JOB | _renamed(job, JOB_FIELDS)
     return {
         "recipe": stored["recipe"],
         "sequence": stored["sequence"],
         "started": stored["started"],
         "step": {
-            "name": _STEPS.get(stored["step"], stored["step"]),
+            "name": STEPS.get(stored["step"], stored["step"]),
             "since": stored["step_since"],
             "last_progress": stored["moved"] or stored["step_since"],
-            "attempts": {_ERRORS.get(kind, kind): count for kind, count in stored["tries"].items()},
+            "attempts": {ERRORS.get(kind, kind): count for kind, count in stored["tries"].items()},
             "failure": _failure(stored["failure"], stored["attempts"]),
             "last_write": _accepted_write(stored["wrote"], stored["request_id"]),
             "waiting_on": _waiting_on(stored["part"], stored["part_since"]),
-            "rechecking": stored["looked"],
-            "abandoned_leases": stored["lost"],
+            "rechecking": stored["rechecking"],
+            "abandoned_leases": stored["abandoned_leases"],
         },
         "next_run": {
             "at": stored["next_at"],
@@ -73,14 +83,14 @@ def _job(found: _Json) -> _Json:
         },
         "active": stored["active"],
         "restarts": stored["restarts"],
-        "lease": stored["claim"],
+        "lease": stored["lease"],
     }
 
 
 def _failure(stored: _Json | None, attempts: int) -> _Json | None:
     if stored is None:
         return None
-    return {**stored, "kind": _ERRORS.get(stored["kind"], stored["kind"]), "attempts": attempts}
+    return {**stored, "kind": ERRORS.get(stored["kind"], stored["kind"]), "attempts": attempts}
 
 
 _WRITES = (
@@ -92,16 +102,16 @@ _WRITES = (
     (re.compile(r"(?P<digest>[^:]*)(?P<again>:again)?"), WriteKind.PUT),
     (re.compile(r"(?P<target>[^:]*):(?P<digest>[^:]*)(?P<again>:again)?"), WriteKind.PUT),
 )
-"""The texts that described the last accepted write; the first that matches counts."""
+"""The texts of the last accepted write; the first expression that matches counts."""
 
 
 def _accepted_write(text: str, request_id: str) -> _Json | None:
     if not text:
         return None
     for pattern, kind in _WRITES:
-        found = pattern.fullmatch(text)
-        if found:
-            parts = found.groupdict()
+        match = pattern.fullmatch(text)
+        if match:
+            parts = match.groupdict()
             write = {name: parts.get(name) or "" for name in ("target", "digest")}
             return {
                 "kind": kind,
@@ -113,8 +123,8 @@ def _accepted_write(text: str, request_id: str) -> _Json | None:
 
 
 def _waiting_on(text: str, since: str | None) -> _Json | None:
-    found = re.fullmatch(r"drain (?P<pool>[^:]*)(:.*)?", text)
-    return {"kind": WaitKind.DRAIN, "key": found["pool"], "since": since} if found and since else None
+    match = re.fullmatch(r"drain (?P<pool>[^:]*)(:.*)?", text)
+    return {"kind": WaitKind.DRAIN, "key": match["pool"], "since": since} if match and since else None
 
 
 _APPROVE = "roadstead approve releases the delete"
@@ -124,7 +134,7 @@ _HOLDS = (
         HoldKind.AWAITS_DELETION,
     ),
     (r"it is being deleted", HoldKind.BEING_DELETED),
-    (r"nothing is deleted while fleet\.yaml cannot be used", HoldKind.INVALID_FLEET_FILE),
+    (r"nothing is deleted while fleet\.yaml .*", HoldKind.INVALID_FLEET_FILE),
     (rf"deletionProtection is on; {_APPROVE}.*", HoldKind.DELETION_PROTECTION),
     (
         rf"the cluster is suspended by (?P<owner>.*) until (?P<until>\S+); {_APPROVE}.*",
@@ -145,7 +155,7 @@ _HOLDS = (
     (r"(?P<problem>.*) \(the cluster stays at its last good spec\)", HoldKind.INVALID_MANIFEST),
     (r"(?P<problem>.*)", HoldKind.INVALID_NEW_MANIFEST),
 )
-"""The reasons that items gave; the first that matches counts."""
+"""The reasons of items; the first expression that matches counts."""
 
 
 def upgrade_plan(stored: Mapping[str, Any]) -> _Json:
@@ -154,12 +164,13 @@ def upgrade_plan(stored: Mapping[str, Any]) -> _Json:
     return {**stored, "plan": {**plan, "items": [_item(item) for item in plan.get("items", ())]}}
 
 
-_EFFECTS = {
-    "node pool rotation": "node pool replacement",
-    "node pool rotation, unless it is so in Azure": "node pool replacement, unless Azure has this value",
-    "left as it is": "no longer managed",
-    "fixed: must be as it is in Azure": "fixed: must equal the value in Azure",
-}
+_EFFECTS = (
+    (r"node pool rotat\w+", "node pool replacement"),
+    (r"node pool rotat\w+, unless it is so in Azure", "node pool replacement, unless Azure has this value"),
+    (r"left as it is", "no longer managed"),
+    (r"fixed: must be as it is in Azure", "fixed: must equal the value in Azure"),
+)
+"""The effects of changes, as expressions, and their present names."""
 
 
 def _item(stored: _Json) -> _Json:
@@ -172,16 +183,16 @@ def _item(stored: _Json) -> _Json:
 
 def _change(stored: _Json) -> _Json:
     effect = stored.get("effect", "")
-    return {**stored, "effect": _EFFECTS.get(effect, effect)}
+    return {**stored, "effect": next((new for old, new in _EFFECTS if re.fullmatch(old, effect)), effect)}
 
 
 def _hold(reason: str) -> _Json | None:
     if not reason:
         return None
     for pattern, kind in _HOLDS:
-        found = re.fullmatch(pattern, reason, re.DOTALL)
-        if found:
-            return {"kind": kind, "details": found.groupdict()}
+        match = re.fullmatch(pattern, reason, re.DOTALL)
+        if match:
+            return {"kind": kind, "details": match.groupdict()}
     return None
 
 
@@ -194,29 +205,27 @@ _PROBLEM = re.compile(
 
 def upgrade_fleet(stored: Mapping[str, Any]) -> _Json:
     """Return the record of a fleet."""
-    found = _renamed(stored, {"looked": "head_read_at", "awaiting": "awaiting_deletion"})
-    if isinstance(found.get("problem"), str):
-        found["problem"] = _problem(found["problem"])
-    return found
+    fleet = _renamed(stored, FLEET_FIELDS)
+    if isinstance(fleet.get("problem"), str):
+        fleet["problem"] = _problem(fleet["problem"])
+    return fleet
 
 
 def _problem(text: str) -> _Json | None:
-    found = _PROBLEM.fullmatch(text)
-    if found is None:
+    match = _PROBLEM.fullmatch(text)
+    if match is None:
         return {"message": text} if text else None
-    kind = found["kind"] or ""
+    kind = match["kind"] or ""
     return {
-        "message": found["message"],
-        "kind": _ERRORS.get(kind, kind),
-        "approve_again": found["commit"] or "",
+        "message": match["message"],
+        "kind": ERRORS.get(kind, kind),
+        "approve_again": match["commit"] or "",
     }
 
 
-def upgrade_plan_request(read: Mapping[str, Any]) -> _Json:
+def upgrade_plan_request(sent: Mapping[str, Any]) -> _Json:
     """Return a plan request."""
-    if "doubt" not in read:
-        return dict(read)
-    found = _renamed(read, {"doubt": "confirmation"})
-    if found["confirmation"] is not None:
-        found["confirmation"] = _renamed(found["confirmation"], {"looks": "reads"})
-    return found
+    request = _renamed(sent, REQUEST_FIELDS)
+    if isinstance(request.get("confirmation"), Mapping):
+        request["confirmation"] = _renamed(request["confirmation"], REQUEST_FIELDS)
+    return request

@@ -1,8 +1,8 @@
-"""The seams: one small Protocol per outside system, and the bundle that the pipeline is given.
+"""The ports: one small protocol per outside system, and ``Ports``, which the pipeline gets.
 
 Every method makes at most a bounded number of calls, never sleeps and never retries; an error is
 raised as a class of ``shared.jobs.errors``. ``shared.adapters`` implements the protocols on the real
-client libraries, others do so in memory; ``tests/contract`` runs one suite on both.
+client libraries, and the local cloud does so in memory; ``tests/contract`` runs one suite on both.
 """
 
 from __future__ import annotations
@@ -61,32 +61,34 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class FleetConfig:
-    """Which fleet this app serves.
-
-    ``lease_seconds`` bounds one step, ``poll_seconds`` is the time between reads of a long operation,
-    ``public_url`` begins the links on commit statuses, ``retries`` says how often errors are retried,
-    ``events_kept`` about how many events a cluster keeps, ``previous_repository`` is the name of the
-    repository before a rename.
-    """
+    """The settings of the pipeline: which fleet this app serves, and within which limits."""
 
     fleet: str
     repository: str
+    """The fleet repository, as "owner/name"."""
     branch: str = "main"
     public_url: str = ""
+    """The start of links on commit statuses; "" for no links."""
     lease_seconds: float = 90
+    """How long a lease lasts: the time limit of a step."""
     poll_seconds: float = 20
+    """The time between two reads of a long operation."""
     events_kept: int = 500
+    """About how many events of a cluster are stored."""
     previous_repository: str = ""
+    """The name of the repository before a rename, "" for none."""
     git_credentials: GitCredentials | None = None
+    """What Flux needs to read the repository; None for a public one."""
     retries: Policies = field(default_factory=lambda: DEFAULTS)
+    """How often, and at what intervals, each class of error is retried."""
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Everything the pipeline may touch.
+    """The settings of the pipeline, and everything outside that it may use.
 
-    ``random`` returns a float in [0, 1), ``unique`` a fresh id of 8 hexadecimal digits;
-    ``token_cache`` holds what this process took from Azure's token buckets in advance.
+    ``random`` returns a float in [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the
+    tokens that this process took from Azure's token buckets in advance.
     """
 
     config: FleetConfig

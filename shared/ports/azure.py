@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Written:
-    """What Azure answered to a write: its id of the request, for support, and whether the resource is new.
+    """Azure's response to a write: its id of the request, for support, and whether the resource is new.
 
-    The id is "" where Azure gave none, which it may where there was nothing to do.
+    The id is "" in a response without one, which is possible when there was nothing to do.
     """
 
     request_id: str = ""
@@ -43,7 +43,7 @@ class AzureCall(Generic[T]):
     """One operation on a group, a cluster or a region; a read has only fields that can be hashed.
 
     ``sdk`` is the operation group and the method in the client library, ``absent_is_fine`` whether a
-    resource that does not exist is an answer and no error.
+    resource that does not exist is a result and not an error.
     """
 
     sdk: ClassVar[str]
@@ -65,13 +65,13 @@ class AzureCall(Generic[T]):
 
     @property
     def relies_on(self) -> AzureCall[Any] | None:
-        """The read that must be fresh when this is written, where Azure itself checks no condition."""
+        """The read that must be fresh before this write, where Azure itself checks no condition."""
         return None
 
     def result(self, answer: Any) -> T:
-        """Return the result for Azure's answer.
+        """Return the result for Azure's response.
 
-        The answer is ARM's document, a list of them, or ``Written``; None where the resource does not exist.
+        ``answer`` is ARM's document, a list of them, or ``Written``; None where the resource does not exist.
         """
         result: T = answer
         return result
@@ -87,13 +87,13 @@ class Write(AzureCall[Written]):
     writes = True
 
     def result(self, answer: Written | None) -> Written:
-        """Return what Azure answered; a resource that does not exist needs no delete."""
+        """Return Azure's response; a resource that does not exist needs no delete."""
         return answer or Written()
 
 
 @dataclass(frozen=True)
 class Conditional(Write):
-    """A write over one version of the resource only; Azure answers Conflict when it is at another.
+    """A write over one version of the resource only; Azure responds with a conflict when it has another.
 
     An ``etag`` of None stands for no version yet where the write may create the resource (``creates``:
     ``If-None-Match: *``), and for any version elsewhere.
@@ -104,7 +104,7 @@ class Conditional(Write):
 
     @property
     def only_new(self) -> bool:
-        """Whether nothing may exist yet."""
+        """Whether the write fails when the resource exists."""
         return self.creates and self.etag is None
 
 
@@ -152,7 +152,7 @@ class PutGroup(Write):
 
 @dataclass(frozen=True)
 class DeleteGroup(Write):
-    """Start to delete the group with its content, which no condition protects: its read must be fresh."""
+    """Start to delete the group with its content; no condition protects it, so its read must be fresh."""
 
     service, sdk, limits = "resource", "resource_groups.begin_delete", (ARM_DELETE,)
     absent_is_fine = True
@@ -160,7 +160,7 @@ class DeleteGroup(Write):
 
     @property
     def relies_on(self) -> ListResources:
-        """The read of what is in the group."""
+        """The read of the group's content."""
         return ListResources(self.target)
 
 
@@ -205,9 +205,9 @@ class GetKubeconfig(AzureCall[str]):
 
     def result(self, answer: Json) -> str:
         """Decode the first kubeconfig."""
-        for found in answer.get("kubeconfigs") or ():
-            if found.get("value"):
-                return b64decode(found["value"]).decode()
+        for kubeconfig in answer.get("kubeconfigs") or ():
+            if kubeconfig.get("value"):
+                return b64decode(kubeconfig["value"]).decode()
         raise Dependency("Azure has no credentials for the cluster yet")
 
 
@@ -237,7 +237,7 @@ class DeletePool(Conditional):
 
 @dataclass(frozen=True)
 class UpgradeNodeImage(Write):
-    """Start to bring one agent pool to the newest node image; nothing to do when it has it already."""
+    """Start to bring one agent pool to the newest node image, unless it has that image already."""
 
     sdk, limits = "agent_pools.begin_upgrade_node_image_version", (AKS_OTHER, ARM_WRITE)
     target: ClusterId
@@ -262,7 +262,7 @@ class ListVersions(AzureCall[Json]):
     """Return the Kubernetes versions that a region offers.
 
     Each of ``values`` has ``version`` ("1.33"), ``patchVersions`` ({"1.33.4": {"upgrades": ["1.33.5"]}})
-    and, where it is so, "isDefault": true or "isPreview": true.
+    and, where it applies, "isDefault": true or "isPreview": true.
     """
 
     sdk, limits = "managed_clusters.list_kubernetes_versions", (AKS_OTHER, ARM_READ)
@@ -278,7 +278,7 @@ class ListMaintenance(AzureCall[Mapping[str, Json]]):
 
     def result(self, answer: Sequence[Json]) -> Mapping[str, Json]:
         """Return the configurations by name."""
-        return {str(found["name"]): found for found in answer}
+        return {str(configuration["name"]): configuration for configuration in answer}
 
 
 @dataclass(frozen=True)

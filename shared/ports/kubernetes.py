@@ -13,11 +13,11 @@ class KubernetesApi(Protocol):
     """The Kubernetes API of one cluster, as JSON objects."""
 
     def check(self) -> None:
-        """Ask ``/readyz``; raise Unavailable when it does not answer, Unauthenticated when it refuses us."""
+        """Ask ``/readyz``; raise Unavailable without a response, Unauthenticated when it refuses us."""
         ...
 
     def get(self, ref: ObjectRef) -> Json | None:
-        """Return the object, or None (also when its kind is not known to the cluster)."""
+        """Return the object, or None (also when the cluster does not know its kind)."""
         ...
 
     def apply(self, manifest: Json) -> Json:
@@ -51,13 +51,13 @@ class KubernetesApi(Protocol):
 
 
 class Kubernetes(Protocol):
-    """Reaches the Kubernetes APIs of the fleet."""
+    """Connections to the Kubernetes APIs of the fleet."""
 
     def connect(
         self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
     ) -> KubernetesApi:
         """Return the API of a cluster; its credentials live in memory only.
 
-        ``kubeconfig`` fetches them in place of the port's own way, when there is no connection yet.
+        ``kubeconfig`` replaces the port's own way to fetch them; it is not called while a connection is open.
         """
         ...

@@ -1,4 +1,4 @@
-"""The fleet repository and its pull requests, at their host."""
+"""The fleet repository and its pull requests on GitHub."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ class CommitStatus:
 
 @dataclass(frozen=True)
 class BranchHead:
-    """The commit that a branch pointed to, and when that was said: whole seconds by the host's own clock."""
+    """The commit that a branch pointed to, and when GitHub stated it, in whole seconds by GitHub's clock."""
 
     commit: str
     at: datetime
 
 
 class Repository(Protocol):
-    """The fleet repository at its host."""
+    """The fleet repository."""
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
         ...
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
-        """Tell whether a commit comes after another, or is it; False also where either is not known.
+        """Return whether a commit is a descendant of another, or equal to it; False when either is unknown.
 
-        Unlike where a branch is, that never changes: once both are known, no answer is old.
+        Unlike the head of a branch, the result is never stale once both commits are known.
         """
         ...
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
-        """Return every file at a commit; raise Unavailable when the answer is truncated or partial."""
+        """Return every file at a commit; raise Unavailable when the response is truncated or partial."""
         ...
 
     def blob(self, sha: str) -> bytes:
@@ -62,10 +62,10 @@ class Repository(Protocol):
         ...
 
     def archive(self, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
-        """Return the plain files at these paths of a commit, however many, in one answer.
+        """Return the plain files at these paths of a commit, however many, from one download.
 
-        A file may be left out, or be another than the tree says (git's export attributes can do that):
-        hold each against its blob id. Raise Unavailable when the answer is cut off, broken or too large.
+        A file may be missing, or differ from the tree (git's export attributes can do that): compare each
+        with its blob id. Raise Unavailable when the download is truncated, malformed or too large.
         """
         ...
 
@@ -78,7 +78,7 @@ class Repository(Protocol):
 class Pull:
     """A pull request: ``head`` is its newest commit, ``base`` the branch it would be merged into.
 
-    ``merge`` is the commit that a merge would make, "" with conflicts, None while GitHub has not tried yet.
+    ``merge`` is the commit of GitHub's test merge, "" with conflicts, None while there is no test merge.
     ``fork``: the head belongs to another repository.
     """
 
@@ -131,7 +131,7 @@ class PullRequests(Protocol):
         """Whether we may write check runs: as a GitHub App only."""
 
     def open_pulls(self, base: str) -> Sequence[Pull]:
-        """Return the open ones into a branch, newest first, at most 100; ``merge`` is not known here."""
+        """Return the open pull requests into a branch, newest first, at most 100; their ``merge`` is None."""
         ...
 
     def pull(self, number: int) -> Pull | None:
@@ -139,11 +139,11 @@ class PullRequests(Protocol):
         ...
 
     def comment(self, number: int, marker: str) -> Comment | None:
-        """Return our oldest comment that begins with the marker, or None; others' comments do not count."""
+        """Return our oldest comment that begins with the marker, or None; it ignores comments of others."""
         ...
 
     def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
-        """Write a new comment, or over one; at most 65,536 characters."""
+        """Create a comment, or replace ``over``; at most 65,536 characters."""
         ...
 
     def check(self, commit: str, check: Check) -> None:

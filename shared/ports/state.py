@@ -1,4 +1,4 @@
-"""What Roadstead remembers: one small protocol per kind of record, and State, which has them all."""
+"""What Roadstead stores: one small protocol per kind of record, and State, which combines them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from shared.jobs.record import ClusterRecord
 
 @dataclass(frozen=True)
 class PlanRecord:
-    """A plan, its last reported commit status, and the approval of its held deletes.
+    """A plan, its last reported commit status, and the approval of its deletes that need one.
 
-    ``open`` while its commit status may still change, ``settled`` when only a commit or a replay can
-    change it; ``not_before`` is when the status may be sent to GitHub again.
+    ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
+    ``not_before`` is when the status may be sent to GitHub again.
     """
 
     plan: Plan
@@ -34,29 +34,31 @@ class PlanRecord:
 
 @dataclass(frozen=True)
 class FleetRecord:
-    """What was planned last, and what kept the newest commit from being planned, None for nothing.
-
-    ``waiting`` is a sentence on why a new head is not planned yet, "" when none waits. ``planning`` is the
-    commit whose jobs are being handed over, "" when none is; ``head_read_at`` is when the head was read for
-    the later of both, by the repository's clock. ``awaiting_deletion`` are the clusters to be created once
-    their deletion has finished. ``etag`` is the version that was read, "" when there is none yet.
-    """
+    """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
 
     commit: str = ""
+    """The commit that was planned last, "" for none."""
     at: datetime | None = None
+    """When that plan was handed over."""
     problem: FleetProblem | None = None
+    """What prevents the newest commit from being planned, None for no problem."""
     waiting: str = ""
+    """Why a new head is not planned yet, as a sentence; "" when none waits."""
     planning: str = ""
+    """The commit whose jobs are being handed over, "" for none."""
     head_read_at: datetime | None = None
+    """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
     awaiting_deletion: tuple[str, ...] = ()
+    """The clusters that are created again once their deletion has finished."""
     etag: str = field(default="", compare=False)
+    """The version that was read, "" for a record not saved yet."""
 
 
 @dataclass(frozen=True)
 class DeadLetter:
     """A message that a queue gave up and that could not be handled; ``body`` is its beginning as text.
 
-    ``size`` is that of the whole body in bytes, ``at`` when it reached its queue.
+    ``size`` is the size of the whole body in bytes, ``at`` is when the message reached its queue.
     """
 
     queue: str
@@ -70,7 +72,7 @@ class DeadLetter:
 
 @dataclass(frozen=True)
 class GroupDeleteIntent:
-    """A cluster that is about to delete its resource group; ``uid`` tells it from others of its name."""
+    """A cluster that is about to delete its resource group; ``uid`` distinguishes clusters of one name."""
 
     cluster: str
     uid: str
@@ -88,11 +90,11 @@ class Clusters(Protocol):
         ...
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` records, by name, of those after a name ("": from the first)."""
+        """Return at most ``limit`` records, by name, after a name ("": from the first)."""
         ...
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active: their number is that of the jobs, not of the clusters."""
+        """Return the records whose job is active; the cost depends on the number of jobs, not of clusters."""
         ...
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
@@ -107,7 +109,7 @@ class Clusters(Protocol):
         ...
 
     def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Save that a cluster is about to delete a resource group; twice is once."""
+        """Save that a cluster is about to delete a resource group; saving it twice is the same."""
         ...
 
     def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
@@ -123,11 +125,11 @@ class Events(Protocol):
     """What happened to the clusters."""
 
     def append(self, events: Sequence[Event]) -> None:
-        """Save events; an event that was saved before is saved once."""
+        """Save events; an event that was saved before is not duplicated."""
         ...
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
-        """Return a cluster's newest events (before a millisecond), newest first; also of a deleted one."""
+        """Return a cluster's newest events (before a millisecond), newest first, even of a deleted one."""
         ...
 
     def prune_events(self, cluster: str, keep: int) -> int:
@@ -135,15 +137,15 @@ class Events(Protocol):
         ...
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not among the living; return how many were removed."""
+        """Remove older events of clusters that are not in ``living``; return how many were removed."""
         ...
 
 
 class Plans(Protocol):
-    """What was planned, and what was last reported about it."""
+    """The plans, with their reported status, and the fleet's record."""
 
     def fleet(self) -> FleetRecord:
-        """Return what was planned last."""
+        """Return the fleet's record; a new one when none was saved."""
         ...
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
@@ -155,11 +157,11 @@ class Plans(Protocol):
         ...
 
     def save_plan(self, plan_record: PlanRecord) -> None:
-        """Write a plan over the saved one of its commit. Only the planner writes, and there is one."""
+        """Write a plan over the saved one of its commit; only the planner does."""
         ...
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
-        """Return the plans made since a time, newest first."""
+        """Return the plans since a time, newest first."""
         ...
 
     def open_plans(self) -> Sequence[PlanRecord]:
@@ -172,18 +174,18 @@ class Plans(Protocol):
 
 
 class Manifests(Protocol):
-    """What was read of the repository, so that it is not read again."""
+    """A cache of the repository: blobs, and the fingerprints of resolved clusters."""
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """Return those of these blobs that are saved, by their ids; one read each, so ask for few."""
+        """Return those of these blobs that are saved, by their ids; each takes one read."""
         ...
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
-        """Save blobs of at most 60,000 bytes by their ids; twice is once."""
+        """Save blobs of at most 60,000 bytes by their ids."""
         ...
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
-        """Remove every saved blob but these, by their ids; return how many were removed."""
+        """Remove every saved blob except these, by their ids; return how many were removed."""
         ...
 
     def fingerprints(self) -> Mapping[str, str]:
@@ -191,7 +193,7 @@ class Manifests(Protocol):
         ...
 
     def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
-        """Write the fingerprints of the whole fleet over the saved ones; losing them costs only time."""
+        """Write the fingerprints of the whole fleet over the saved ones; their loss costs only time."""
         ...
 
 
@@ -211,11 +213,11 @@ class Deliveries(Protocol):
     """The webhook deliveries that were accepted."""
 
     def delivery_seen(self, delivery: str) -> bool:
-        """Tell whether a webhook delivery was queued before."""
+        """Return whether a webhook delivery was queued before."""
         ...
 
     def remember_delivery(self, delivery: str, at: datetime) -> None:
-        """Remember a webhook delivery; twice is once."""
+        """Remember a webhook delivery."""
         ...
 
     def prune_deliveries(self, before: datetime) -> int:
@@ -227,7 +229,7 @@ class DeadLetters(Protocol):
     """The messages that the queues gave up."""
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
-        """Save a dead letter; twice is once."""
+        """Save a dead letter, over an equal one."""
         ...
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetter]:
@@ -248,4 +250,4 @@ class DeadLetters(Protocol):
 
 
 class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Protocol):
-    """What Roadstead remembers of one fleet. No secret is ever saved here."""
+    """The stored state of one fleet. It never contains a secret."""

@@ -1,4 +1,4 @@
-"""Tokens that this process took in advance: few, for seconds, so that not every read asks the state."""
+"""Tokens that this process took in advance: few, for seconds, so that not every call reads the state."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from datetime import datetime
 
 
 class TokenCache:
-    """Safe to share between threads."""
+    """The tokens of each bucket. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: dict[str, tuple[int, datetime]] = {}
+        self._tokens: dict[str, tuple[int, datetime]] = {}
 
     def put(self, key: str, tokens: int, until: datetime) -> None:
-        """Hold tokens of a bucket until a time, in place of those that were held."""
+        """Store tokens of a bucket until a time, in place of the stored ones."""
         with self._lock:
-            self._held[key] = (tokens, until)
+            self._tokens[key] = (tokens, until)
 
     def take(self, key: str, now: datetime) -> bool:
-        """Take a token; tell whether there was one."""
+        """Take a token; return whether there was one."""
         with self._lock:
-            tokens, until = self._held.get(key, (0, now))
+            tokens, until = self._tokens.get(key, (0, now))
             if not tokens or until <= now:
                 return False
-            self._held[key] = (tokens - 1, until)
+            self._tokens[key] = (tokens - 1, until)
             return True
 
     def drop(self, key: str) -> None:
-        """Throw the tokens of a bucket away."""
+        """Discard the tokens of a bucket."""
         with self._lock:
-            self._held.pop(key, None)
+            self._tokens.pop(key, None)

@@ -66,7 +66,7 @@ def _refused(response: requests.Response) -> ReconcileError:
 
 
 def _files(stream: _Inflated, paths: frozenset[str]) -> Mapping[str, bytes]:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|", encoding="utf-8") as archive:
             while (member := archive.next()) is not None:
@@ -74,11 +74,11 @@ def _files(stream: _Inflated, paths: frozenset[str]) -> Mapping[str, bytes]:
                 path = member.name.partition("/")[2]
                 if member.isreg() and member.size <= MAX_FILE_BYTES and path in paths:
                     content = archive.extractfile(member)
-                    found[path] = content.read() if content else b""
+                    files[path] = content.read() if content else b""
         stream.drain()
     except _MALFORMED as error:
         raise Unavailable(f"the archive is malformed: {type(error).__name__}") from None
-    return found
+    return files
 
 
 class _Inflated:

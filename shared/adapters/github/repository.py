@@ -49,13 +49,13 @@ class GitHubRepository:
             return BranchHead(ref.object.sha, parsedate_to_datetime(str(ref.raw_headers["date"])))
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
-        """Tell whether a commit is a descendant of another, or equal to it; False when either is unknown."""
+        """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""
         # Only the first page of a comparison lists the changed files, which are not needed.
         page = {"per_page": 1, "page": 2}
         try:
             with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
-                found = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
-                return found["status"] in ("ahead", "identical")
+                comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
+                return comparison["status"] in ("ahead", "identical")
         except Dependency:
             return False
 

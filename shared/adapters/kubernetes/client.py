@@ -150,7 +150,7 @@ class _Connection:
         if path is None:
             raise Dependency(f"the cluster does not serve {api_version} {kind}", code="NotFound")
         query = {"limit": str(_PAGE), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
-        found: list[Json] = []
+        objects: list[Json] = []
         while True:
             parameters = urlencode({name: value for name, value in query.items() if value})
             answer = self._call("GET", f"{path}?{parameters}")
@@ -159,10 +159,10 @@ class _Connection:
                     self._resources.clear()
                 raise self._error(answer, f"the list of {api_version} {kind}", secret=kind == "Secret")
             for item in answer.body.get("items") or ():
-                found.append({"apiVersion": api_version, "kind": kind, **item})
+                objects.append({"apiVersion": api_version, "kind": kind, **item})
             query["continue"] = (answer.body.get("metadata") or {}).get("continue") or ""
             if not query["continue"]:
-                return found
+                return objects
 
     def cordon(self, node: str, *, on: bool = True) -> None:
         """Cordon a node, or uncordon it (``on`` False); a node that no longer exists is success."""
@@ -198,10 +198,10 @@ class _Connection:
         base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if (api_version, kind) not in self._resources:
             self._discover(api_version, base)
-        found = self._resources.get((api_version, kind))
-        if found is None:
+        resource = self._resources.get((api_version, kind))
+        if resource is None:
             return None
-        plural, namespaced = found
+        plural, namespaced = resource
         where = f"/namespaces/{quote(namespace, safe='')}" if namespaced and namespace else ""
         return f"{base}{where}/{plural}"
 
@@ -231,8 +231,8 @@ class _Connection:
             content = bytes(reply.read())
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             self._discard(self._cluster, self)
-            what = str(error.reason).splitlines()[0] if isinstance(error, ApiException) else ""
-            name = what or type(error).__name__
+            reason = str(error.reason).splitlines()[0] if isinstance(error, ApiException) else ""
+            name = reason or type(error).__name__
             raise Unavailable(f"the API server of {self._cluster.name} does not answer: {name}") from error
         self._accepted = self._accepted or reply.status < 300
         return _Answer(reply.status, dict(reply.headers), _parsed(content))

@@ -1,4 +1,4 @@
-"""The keys and properties of an entity: text of any length becomes properties.
+"""The keys and properties of an entity; a text of any length is stored as properties.
 
 Limits (learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model): a string
 property holds 32 Ki characters, a binary one 64 KiB, an entity 1 MiB; keys may not contain ``/ \\ # ?``.
@@ -22,7 +22,7 @@ def newest_first(moment: datetime) -> str:
 
 
 def safe_key(text: str) -> str:
-    """Return a text as a key: a character that a key may not hold becomes "_"."""
+    """Return a text as a key: a character that a key may not contain becomes "_"."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in text)[:200]
 
 

@@ -39,7 +39,7 @@ _FLEET: TypeAdapter[FleetRecord] = TypeAdapter(FleetRecord)
 _FINGERPRINTS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 _BATCH = 100
 _BATCH_BYTES = 2 << 20
-"""A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third on the way."""
+"""A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
 _READERS = 8
 
 
@@ -61,10 +61,10 @@ class TablesState:
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""
-        found = self._storage.query(
+        entities = self._storage.query(
             CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
         )
-        return [_cluster(entity) for entity in itertools.islice(found, limit)]
+        return [_cluster(entity) for entity in itertools.islice(entities, limit)]
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the records whose job is active."""
@@ -123,7 +123,7 @@ class TablesState:
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
         """Return a cluster's newest events (before a millisecond), newest first."""
-        found: list[Event] = []
+        events: list[Event] = []
         after = f"{newest_first(before)}~" if before else ""  # sorts behind the keys of that millisecond
         pages = self._storage.query(
             EVENTS,
@@ -133,19 +133,19 @@ class TablesState:
             after=after,
         )
         for entity in pages:
-            found.append(_EVENT.validate_json(unpacked(entity)))
-            if len(found) >= limit:
+            events.append(_EVENT.validate_json(unpacked(entity)))
+            if len(events) >= limit:
                 break
-        return found
+        return events
 
     def prune_events(self, cluster: str, keep: int) -> int:
         """Remove all but a cluster's newest events."""
-        found = self._storage.keys(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}")
-        return self._storage.remove(EVENTS, itertools.islice(found, keep, None))
+        keys = self._storage.keys(EVENTS, "PartitionKey eq @key", key=f"{self._fleet}|{cluster}")
+        return self._storage.remove(EVENTS, itertools.islice(keys, keep, None))
 
     def prune_events_before(self, at: datetime, *, living: Collection[str]) -> int:
-        """Remove older events of clusters that are not among the living."""
-        found = self._storage.keys(
+        """Remove older events of clusters that are not in ``living``."""
+        keys = self._storage.keys(
             EVENTS,
             "PartitionKey ge @key and PartitionKey lt @end and RowKey gt @after",
             key=f"{self._fleet}|",
@@ -153,11 +153,11 @@ class TablesState:
             after=f"{newest_first(at)}~",
         )
         return self._storage.remove(
-            EVENTS, (e for e in found if e["PartitionKey"].partition("|")[2] not in living)
+            EVENTS, (key for key in keys if key["PartitionKey"].partition("|")[2] not in living)
         )
 
     def fleet(self) -> FleetRecord:
-        """Return what was planned last."""
+        """Return the fleet's record; a new one when none was saved."""
         entity = self._storage.get(FLEETS, "fleet", self._fleet)
         if entity is None:
             return FleetRecord()
@@ -188,7 +188,7 @@ class TablesState:
         self._storage.upsert(PLANS, entity)
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
-        """Return the plans made since a time, newest first."""
+        """Return the plans since a time, newest first."""
         return self._plans("PartitionKey eq @key and at ge @at", at=at)
 
     def open_plans(self) -> Sequence[PlanRecord]:
@@ -196,17 +196,16 @@ class TablesState:
         return self._plans("PartitionKey eq @key and open eq true")
 
     def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
-        found = self._storage.query(PLANS, query, **parameters)
-        plan_records = [_plan(unpacked(entity)) for entity in found]
+        entities = self._storage.query(PLANS, query, **parameters)
+        plan_records = [_plan(unpacked(entity)) for entity in entities]
         return sorted(plan_records, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """Return those of these blobs that are saved; a few are read in parallel."""
         with ThreadPoolExecutor(_READERS) as pool:
-            found = zip(
-                ids, pool.map(lambda sha: self._storage.get(BLOBS, self._fleet, sha), ids), strict=True
-            )
-            return {sha: entity["content"] for sha, entity in found if entity is not None}
+            entities = pool.map(lambda sha: self._storage.get(BLOBS, self._fleet, sha), ids)
+            pairs = zip(ids, entities, strict=True)
+            return {sha: entity["content"] for sha, entity in pairs if entity is not None}
 
     def save_blobs(self, blobs: Mapping[str, bytes]) -> None:
         """Save blobs, many at a time."""
@@ -228,25 +227,25 @@ class TablesState:
         self._storage.upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
-        """Remove every saved blob but these."""
-        found = self._storage.keys(BLOBS, "PartitionKey eq @key")
-        return self._storage.remove(BLOBS, (entity for entity in found if entity["RowKey"] not in wanted))
+        """Remove every saved blob except these."""
+        keys = self._storage.keys(BLOBS, "PartitionKey eq @key")
+        return self._storage.remove(BLOBS, (key for key in keys if key["RowKey"] not in wanted))
 
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones."""
-        found = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
-        by_age = sorted(found, key=lambda entity: entity["at"], reverse=True)
+        keys = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
+        by_age = sorted(keys, key=lambda entity: entity["at"], reverse=True)
         return self._storage.remove(PLANS, (entity for entity in by_age[keep:] if not entity["open"]))
 
     def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters."""
-        found = self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key and at lt @before", before=before)
-        return self._storage.remove(DEAD_LETTERS, found)
+        keys = self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key and at lt @before", before=before)
+        return self._storage.remove(DEAD_LETTERS, keys)
 
     def prune_deliveries(self, before: datetime) -> int:
         """Remove deliveries that were remembered before a time."""
-        found = self._storage.keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
-        return self._storage.remove(DELIVERIES, found)
+        keys = self._storage.keys(DELIVERIES, "PartitionKey eq @key and at lt @before", before=before)
+        return self._storage.remove(DELIVERIES, keys)
 
     def bucket(self, key: str) -> Bucket | None:
         """Return one of Azure's token buckets, or None."""
@@ -259,7 +258,7 @@ class TablesState:
         self._storage.write(BUCKETS, entity, bucket.etag)
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
-        """Save a dead letter; twice is once."""
+        """Save a dead letter, over an equal one."""
         body = packed(_DEAD_LETTER.dump_json(letter).decode())
         self._storage.upsert(DEAD_LETTERS, {**self._key_of(letter), "at": letter.at, **body})
 
@@ -281,7 +280,7 @@ class TablesState:
         return sum(1 for _ in self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key"))
 
     def delivery_seen(self, delivery: str) -> bool:
-        """Tell whether a webhook delivery was queued before."""
+        """Return whether a webhook delivery was queued before."""
         return self._storage.get(DELIVERIES, self._fleet, safe_key(delivery)) is not None
 
     def remember_delivery(self, delivery: str, at: datetime) -> None:

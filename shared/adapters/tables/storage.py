@@ -1,4 +1,4 @@
-"""Tables and entities: reads, conditional writes, our own errors. Knows nothing of a fleet."""
+"""Tables and entities: reads, conditional writes, translated errors. Knows nothing of a fleet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def table_service(
 
 
 class Storage:
-    """The tables of an app; ``partition`` is that of a query which names no other.
+    """The tables of an app; ``partition`` is that of a query without a ``key``.
 
     The first write creates a missing table.
     """
@@ -80,7 +80,7 @@ class Storage:
         return self.query(table, query, select=["PartitionKey", "RowKey", *columns], **more)
 
     def write(self, table: str, entity: dict[str, Any], etag: str) -> str:
-        """Insert when ``etag`` is "", else replace that version; return the new etag."""
+        """Insert the entity when ``etag`` is "", else replace that version; return the new etag."""
         client = self._tables[table]
         with _translated():
             if etag:
