@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.fleet.aks.change_effects import Effect
 from shared.fleet.aks.comparison import alike
-from shared.fleet.planning.differences import Change, differences
+from shared.fleet.planning.differences import differences
 from shared.fleet.planning.plan import Action, make_plan
 from tests.support.desired_clusters import NOW, desired, fleet, record, with_field
 
@@ -47,25 +48,29 @@ def test_another_order_alone_is_no_change(path: str, old: list[Any], new: list[A
     assert list(differences({"spec": nested(path, old)}, {"spec": nested(path, new or old[::-1])})) == []
 
 
+def shown(old: Any, new: Any) -> list[tuple[str, str, str]]:
+    return [(change.path, change.old, change.new) for change in differences(old, new)]
+
+
 @pytest.mark.parametrize("path", ["networkProfile.ipFamilies", "networkProfile.podCidrs"])
 def test_the_first_address_family_is_the_primary_one(path: str) -> None:
     old, new = ({"spec": {"networkProfile": {path.split(".")[1]: list(order)}}} for order in ("46", "64"))
     assert not alike(old, new)
-    assert list(differences(old, new)) == [Change(f"spec.{path}", '["4", "6"]', '["6", "4"]')]
+    assert shown(old, new) == [(f"spec.{path}", '["4", "6"]', '["6", "4"]')]
 
 
 def test_an_object_that_is_added_or_removed_is_shown_field_by_field_and_a_pool_by_its_name() -> None:
     section = {"enablePrivateCluster": True, "authorizedIPRanges": ["192.0.2.0/24"]}
     old: dict[str, Any] = {"spec": {"nodePools": []}}
     new = {"spec": {"apiServerAccessProfile": section, "nodePools": [POOL]}}
-    there = [
-        Change("spec.apiServerAccessProfile.authorizedIPRanges", "", '["192.0.2.0/24"]'),
-        Change("spec.apiServerAccessProfile.enablePrivateCluster", "", "true"),
-        Change("spec.nodePools[a]", "", "a"),
+    added = [
+        ("spec.apiServerAccessProfile.authorizedIPRanges", "", '["192.0.2.0/24"]'),
+        ("spec.apiServerAccessProfile.enablePrivateCluster", "", "true"),
+        ("spec.nodePools[a]", "", "a"),
     ]
-    assert list(differences(old, new)) == there
-    assert list(differences(new, old)) == [Change(each.path, each.new, each.old) for each in there]
-    assert list(differences({}, {"x": {}})) == [Change("x", "", "{}")]
+    assert shown(old, new) == added
+    assert shown(new, old) == [(path, after, before) for path, before, after in added]
+    assert shown({}, {"x": {}}) == [("x", "", "{}")]
 
 
 def test_a_commit_that_only_reorders_changes_no_cluster() -> None:
@@ -97,3 +102,15 @@ def test_alike_means_equal_but_for_order(one: Any, other: Any) -> None:
 @given(st.lists(JSON, max_size=5).flatmap(lambda items: st.tuples(st.just(items), st.permutations(items))))
 def test_any_order_of_a_list_is_alike(lists: tuple[list[Any], list[Any]]) -> None:
     assert alike(*lists)
+
+
+def test_values_that_differ_only_at_their_end_have_the_effect_of_their_field_and_look_different() -> None:
+    network = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/network-production"
+    ids = [
+        f"{network}/providers/Microsoft.Network/virtualNetworks/hub/subnets/{name}" for name in ("one", "two")
+    ]
+    old, new = ({"spec": {"nodePools": [{"name": "apps", "vnetSubnetID": subnet}]}} for subnet in ids)
+    [change] = differences(old, new)
+    assert change.effect is Effect.REPLACEMENT
+    assert change.old != change.new
+    assert max(map(len, (change.old, change.new))) <= 80

@@ -122,10 +122,10 @@ def test_differences_pair_named_things_and_name_the_leaf() -> None:
     old = {"pools": [{"name": "a", "size": 1}, {"name": "b"}], "tags": {"x": "1"}}
     new = {"pools": [{"name": "a", "size": 2}, {"name": "c"}], "tags": {}}
     assert list(differences(old, new)) == [
-        Change("pools[a].size", "1", "2"),
-        Change("pools[b]", "b", ""),
-        Change("pools[c]", "", "c"),
-        Change("tags.x", "1", ""),
+        Change("pools[a].size", "1", "2", Effect.IN_PLACE),
+        Change("pools[b]", "b", "", Effect.IN_PLACE),
+        Change("pools[c]", "", "c", Effect.IN_PLACE),
+        Change("tags.x", "1", "", Effect.IN_PLACE),
     ]
 
 

@@ -20,7 +20,8 @@ _POOL = re.compile(r"nodePools\[[^\]]*\]")
 class Change:
     """A field that differs: its path, and both values as short text, "" for no value.
 
-    ``effect`` is "" before the planner has determined it; ``source`` is the "file:line" of the new value.
+    ``effect`` is decided from the whole values; ``source`` is the "file:line" of the new value, "" before the
+    planner has added it.
     """
 
     path: str
@@ -35,21 +36,25 @@ class Change:
         return self.effect in (Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.RECREATION)
 
 
-def effect_of_change(change: Change) -> Effect:
-    """Return what a change of a cluster's document does in Azure."""
-    path = change.path.removeprefix("spec.")
-    if _POOL.fullmatch(path):
-        return Effect.POOL_CREATED if change.new else Effect.POOL_DELETED
-    return Effect.IN_PLACE if path == change.path else planned_effect(path, change.old, change.new)
-
-
 def differences(old: Any, new: Any) -> Iterator[Change]:
     """Yield every leaf in which two JSON values differ; items of a list that have names are paired by name.
 
     The order of a list counts only where it has a meaning; for taints it has none.
     """
     pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
-    return (Change(path_text(path), _short(before), _short(after)) for path, before, after in pairs)
+    return (_change(path_text(path), before, after) for path, before, after in pairs)
+
+
+def _change(path: str, old: Any, new: Any) -> Change:
+    return Change(path, _short(old), _short(new), _effect(path, old, new))
+
+
+def _effect(path: str, old: Any, new: Any) -> Effect:
+    """Return what a change of a field of a cluster's document does in Azure."""
+    field = path.removeprefix("spec.")
+    if _POOL.fullmatch(field):
+        return Effect.POOL_DELETED if new is None else Effect.POOL_CREATED
+    return Effect.IN_PLACE if field == path else planned_effect(field, old, new)
 
 
 def _fields(path: Path, old: Any, new: Any) -> Children | None:
@@ -71,4 +76,4 @@ def _short(value: Any) -> str:
     if isinstance(value, Mapping) and "name" in value:
         return str(value["name"])
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= 80 else f"{text[:38]}...{text[-39:]}"

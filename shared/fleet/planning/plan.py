@@ -1,4 +1,4 @@
-"""The plan: what a commit will do to each cluster, decided from git and the recorded state alone."""
+"""The plan: what a commit does to each cluster, decided from git and the recorded state alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from shared.fleet.aks.change_effects import Effect
 from shared.fleet.aks.comparison import alike
 from shared.fleet.desired import normalised
-from shared.fleet.planning.differences import Change, differences, effect_of_change
+from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 
@@ -44,11 +44,11 @@ class Recorded(Protocol):
 
     @property
     def generation(self) -> int:
-        """How many specs were accepted so far."""
+        """How many specs have been accepted so far."""
 
     @property
     def uid(self) -> str:
-        """Distinguishes it from earlier clusters of the same name."""
+        """Distinguishes the cluster from earlier ones of the same name."""
 
     @property
     def deleting(self) -> bool:
@@ -56,14 +56,14 @@ class Recorded(Protocol):
 
     @property
     def retryable_failure(self) -> bool:
-        """Whether its job failed for a reason that may have passed since, or is a delete."""
+        """Whether its job failed for a reason that may be temporary, or is a failed delete."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A cluster's part of the plan; (``uid``, ``generation``) is what it will have, or has.
+    """A cluster's part of the plan; ``uid`` and ``generation`` are those after the plan is carried out.
 
-    ``hold`` says why the plan does not do what the manifest asks for.
+    ``hold`` is the reason why the plan does not do what the manifest requests.
     """
 
     cluster: str
@@ -80,32 +80,32 @@ class Item:
 
     @property
     def held_delete(self) -> bool:
-        """Whether it is a delete that needs an operator's approval."""
+        """Whether the item is a delete that needs an operator's approval."""
         return self.hold is not None and self.hold.needs_approval
 
     @property
     def awaits_deletion(self) -> bool:
-        """Whether the cluster is wanted again as soon as its deletion has finished."""
+        """Whether the cluster will be created again as soon as its deletion has finished."""
         return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
 
     @property
     def not_carried_out(self) -> bool:
-        """Whether the plan leaves undone what the commit asks for."""
+        """Whether the plan does not do what the commit requests."""
         return self.action in (Action.INVALID, Action.REFUSED, Action.HELD)
 
     @property
     def needs_action(self) -> bool:
-        """Whether the plan leaves it undone until an operator acts."""
+        """Whether the item is not carried out until an operator acts."""
         return self.not_carried_out and not self.awaits_deletion
 
     @property
     def acts(self) -> bool:
-        """Whether a job follows."""
+        """Whether a job follows from the item."""
         return self.begins or self.action in (Action.UPDATE, Action.DELETE, Action.RETRY)
 
     @property
     def begins(self) -> bool:
-        """Whether a cluster's first job follows, which creates or adopts it."""
+        """Whether the job is the cluster's first one, which creates or adopts it."""
         return self.action in (Action.CREATE, Action.ADOPT)
 
     def accepted_before(self, earlier: Item) -> bool:
@@ -116,7 +116,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a commit will do. ``applied`` once every item's job was handed over."""
+    """What a commit does; ``applied`` once every item's job has been handed over."""
 
     commit: str
     items: tuple[Item, ...] = ()
@@ -140,11 +140,10 @@ class Plan:
         return ", ".join(f"{counts[a]} {a}" for a in Action if a in counts) or "no clusters"
 
     def resume(self, earlier: Plan | None) -> Plan:
-        """Take over the items that an earlier, interrupted attempt at the same commit had handed over.
+        """Return the plan with the items that an earlier, interrupted attempt at this commit had handed over.
 
         An item that was accepted then appears unchanged now, but the plan must still report it and send its
-        job again. The same holds for a finished plan that is planned again: it still reports what the commit
-        did.
+        job again. Planning a finished commit again likewise still reports what the commit did.
         """
         if earlier is None or earlier.commit != self.commit:
             return self
@@ -156,7 +155,7 @@ class Plan:
             else item
             for item in self.items
         ]
-        # A delete that was accepted and has finished since has no record any more.
+        # A cluster whose accepted delete has finished since no longer has a record.
         items += [item for name, item in before.items() if name not in now]
         return Plan(self.commit, tuple(items), self.problems)
 
@@ -171,14 +170,15 @@ def make_plan(
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
-    ``approved`` are the clusters whose deletion an operator approved at this very commit; ``now`` decides
-    whether a suspension has ended.
+    ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
+    determines whether a suspension has ended.
     """
     items = [
         _wanted(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
     ]
-    gone = [name for name in sorted(recorded) if name not in desired.clusters and name not in desired.invalid]
-    items += _removed(gone, desired, recorded, approved, now)
+    present = desired.clusters.keys() | desired.invalid.keys()
+    removed = [name for name in sorted(recorded) if name not in present]
+    items += _removed(removed, desired, recorded, approved, now)
     return Plan(
         commit,
         tuple(sorted(items, key=lambda item: item.cluster)),
@@ -187,7 +187,7 @@ def make_plan(
 
 
 def _wanted(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
-    """Return the item of a cluster that the commit has."""
+    """Return the item of a cluster that the commit contains."""
     if name in desired.invalid:
         return _invalid(name, str(desired.invalid[name][0]), record)
     cluster = desired.clusters[name]
@@ -205,8 +205,8 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
     moved = _move(before, document)
     if moved:
         return _same_spec(record, name, Action.HELD, moved)
-    found = (change for change in differences(before, document) if change.path not in _PLACES)
-    changes = tuple(_explained(change, name, desired) for change in found)
+    changed = (change for change in differences(before, document) if change.path not in _PLACES)
+    changes = tuple(_explained(change, name, desired) for change in changed)
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
@@ -220,8 +220,8 @@ def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
 
 
 def _explained(change: Change, name: str, desired: DesiredFleet) -> Change:
-    """Return the change with its effect and the source of its new value."""
-    return replace(change, effect=effect_of_change(change), source=desired.source(name, change.path))
+    """Return the change with the source of its new value."""
+    return replace(change, source=desired.source(name, change.path))
 
 
 def _immutable(changes: tuple[Change, ...]) -> Hold | None:
@@ -234,13 +234,13 @@ def _immutable(changes: tuple[Change, ...]) -> Hold | None:
 
 
 def _same_spec(record: Recorded, name: str, action: Action, hold: Hold | None = None) -> Item:
-    """Return an item that leaves the spec as it is."""
+    """Return an item that does not change the spec."""
     return Item(name, action, record.generation, record.uid, hold=hold)
 
 
 _PLACE = ("subscriptionId", "resourceGroup", "location")
 _PLACES = {f"spec.{field}" for field in _PLACE}
-"""A difference in these that ``_move`` accepts is one of upper and lower case, which Azure ignores."""
+"""Fields in which ``_move`` accepts only a different letter case, which Azure ignores."""
 
 
 def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
@@ -253,15 +253,15 @@ def _move(old: Mapping[str, Any], new: Mapping[str, Any]) -> Hold | None:
 
 
 def _removed(
-    gone: list[str],
+    names: list[str],
     desired: DesiredFleet,
     recorded: Mapping[str, Recorded],
     approved: frozenset[str],
     now: datetime,
 ) -> Iterator[Item]:
-    """Yield the items of the clusters that the commit no longer has."""
-    removed = sum(not recorded[name].deleting and name not in approved for name in gone)
-    for name in gone:
+    """Yield the items of the clusters that the commit no longer contains."""
+    removed = sum(not recorded[name].deleting and name not in approved for name in names)
+    for name in names:
         record = recorded[name]
         if record.deleting:
             action = Action.RETRY if record.retryable_failure else Action.UNCHANGED
