@@ -94,6 +94,10 @@ class Settings(BaseModel):
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
 
+RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
+"""The present name of each setting that had another one."""
+
+
 def secret_text(secret: SecretStr | None) -> str:
     """Return a secret's value, "" when it is not set."""
     return secret.get_secret_value() if secret else ""
@@ -104,10 +108,10 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
     The case of a name does not matter, and an empty value counts as not set.
     """
+    given = {name.lower(): value for name, value in environment.items() if value}
+    _refuse_renamed(given)
     try:
-        settings = Settings.model_validate(
-            {name.lower(): value for name, value in environment.items() if value}
-        )
+        settings = Settings.model_validate(given)
     except ValidationError as error:
         # The values are left out of the message: one of them may be a secret.
         wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
@@ -115,6 +119,13 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     _refuse_unresolved(settings)
     _refuse_missing(settings)
     return settings
+
+
+def _refuse_renamed(given: Mapping[str, str]) -> None:
+    """Refuse a setting by its former name: it would be ignored, and its default used."""
+    for former, name in RENAMED.items():
+        if former in given:
+            raise SettingsError(f"{former.upper()} was renamed: set {name} instead")
 
 
 def _refuse_unresolved(settings: Settings) -> None:

@@ -9,6 +9,7 @@ only when the state does not answer: then the message stays in its queue.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -64,17 +65,25 @@ def handle_dead_letter(received: ReceivedDeadLetter, ports: Ports) -> None:
 
 def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
     """Act on a message by its kind; return whether the message need not be saved."""
-    try:
-        if received.queue == "jobs":
-            _fail_job(JobMessage.model_validate_json(received.body), received, ports)
-            return True
-        if received.queue == "plans":
-            request = PlanRequest.model_validate_json(received.body)
-            _record_problem(request, received, ports)
-            return request.kind != "pull" and request.approval is None
-    except ValueError:
-        log.info("the dead letter %s of %s is not readable", received.id, received.queue)
+    message = _parsed(received)
+    if isinstance(message, JobMessage):
+        _fail_job(message, received, ports)
+        return True
+    if isinstance(message, PlanRequest):
+        _record_problem(message, received, ports)
+        return message.kind != "pull" and message.approval is None
+    log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
+
+
+def _parsed(received: ReceivedDeadLetter) -> JobMessage | PlanRequest | None:
+    """Return the message of a queue, None when its body is not one."""
+    kinds: Mapping[str, type[JobMessage] | type[PlanRequest]] = {"jobs": JobMessage, "plans": PlanRequest}
+    kind = kinds.get(received.queue)
+    try:
+        return kind.model_validate_json(received.body) if kind else None
+    except ValueError:
+        return None
 
 
 def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -> None:
