@@ -44,7 +44,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
 
 
-def test_only_the_webhook_is_open_to_everybody() -> None:
+def test_only_the_webhook_is_anonymous() -> None:
     levels = {
         name: made.get_trigger().get_dict_repr().get("authLevel")
         for name, made in functions(MemoryCloud().ports).items()
@@ -54,7 +54,7 @@ def test_only_the_webhook_is_open_to_everybody() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])
 @pytest.mark.parametrize("name", ["dead_jobs", "dead_plans"])
-def test_a_dead_letter_ends_well_whatever_it_is(name: str, body: bytes) -> None:
+def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> None:
     cloud = MemoryCloud()
     metadata = {"SequenceNumber": Datum("7", "json")}
     message = ServiceBusMessageInConverter.decode_single_message(
@@ -64,7 +64,7 @@ def test_a_dead_letter_ends_well_whatever_it_is(name: str, body: bytes) -> None:
     assert cloud.state.count_dead_letters() + bool(cloud.state.fleet().problem) == 1
 
 
-def test_a_dead_letter_is_kept_without_secrets_also_in_its_id() -> None:
+def test_a_dead_letter_is_saved_without_secrets_even_in_its_id() -> None:
     cloud, app = MemoryCloud(), func.FunctionApp()
     app.register_functions(dead_letters.blueprint(cloud.ports, secrets=("a-long-secret",)))
     trigger = next(made for made in app.get_functions() if made.get_function_name() == "dead_jobs")
@@ -104,7 +104,7 @@ def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
     assert (waiting["generation"], waiting["observedGeneration"]) == (1, 0)
 
 
-def test_a_cluster_shows_its_conditions_and_events_also_after_it_is_gone() -> None:
+def test_a_cluster_shows_its_conditions_and_events_even_after_its_deletion() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -118,7 +118,7 @@ def test_a_cluster_shows_its_conditions_and_events_also_after_it_is_gone() -> No
     assert (status, body["phase"], body["events"][0]["reason"]) == (200, "Deleted", "Deleted")
 
 
-def test_what_is_not_there_is_404_with_words() -> None:
+def test_an_unknown_resource_is_404_with_a_message() -> None:
     ports = MemoryCloud().ports
     assert call(ports, "cluster", name="nope") == (
         404,
@@ -152,13 +152,13 @@ def test_a_plan_shows_its_changes_and_progress() -> None:
 
 @pytest.mark.parametrize("name", ["planner", "worker"])
 @pytest.mark.parametrize("body", [b"", b"{}x", b'{"schema_version": 99}', b"[]", b'{"surprise": 1}'])
-def test_a_message_that_cannot_be_read_raises_so_that_the_queue_keeps_it(name: str, body: bytes) -> None:
+def test_an_unreadable_message_raises_and_stays_in_the_queue(name: str, body: bytes) -> None:
     handle: Callable[[Any], None] = functions(MemoryCloud().ports)[name].get_user_function()
     with pytest.raises(ValueError, match="validation error"):
         handle(func.ServiceBusMessage(body=body))
 
 
-def test_the_api_makes_no_call_but_to_the_state() -> None:
+def test_the_api_calls_only_the_state() -> None:
     nothing: Any = None
     ports = replace(MemoryCloud().ports, repository=nothing, azure=nothing, kubernetes=nothing)
     assert call(ports, "clusters")[0] == 200

@@ -35,7 +35,7 @@ def cloud() -> MemoryCloud:
     ("function", "names", "key"),
     [("clusters", "clusters", "name"), ("recorded", "clusters", "name"), ("plan", "items", "cluster")],
 )
-def test_the_pages_together_have_every_cluster_once(
+def test_all_pages_together_have_every_cluster_once(
     cloud: MemoryCloud, function: str, names: str, key: str
 ) -> None:
     route, found, after = {"commit": cloud.state.fleet().commit}, list[str](), ""
@@ -50,12 +50,12 @@ def test_the_pages_together_have_every_cluster_once(
 
 @pytest.mark.parametrize("limit", ["0", "501", "-1", "x", "1e3"])
 @pytest.mark.parametrize("function", ["clusters", "recorded", "plan"])
-def test_a_page_has_a_bound(cloud: MemoryCloud, function: str, limit: str) -> None:
+def test_the_size_of_a_page_is_limited(cloud: MemoryCloud, function: str, limit: str) -> None:
     found = call(cloud, function, {"commit": cloud.state.fleet().commit}, limit=limit)
     assert found == (400, {"error": "limit must be 1 to 500"})
 
 
-def test_what_is_held_is_said_wherever_one_looks_with_how_to_release_it(cloud: MemoryCloud) -> None:
+def test_every_view_shows_what_needs_approval_and_how_to_approve_it(cloud: MemoryCloud) -> None:
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
     held = ["five", "four", "three"]

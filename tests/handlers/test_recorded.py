@@ -29,7 +29,7 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     assert [cluster["name"] for cluster in body["clusters"]] == ["one", "two"]
 
 
-def test_a_cluster_on_its_way_out_is_recorded_as_that() -> None:
+def test_a_cluster_in_deletion_is_recorded_as_such() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()

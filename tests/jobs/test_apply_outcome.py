@@ -35,7 +35,7 @@ def put(digest: str, request_id: str = "") -> AcceptedWrite:
     return AcceptedWrite(WriteKind.PUT, digest=digest, request_id=request_id)
 
 
-def test_done_goes_on_to_the_next_step_at_once() -> None:
+def test_done_continues_with_the_next_step_at_once() -> None:
     after = apply_outcome(
         record(reason="waited", attempts={"Conflict": 3}), Done("made it"), now=later(5), jitter=0
     )
@@ -51,7 +51,7 @@ def test_the_last_done_is_ready_and_observed() -> None:
     assert (after.phase, after.observed_generation, after.job.active) == (Phase.READY, 1, False)
 
 
-def test_waiting_keeps_the_step_and_says_why_and_until_when() -> None:
+def test_a_wait_stays_at_its_step_with_a_reason_and_a_time() -> None:
     after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=NOW, jitter=0)
     assert (after.job.step.name, after.job.reason, after.job.next_run.at) == (
         Step.CLUSTER,
@@ -60,7 +60,7 @@ def test_waiting_keeps_the_step_and_says_why_and_until_when() -> None:
     )
 
 
-def test_a_wait_over_the_deadline_is_stalled_but_looked_after() -> None:
+def test_a_wait_over_the_deadline_is_stalled_and_still_rechecked() -> None:
     late = later(deadline(Step.CLUSTER) + 1)
     after = apply_outcome(record(step=Step.CLUSTER), Wait(20, "Azure is creating"), now=late, jitter=0)
     assert (after.phase, after.job.active) == (Phase.STALLED, True)
@@ -68,7 +68,7 @@ def test_a_wait_over_the_deadline_is_stalled_but_looked_after() -> None:
     assert apply_outcome(after, Done(), now=late, jitter=0).phase is Phase.PROVISIONING
 
 
-def test_a_retry_waits_longer_each_time_and_keeps_when_it_began() -> None:
+def test_a_retry_waits_longer_each_time_and_remembers_the_first_failure() -> None:
     first = apply_outcome(record(), Retry(Unavailable("down")), now=NOW, jitter=1)
     second = apply_outcome(first, Retry(Unavailable("down")), now=later(10), jitter=1)
     assert (first.job.next_run.at, second.job.next_run.at) == (later(5), later(20))
@@ -82,7 +82,7 @@ def test_retry_after_wins_over_the_backoff() -> None:
     assert after.job.next_run.at == later(77)
 
 
-def test_used_up_retries_fail_with_class_and_attempts() -> None:
+def test_exhausted_retries_fail_with_their_class_and_attempts() -> None:
     current = record()
     for _ in range(15):
         current = apply_outcome(current, Retry(Unavailable("down", request_id="r1")), now=NOW, jitter=0)
@@ -91,7 +91,7 @@ def test_used_up_retries_fail_with_class_and_attempts() -> None:
     assert (current.job.step.failure.kind, current.job.step.failure.request_id) == ("Unavailable", "r1")
 
 
-def test_conflicts_use_up_no_tries_of_the_error_that_follows_them() -> None:
+def test_conflicts_use_up_no_attempts_of_the_next_error() -> None:
     current = record()
     for _ in range(16):
         current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=1)
@@ -99,7 +99,7 @@ def test_conflicts_use_up_no_tries_of_the_error_that_follows_them() -> None:
     assert (after.job.active, after.job.attempts, after.job.next_run.at) == (True, 1, later(5))
 
 
-def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries() -> None:
+def test_alternating_errors_fail_when_one_class_has_exhausted_its_attempts() -> None:
     current = record()
     for number in range(1, 100):
         error = Conflict("busy") if number % 3 == 0 else (Unavailable("x"), Unexpected("y"))[number % 2]
@@ -110,13 +110,13 @@ def test_errors_that_take_turns_end_when_one_of_them_has_used_up_its_own_tries()
     assert current.job.attempts == 6
 
 
-def test_a_failure_that_is_not_tried_again_does_not_take_over_the_tries_of_another() -> None:
+def test_a_terminal_failure_does_not_count_the_attempts_of_another_class() -> None:
     tried = apply_outcome(record(), Retry(Conflict("busy")), now=NOW, jitter=0)
     tried = apply_outcome(tried, Retry(Conflict("busy")), now=NOW, jitter=0)
     assert apply_outcome(tried, Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0).job.attempts == 1
 
 
-def test_an_interrupted_operation_is_written_again_but_not_for_ever() -> None:
+def test_an_interrupted_operation_is_repeated_a_limited_number_of_times() -> None:
     current, writes, write = record(step=Step.CLUSTER), 0, put("w", "r-1")
     while current.job.active:
         assert current.job.step.last_write is None
@@ -128,7 +128,7 @@ def test_an_interrupted_operation_is_written_again_but_not_for_ever() -> None:
     assert (writes, current.job.attempts, current.retryable_failure) == (5, 5, True)
 
 
-def test_a_write_without_an_id_does_not_keep_that_of_the_one_before() -> None:
+def test_a_write_without_a_request_id_does_not_inherit_the_previous_one() -> None:
     first = apply_outcome(record(), Wait(5, "x", put("a", "r-1")), now=NOW, jitter=0)
     for digest, request_id in (("a", "r-1"), ("b", "")):
         last = apply_outcome(first, Wait(5, "x", put(digest)), now=NOW, jitter=0).job.step.last_write
@@ -136,7 +136,7 @@ def test_a_write_without_an_id_does_not_keep_that_of_the_one_before() -> None:
         assert last.request_id == request_id
 
 
-def test_a_conflict_defers_for_ever_and_never_fails() -> None:
+def test_a_conflict_is_retried_indefinitely() -> None:
     assert wait_before_retry(Conflict("busy"), 10_000, 0.5) is not None
 
 
@@ -152,7 +152,7 @@ def test_a_terminal_error_fails_at_once() -> None:
     assert not ready.status
 
 
-def test_a_claim_is_released_only_by_its_owner() -> None:
+def test_a_lease_is_released_only_by_its_owner() -> None:
     newer = accept_change(record(lease=Lease("me", later(60))), desired("one"), commit="d", now=NOW)
     assert newer.job.lease == Lease("me", later(60))
     released = release(newer, "me")
@@ -169,7 +169,7 @@ OUTCOMES: st.SearchStrategy[Outcome] = st.one_of(
 
 
 @given(st.lists(OUTCOMES, max_size=30), st.floats(0, 1))
-def test_any_outcomes_keep_the_row_sound(outcomes: list[Outcome], jitter: float) -> None:
+def test_any_sequence_of_outcomes_leaves_a_valid_record(outcomes: list[Outcome], jitter: float) -> None:
     current = record()
     for number, outcome in enumerate(outcomes):
         if not current.job.active:
@@ -184,7 +184,7 @@ def test_any_outcomes_keep_the_row_sound(outcomes: list[Outcome], jitter: float)
         current = after
 
 
-def test_the_same_wait_seen_again_is_not_told_again() -> None:
+def test_a_repeated_wait_is_one_event() -> None:
     first = apply_outcome(record(), Wait(5, "busy"), now=NOW, jitter=0)
     second = apply_outcome(first, Wait(5, "busy"), now=later(5), jitter=0)
     assert [e.message for e in events_between(record(), first, Wait(5, "busy"))] == ["busy"]
@@ -213,7 +213,7 @@ def test_the_same_wait_seen_again_is_not_told_again() -> None:
         (404, "", errors.Dependency),
     ],
 )
-def test_every_answer_has_its_class(status: int, code: str, kind: type[ReconcileError]) -> None:
+def test_every_http_response_has_an_error_class(status: int, code: str, kind: type[ReconcileError]) -> None:
     error = from_http(status, code, "words", request_id="r")
     assert type(error) is kind
     assert (str(error), error.code, error.request_id) == ("words", code, "r")
@@ -243,13 +243,13 @@ def test_every_answer_has_its_class(status: int, code: str, kind: type[Reconcile
         ("Failed", "OperationCanceled", errors.Aborted),
     ],
 )
-def test_every_end_of_an_operation_has_its_class(state: str, code: str, kind: type[ReconcileError]) -> None:
+def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: type[ReconcileError]) -> None:
     error = from_operation(state, code, "words", request_id="r")
     assert type(error) is kind
     assert (str(error), error.code, error.request_id) == ("words", code, "r")
 
 
-def test_the_same_retry_is_told_again_only_when_its_attempts_double() -> None:
+def test_a_repeated_retry_is_an_event_only_when_its_attempts_double() -> None:
     current, told = record(), list[int]()
     for number in range(1, 2001):
         outcome = Retry(Conflict("busy"))
@@ -259,7 +259,7 @@ def test_the_same_retry_is_told_again_only_when_its_attempts_double() -> None:
     assert told == [2**n for n in range(11)]
 
 
-def test_a_retry_with_another_message_class_or_phase_is_told() -> None:
+def test_a_retry_with_another_message_class_or_phase_is_an_event() -> None:
     current = record()
     for _ in range(5):
         current = apply_outcome(current, Retry(Conflict("busy")), now=NOW, jitter=0)
@@ -274,11 +274,11 @@ def test_a_retry_with_another_message_class_or_phase_is_told() -> None:
         assert [event.reason for event in events_between(current, after, outcome)] == ["Retrying"]
 
 
-def test_an_etag_is_not_part_of_what_a_row_is() -> None:
+def test_records_compare_equal_whatever_their_etag() -> None:
     assert replace(record(), etag="v2") == record()
 
 
-def test_a_record_keeps_what_a_step_waits_on_until_it_waits_for_something_else() -> None:
+def test_a_step_waits_on_the_same_part_until_another_wait_replaces_it() -> None:
     drain = WaitingOn(WaitKind.DRAIN, "apps", later(10))
     first = apply_outcome(record(), Wait(5, "draining", waiting_on=drain), now=later(10), jitter=0)
     tried = apply_outcome(first, Retry(Conflict("busy")), now=later(20), jitter=0)
@@ -286,7 +286,7 @@ def test_a_record_keeps_what_a_step_waits_on_until_it_waits_for_something_else()
     assert apply_outcome(tried, Wait(5, "elsewhere"), now=later(40), jitter=0).job.step.waiting_on is None
 
 
-def test_a_suspended_wait_is_never_called_stalled_and_its_deadline_begins_when_it_ends() -> None:
+def test_a_suspended_wait_never_stalls_and_its_deadline_starts_at_its_end() -> None:
     asked = Wait(900, "until May", open_ended=True, suspended=True)
     suspended = apply_outcome(record(), asked, now=later(90_000), jitter=0)
     assert suspended.phase is Phase.SUSPENDED
@@ -300,7 +300,7 @@ def test_a_step_can_send_the_job_back_to_an_earlier_one() -> None:
     assert (after.job.attempts, after.job.next_run.at) == (0, later(5))
 
 
-def test_a_new_write_puts_the_deadline_off_and_the_same_one_again_does_not() -> None:
+def test_a_new_write_extends_the_deadline_and_a_repeated_one_does_not() -> None:
     late = deadline(Step.NODE_POOLS) + 1
     first = apply_outcome(record(step=Step.NODE_POOLS), Wait(5, "Azure", put("1")), now=later(late), jitter=0)
     assert first.phase is Phase.PROVISIONING

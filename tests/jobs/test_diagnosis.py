@@ -24,7 +24,7 @@ def told(found: ClusterRecord, seconds: float = 0) -> Diagnosis:
     return diagnose(found, now=later(seconds))
 
 
-def test_every_class_of_errors_has_advice_and_none_that_is_gone() -> None:
+def test_exactly_the_error_classes_have_remedies() -> None:
     assert set(classes()) == set(REMEDIES)
     assert all(remedy.meaning and remedy.action for remedy in REMEDIES.values())
 
@@ -35,12 +35,12 @@ def test_a_new_job_is_about_to_run() -> None:
     assert found.next_at == NOW
 
 
-def test_a_claim_means_that_a_worker_runs_the_step_now() -> None:
+def test_a_lease_means_that_a_worker_runs_the_step_now() -> None:
     found = told(record(lease=Lease("w", later(30))))
     assert (found.activity[:13], found.next_at) == ("runs the step", later(30))
 
 
-def test_a_wait_tells_its_reason_and_the_next_look() -> None:
+def test_a_wait_shows_its_reason_and_its_next_check() -> None:
     waiting = apply_outcome(
         record(step=Step.CLUSTER), Wait(20, "Azure is creating the cluster"), now=NOW, jitter=0
     )
@@ -53,7 +53,7 @@ def test_a_wait_tells_its_reason_and_the_next_look() -> None:
     assert found.suggested_action == "No action needed."
 
 
-def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
+def test_a_retry_shows_the_error_the_attempt_and_the_suggested_action() -> None:
     error = Unavailable("no answer", code="ServiceUnavailable", request_id="r-1")
     found = told(apply_outcome(record(attempts={"Unavailable": 2}), Retry(error), now=NOW, jitter=0))
     assert "retries the step resource-group" in found.activity
@@ -64,13 +64,13 @@ def test_a_retry_tells_the_error_the_attempt_and_what_to_do() -> None:
     assert found.suggested_action == "Check the service's health page."
 
 
-def test_what_is_overdue_is_left_to_the_timer() -> None:
+def test_an_overdue_job_is_left_to_the_timer() -> None:
     late = told(record(), seconds=300)
     assert late.next == "its message is late; the timer sends it again within minutes"
     assert late.next_at is None
 
 
-def test_a_failed_job_tells_what_mends_it() -> None:
+def test_a_failed_job_shows_its_remedy() -> None:
     found = told(apply_outcome(record(), Fail(QuotaExceeded("no vCPUs")), now=NOW, jitter=0), seconds=60)
     assert found.activity.endswith("QuotaExceeded: no vCPUs")
     assert (found.since, found.next_at) == (NOW, None)
@@ -78,7 +78,7 @@ def test_a_failed_job_tells_what_mends_it() -> None:
     assert "Raise the quota" in found.suggested_action
 
 
-def test_what_may_have_passed_is_tried_by_any_commit() -> None:
+def test_a_retryable_failure_is_retried_by_any_commit() -> None:
     tried = record(attempts={"Unavailable": 14})
     failed = apply_outcome(tried, Retry(Unavailable("gone")), now=NOW, jitter=0)
     assert "the next commit, whatever it changes" in told(failed).next
@@ -95,7 +95,7 @@ def test_what_may_have_passed_is_tried_by_any_commit() -> None:
         (Step.VERIFY, "`kubectl -n flux-system get pods,gitrepositories,kustomizations`"),
     ],
 )
-def test_a_stalled_job_tells_its_deadline_and_where_to_look(step: Step, look: str) -> None:
+def test_a_stalled_job_shows_its_deadline_and_where_to_look(step: Step, look: str) -> None:
     long_ago = record(step, since=NOW - timedelta(hours=2), last_progress=NOW - timedelta(hours=2))
     found = told(apply_outcome(long_ago, Wait(20, "it takes long"), now=NOW, jitter=0))
     assert found.suggested_action.startswith(look)

@@ -21,18 +21,18 @@ def decide(current: ClusterRecord | None, message: JobMessage) -> Decision:
     return acquire_lease(current, message, now=NOW, owner="me", seconds=60)
 
 
-def test_the_message_that_the_row_waits_for_runs_and_claims_the_row() -> None:
+def test_the_message_that_the_record_waits_for_acquires_the_lease() -> None:
     decision = decide(record(), job_message(record()))
     assert isinstance(decision, Run)
     assert decision.record.job.lease == Lease("me", later(60))
     assert decision.record.etag == "v1"
 
 
-def test_a_late_message_makes_the_row_send_its_own_continuation() -> None:
+def test_a_late_message_resends_the_continuation_of_the_record() -> None:
     assert isinstance(decide(record(sequence=5), job_message(record(sequence=3))), Resend)
 
 
-def test_a_message_of_an_older_generation_is_superseded_by_the_rows_own() -> None:
+def test_a_message_of_an_older_generation_resends_the_continuation() -> None:
     newer = accept_change(record(), desired("one", count=2), commit="d" * 40, now=NOW)
     assert isinstance(decide(newer, job_message(record())), Resend)
 
@@ -41,26 +41,26 @@ def test_a_message_of_an_earlier_cluster_of_the_same_name_does_nothing() -> None
     assert isinstance(decide(replace(record(), uid="other"), job_message(record())), Superseded)
 
 
-def test_a_message_to_a_forgotten_cluster_does_nothing() -> None:
+def test_a_message_for_a_deleted_record_does_nothing() -> None:
     assert isinstance(decide(None, job_message(record())), Superseded)
 
 
-def test_a_message_to_a_job_that_has_ended_does_nothing() -> None:
+def test_a_message_for_a_job_that_has_ended_does_nothing() -> None:
     assert isinstance(decide(record(active=False), job_message(record())), Superseded)
 
 
-def test_a_message_that_comes_early_waits_for_its_time() -> None:
+def test_an_early_message_is_postponed() -> None:
     assert isinstance(decide(record(at=later(30)), job_message(record())), NotYet)
 
 
-def test_a_claimed_row_is_left_to_its_claimant_until_the_claim_ends() -> None:
+def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:
     held = record(lease=Lease("other", later(20)))
     assert isinstance(decide(held, job_message(held)), NotYet)
     ended = record(lease=Lease("other", NOW))
     assert isinstance(decide(ended, job_message(ended)), Run)
 
 
-def test_a_tombstone_outlives_every_message_of_the_life_before() -> None:
+def test_a_tombstone_outlives_every_earlier_message() -> None:
     dead = accept_delete(record(sequence=7), commit="d" * 40, now=NOW)
     for sequence in range(10):
         decision = decide(dead, job_message(record(sequence=sequence)))
@@ -92,7 +92,7 @@ def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> N
     assert len(continuation_id(longest, str(int(NOW.timestamp())))) <= 128
 
 
-def test_claims_that_run_out_are_counted_until_there_is_an_outcome() -> None:
+def test_abandoned_leases_are_counted_until_there_is_an_outcome() -> None:
     current = record()
     for lost in range(3):
         decision = decide(current, job_message(current))
@@ -102,7 +102,7 @@ def test_claims_that_run_out_are_counted_until_there_is_an_outcome() -> None:
     assert apply_outcome(current, Wait(5, "Azure"), now=NOW, jitter=0).job.step.abandoned_leases == 0
 
 
-def test_a_look_that_found_nothing_ends_no_count_and_a_death_after_it_asks_for_another() -> None:
+def test_a_recheck_resets_no_counter_and_a_lost_lease_after_it_requires_another_recheck() -> None:
     died = record(abandoned_leases=1, attempts={"Unavailable": 2})
     looked = apply_outcome(died, Retry(NotYetVisible("not shown", retry_after=20)), now=NOW, jitter=0)
     assert (
@@ -118,7 +118,7 @@ def test_a_look_that_found_nothing_ends_no_count_and_a_death_after_it_asks_for_a
     assert (again.record.job.step.rechecking, again.record.job.step.abandoned_leases) == (False, 2)
 
 
-def test_a_turn_that_is_waited_for_forgets_neither_a_death_nor_a_look() -> None:
+def test_a_rate_limited_step_remembers_its_abandoned_leases_and_its_recheck() -> None:
     waiting = postpone(
         record(abandoned_leases=2, rechecking=True), until=later(60), reason="full", reservations={}, now=NOW
     )

@@ -12,7 +12,7 @@ from tests.support.cluster_records import record
 
 @pytest.mark.parametrize("message", [job_message(record()), PlanRequest(reason="push")])
 @pytest.mark.parametrize("version", [None, 0, 2, "1"])
-def test_a_message_without_a_version_that_is_known_is_refused(
+def test_a_message_without_a_known_schema_version_is_refused(
     message: JobMessage | PlanRequest, version: object
 ) -> None:
     kind = type(message)

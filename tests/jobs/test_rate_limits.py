@@ -46,7 +46,7 @@ def busiest(moments: list[datetime], limit: Limit) -> float:
 
 
 @given(limit=LIMITS, asks=ASKS)
-def test_no_window_has_more_calls_than_the_burst_and_the_rate_allow_with_clocks_5_s_apart(
+def test_no_window_exceeds_the_limit_with_clocks_5_s_apart(
     limit: Limit, asks: list[tuple[float, float, float, int]]
 ) -> None:
     bucket, true_time, calls = Bucket(NOW), NOW, list[datetime]()
@@ -60,7 +60,7 @@ def test_no_window_has_more_calls_than_the_burst_and_the_rate_allow_with_clocks_
 
 
 @given(limit=LIMITS, counts=st.lists(st.integers(1, 200), min_size=1, max_size=5))
-def test_turns_to_come_are_distinct_and_in_order(limit: Limit, counts: list[int]) -> None:
+def test_future_reservations_are_distinct_and_in_order(limit: Limit, counts: list[int]) -> None:
     bucket, reservations = Bucket(NOW), list[datetime]()
     for number, count in enumerate(counts):
         now = later(number)
@@ -73,7 +73,7 @@ def test_turns_to_come_are_distinct_and_in_order(limit: Limit, counts: list[int]
 
 
 @given(limit=LIMITS, asks=st.lists(st.tuples(st.floats(0, 20), st.integers(1, 300)), max_size=20))
-def test_no_token_that_there_is_has_to_be_waited_for(limit: Limit, asks: list[tuple[float, int]]) -> None:
+def test_an_available_token_is_never_waited_for(limit: Limit, asks: list[tuple[float, int]]) -> None:
     bucket, now, tokens = Bucket(NOW), NOW, float(limit.usable)
     for pause, count in asks:
         now += timedelta(seconds=pause)
@@ -86,7 +86,7 @@ def test_no_token_that_there_is_has_to_be_waited_for(limit: Limit, asks: list[tu
 
 
 @given(limit=LIMITS, most=st.integers(1, 500))
-def test_a_batch_takes_what_is_there_and_no_more(limit: Limit, most: int) -> None:
+def test_a_batch_takes_no_more_tokens_than_are_available(limit: Limit, most: int) -> None:
     bucket, taken = take(Bucket(NOW), limit, now=NOW, most=most)
     assert taken == min(most, limit.usable)
     if taken == limit.usable:
@@ -94,7 +94,7 @@ def test_a_batch_takes_what_is_there_and_no_more(limit: Limit, most: int) -> Non
 
 
 @given(limit=LIMITS, taken=st.integers(0, 300), seconds=st.floats(0, 600))
-def test_a_refusal_empties_the_bucket_until_its_time(limit: Limit, taken: int, seconds: float) -> None:
+def test_a_refusal_empties_the_bucket_until_its_retry_after(limit: Limit, taken: int, seconds: float) -> None:
     bucket, _ = take(Bucket(NOW), limit, now=NOW, most=taken)
     bucket = correct(bucket, limit, now=NOW, seconds=seconds)
     bucket, first = reserve(bucket, limit, now=NOW)
@@ -104,13 +104,13 @@ def test_a_refusal_empties_the_bucket_until_its_time(limit: Limit, taken: int, s
 
 
 @given(limit=LIMITS, seconds=st.floats(3600, 1e300))
-def test_a_refusal_for_longer_than_an_hour_is_one_for_an_hour(limit: Limit, seconds: float) -> None:
+def test_a_longer_refusal_counts_as_one_hour(limit: Limit, seconds: float) -> None:
     _, reservation = reserve(correct(Bucket(NOW), limit, now=NOW, seconds=seconds), limit, now=NOW)
     assert reservation - NOW <= timedelta(hours=1)
 
 
 @given(limit=LIMITS, ahead=st.floats(4.1, 80_000))
-def test_a_bucket_that_a_wrong_clock_wrote_is_an_empty_one(limit: Limit, ahead: float) -> None:
+def test_a_bucket_written_by_a_wrong_clock_counts_as_empty(limit: Limit, ahead: float) -> None:
     wrong = later(ahead * 3600)
     bucket, _ = reserve(Bucket(wrong), limit, now=wrong)
     bucket, reservation = reserve(bucket, limit, now=NOW)
@@ -120,13 +120,13 @@ def test_a_bucket_that_a_wrong_clock_wrote_is_an_empty_one(limit: Limit, ahead: 
     assert reserve(correct(Bucket(wrong), limit, now=NOW, seconds=10), limit, now=NOW)[1] <= later(10)
 
 
-def test_the_limits_are_the_documented_ones_less_what_may_come_early() -> None:
+def test_the_limits_are_the_documented_ones_less_the_slack() -> None:
     table = {limit.name: (limit.burst, limit.per_second, limit.usable) for limit in (ARM_READ, ARM_WRITE)}
     assert table == {"arm-read": (250, 25, 100), "arm-write": (200, 10, 140)}
     assert (AKS_OTHER.burst, AKS_OTHER.per_second, AKS_OTHER.usable) == (60, 1, 54)
 
 
-def test_tokens_in_the_purse_are_few_and_lapse() -> None:
+def test_cached_tokens_are_few_and_expire() -> None:
     token_cache = TokenCache()
     assert not token_cache.take("k", NOW)
     token_cache.put("k", 2, later(5))

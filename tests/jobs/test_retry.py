@@ -15,7 +15,7 @@ def test_no_limits_are_the_defaults() -> None:
     assert with_limits("") == DEFAULTS
 
 
-def test_a_limit_changes_the_tries_and_the_longest_wait_of_its_class_only() -> None:
+def test_a_limit_changes_the_attempts_and_the_longest_wait_of_its_class_only() -> None:
     changed = with_limits("Unexpected=3, Unavailable=forever/600")
     assert wait_before_retry(Unexpected("x"), 2, 1, changed) is not None
     assert wait_before_retry(Unexpected("x"), 3, 1, changed) is None
@@ -23,28 +23,28 @@ def test_a_limit_changes_the_tries_and_the_longest_wait_of_its_class_only() -> N
     assert changed[Conflict] == DEFAULTS[Conflict]
 
 
-def test_a_longest_wait_below_the_first_shortens_the_first() -> None:
+def test_a_longest_wait_below_the_first_wait_shortens_the_first() -> None:
     assert with_limits("Unexpected=2/3")[Unexpected].wait(1, 1) == 3
 
 
-def test_a_derived_class_has_the_policy_of_the_one_it_is_derived_from() -> None:
+def test_a_derived_class_has_the_policy_of_its_base_class() -> None:
     assert policy_for(Stale) == DEFAULTS[Conflict]
 
 
-def test_a_job_gives_up_after_the_limit_that_was_set() -> None:
+def test_a_job_fails_after_the_configured_attempts() -> None:
     tried = record(attempts={"Unexpected": 1})
     assert apply_outcome(tried, Retry(Unexpected("x")), now=NOW, jitter=0).job.active
     limits = with_limits("Unexpected=2")
     assert apply_outcome(tried, Retry(Unexpected("x")), now=NOW, jitter=0, retries=limits).failed
 
 
-def test_what_errors_md_calls_tried_again_can_be_limited() -> None:
+def test_every_retried_class_in_errors_md_can_be_limited() -> None:
     changed = with_limits("Stale=3 Interrupted=2")
     assert wait_before_retry(Stale("x"), 3, 1, changed) is None
     assert changed[Conflict] == DEFAULTS[Conflict]
 
 
-def test_an_absurd_wish_of_a_service_is_an_hour() -> None:
+def test_an_excessive_retry_after_counts_as_one_hour() -> None:
     assert wait_before_retry(Throttled("x", retry_after=1e15), 1, 1) == 3600
 
 
@@ -60,6 +60,6 @@ def test_an_absurd_wish_of_a_service_is_an_hour() -> None:
         ("Immutable=3", "'Immutable' is not tried again"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused_in_words(text: str, words: str) -> None:
+def test_invalid_limits_are_refused_with_an_explanation(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         with_limits(text)

@@ -26,16 +26,16 @@ DATE = {"Date": "Thu, 01 Jan 2026 12:00:00 GMT"}
         ("Thu, 01 Jan 2026 12:02:00 -0000", None),
     ],
 )
-def test_a_number_or_a_date_is_read_and_nothing_else(text: str, seconds: float | None) -> None:
+def test_only_a_number_or_a_date_is_accepted(text: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": text, **DATE}) == seconds
 
 
-def test_a_date_counts_by_the_clock_of_the_service() -> None:
+def test_a_date_counts_from_the_date_of_the_response() -> None:
     later = {"Retry-After": "Fri, 02 Jan 2026 12:00:00 GMT"}
     assert retry_after({**later, "date": "Fri, 02 Jan 2026 11:59:00 GMT"}) == 60
     assert retry_after(later) is None
 
 
-def test_no_header_is_no_wish() -> None:
+def test_a_missing_header_means_no_wait() -> None:
     assert retry_after({}) is None
     assert retry_after(DATE) is None

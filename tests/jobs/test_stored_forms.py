@@ -88,7 +88,7 @@ def test_a_drain_keeps_its_time_limit(name: str) -> None:
     assert waiting.since.isoformat().replace("+00:00", "Z") == CLUSTERS[name]["job"]["part_since"]
 
 
-def test_a_record_that_is_older_still_has_the_defaults_of_the_fields_that_it_lacks() -> None:
+def test_an_even_older_record_has_the_defaults_of_missing_fields() -> None:
     required = ("recipe", "step", "sequence", "started", "step_since", "next_at")
     stored = CLUSTERS["ready"]
     job = {key: stored["job"][key] for key in required}
@@ -100,21 +100,21 @@ def test_a_record_that_is_older_still_has_the_defaults_of_the_fields_that_it_lac
     assert (found.conditions, found.creation_requested, found.removed_keys) == ((), False, {})
 
 
-def test_a_recheck_goes_on_under_the_new_name_of_its_error() -> None:
+def test_a_recheck_continues_under_the_new_name_of_its_error() -> None:
     step = cluster("deleting, not shown").job.step
     assert step.rechecking
     assert step.failure is not None
     assert (step.failure.kind, step.attempts["NotYetVisible"]) == ("NotYetVisible", step.failure.attempts)
 
 
-def test_the_last_step_of_a_delete_knows_what_the_steps_before_it_left() -> None:
+def test_the_last_step_of_a_delete_knows_the_retained_resources() -> None:
     last = cluster("deleting, group left, last step")
     assert last.job.step.name is Step.FINALIZE
     left = [found for found in last.conditions if found.reason == ConditionReason.RETAINED]
     assert [found.type for found in left] == ["ClusterDeleted", "ResourceGroupDeleted"]
 
 
-def test_a_failed_job_keeps_its_failure_with_its_attempts() -> None:
+def test_a_failed_job_has_its_failure_and_its_attempts() -> None:
     failed = cluster("failed")
     assert (failed.phase, failed.failed) == (Phase.FAILED, True)
     assert isinstance(failed.job.step.failure, Failure)
@@ -141,7 +141,7 @@ def test_the_reason_of_an_item_becomes_a_hold(name: str, hold: Hold) -> None:
     assert hold in [item.hold for item in plan(name).plan.items]
 
 
-def test_a_wanted_cluster_still_awaits_its_deletion_and_a_suspension_still_holds_a_delete() -> None:
+def test_a_cluster_still_awaits_its_deletion_and_a_suspension_still_blocks_a_delete() -> None:
     items = {item.cluster: item for item in plan("held by a suspension, and awaiting a deletion").plan.items}
     assert items["a"].awaits_deletion
     assert items["b"].hold == Hold(
@@ -151,7 +151,7 @@ def test_a_wanted_cluster_still_awaits_its_deletion_and_a_suspension_still_holds
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plan_holds_the_same_deletes_and_keeps_its_changes(name: str) -> None:
+def test_a_plan_blocks_the_same_deletes_and_has_the_same_changes(name: str) -> None:
     stored, read = PLANS[name]["plan"]["items"], plan(name).plan.items
     assert [item.held_delete for item in read] == [item["held_delete"] for item in stored]
     assert [bool(item.hold) for item in read] == [bool(item["reason"]) for item in stored]
@@ -200,7 +200,7 @@ def test_a_fleet_still_knows_which_clusters_await_their_deletion_and_when_its_he
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_that_is_still_in_a_queue_is_read(name: str) -> None:
+def test_a_queued_message_of_the_version_before_is_read(name: str) -> None:
     text = json.dumps(MESSAGES[name])
     if name.startswith("job"):
         assert json.loads(JobMessage.model_validate_json(text).model_dump_json()) == MESSAGES[name]
@@ -213,7 +213,7 @@ def test_a_message_that_is_still_in_a_queue_is_read(name: str) -> None:
     assert (read.confirmation.reads if read.confirmation else None) == (stored["doubt"] or {}).get("looks")
 
 
-def test_a_dead_letter_is_read() -> None:
+def test_a_dead_letter_of_the_version_before_is_read() -> None:
     for stored in recorded("dead_letters").values():
         letter = TypeAdapter(DeadLetter).validate_python(stored)
         assert json.loads(TypeAdapter(DeadLetter).dump_json(letter)) == stored

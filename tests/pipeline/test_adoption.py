@@ -26,7 +26,7 @@ from tests.support.one_cluster import (
 from tests.support.pipeline_runs import accepted, phases, push
 
 
-def test_a_cluster_that_is_nobodys_is_not_touched_without_the_annotation() -> None:
+def test_an_unowned_cluster_is_not_touched_without_the_annotation() -> None:
     cloud = MemoryCloud()
     foreign(cloud)
     before = accepted(cloud)
@@ -36,7 +36,7 @@ def test_a_cluster_that_is_nobodys_is_not_touched_without_the_annotation() -> No
     assert "the annotation roadstead.dev/adopt takes a cluster over" in record(cloud).job.reason
 
 
-def test_an_equal_cluster_is_taken_over_by_writing_our_tags_alone() -> None:
+def test_an_equal_cluster_is_adopted_with_a_write_of_our_tags_only() -> None:
     cloud = MemoryCloud()
     foreign(cloud)
     push(cloud, files(annotations="{roadstead.dev/adopt: when-equal}"))
@@ -58,14 +58,14 @@ def test_a_cluster_that_differs_is_observed_until_the_difference_is_accepted() -
     assert "it differs from the manifest in tags.team" in record(cloud).job.reason
     cloud.run(seconds=2 * 3600)
     assert record(cloud).phase is Phase.PROVISIONING
-    assert said(cloud).startswith("Change the manifest to what exists, or set its annotation")
+    assert advice(cloud).startswith("Change the manifest to what exists, or set its annotation")
     push(cloud, files("  tags: {team: shop}\n", annotations="{roadstead.dev/adopt: with-differences}"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert cluster(cloud)["tags"]["team"] == "shop"
 
 
-def test_an_observed_cluster_that_git_gives_up_stays_as_it_is() -> None:
+def test_an_observed_cluster_that_git_removes_stays_unchanged() -> None:
     cloud = MemoryCloud()
     foreign(cloud)
     before = accepted(cloud)
@@ -95,7 +95,7 @@ def test_the_cluster_of_another_fleet_is_not_adopted() -> None:
 
 
 @pytest.mark.parametrize("group", [True, False])
-def test_nothing_is_created_where_something_was_to_be_adopted(group: bool) -> None:
+def test_nothing_is_created_when_the_cluster_to_adopt_is_missing(group: bool) -> None:
     cloud = MemoryCloud()
     if group:
         cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-one"), {"location": "eastus", "tags": {}}))
@@ -174,7 +174,7 @@ def stranger(cloud: MemoryCloud, size: str) -> None:
     cloud.azure.complete_due()
 
 
-def test_a_strangers_pool_of_that_name_is_neither_replaced_nor_written_over() -> None:
+def test_a_foreign_pool_of_that_name_is_neither_replaced_nor_overwritten() -> None:
     cloud = ready()
     stranger(cloud, "Standard_D8s_v5")
     before = accepted(cloud)
@@ -185,7 +185,7 @@ def test_a_strangers_pool_of_that_name_is_neither_replaced_nor_written_over() ->
     assert "it differs from the manifest in vmSize, count" in record(cloud).job.reason
 
 
-def test_a_strangers_pool_that_is_equal_gets_our_tags_and_nothing_else() -> None:
+def test_an_equal_foreign_pool_gets_only_our_tags() -> None:
     cloud = ready()
     stranger(cloud, "Standard_D4s_v5")
     push(cloud, files(pool(count=3)))

@@ -31,7 +31,7 @@ def held() -> tuple[MemoryCloud, str]:
 ALL = ["one", "two", "three"]
 
 
-def test_the_exact_set_at_the_planned_commit_is_released_and_said() -> None:
+def test_an_approval_of_the_exact_set_at_the_planned_commit_releases_and_reports_it() -> None:
     cloud, commit = held()
     answer = approve(commit, ALL, "ada", cloud.ports)
     assert (answer.status, answer.body["approved"]) == (202, ["one", "three", "two"])
@@ -66,7 +66,7 @@ def test_a_later_commit_needs_a_new_approval() -> None:
     assert phases(cloud) == {}
 
 
-def test_an_approval_that_is_overtaken_by_a_commit_before_the_planner_saw_it_releases_nothing() -> None:
+def test_an_approval_superseded_by_a_commit_releases_nothing() -> None:
     cloud, commit = held()
     assert approve(commit, ALL, "ada", cloud.ports).status == 202
     cloud.repository.push({**fleet_files.fleet(), "README.md": b"x"})
@@ -96,7 +96,7 @@ def held_by_protection() -> tuple[MemoryCloud, str]:
     return cloud, commit
 
 
-def test_a_protected_cluster_is_released_by_an_approval_too() -> None:
+def test_an_approval_releases_a_protected_cluster_too() -> None:
     cloud, commit = held_by_protection()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert status(cloud, commit)[1].startswith("one: deletionProtection is on; roadstead approve releases")
@@ -105,7 +105,7 @@ def test_a_protected_cluster_is_released_by_an_approval_too() -> None:
     assert phases(cloud) == {"two": Phase.READY}
 
 
-def test_an_approval_twice_is_one() -> None:
+def test_a_repeated_approval_has_no_further_effect() -> None:
     cloud, commit = held()
     approve(commit, ALL, "ada", cloud.ports)
     approve(commit, ALL, "ada", cloud.ports)
@@ -114,7 +114,7 @@ def test_an_approval_twice_is_one() -> None:
     assert approve(commit, ALL, "ada", cloud.ports).status == 409
 
 
-def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is() -> None:
+def test_a_refused_change_is_reported_on_the_commit_and_changes_nothing() -> None:
     cloud = MemoryCloud()
     files = fleet_files.fleet("one", "two")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", extra="  dnsPrefix: first\n")
@@ -131,7 +131,7 @@ def test_a_refused_change_is_told_on_the_commit_and_leaves_the_cluster_as_it_is(
     assert {record.name: record.generation for record in cloud.state.clusters()} == {"one": 1, "two": 2}
 
 
-def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
+def test_an_approval_ends_with_its_plan() -> None:
     cloud, removed = held_by_protection()
     assert approve(removed, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
@@ -148,7 +148,7 @@ def test_an_approval_ends_with_the_plan_that_it_was_given_to() -> None:
     assert phases(cloud) == {"two": Phase.READY}
 
 
-def test_an_approval_that_is_given_up_with_an_unreadable_repository_is_asked_for_again() -> None:
+def test_an_approval_lost_to_an_unreadable_repository_is_requested_again() -> None:
     cloud, commit = held_by_protection()
 
     def refused(branch: str) -> BranchHead:

@@ -32,7 +32,7 @@ def test_a_few_files_are_a_call_each_and_many_are_one_archive() -> None:
         assert (len(calls.blobs), calls.archives) == (blobs, archives)
 
 
-def test_what_was_read_once_is_not_read_again() -> None:
+def test_a_cached_blob_is_not_read_again() -> None:
     cloud, calls = MemoryCloud(), Calls()
     calls.watch(cloud)
     files = MANY | {"large": b"x" * 60_001}
@@ -43,7 +43,7 @@ def test_what_was_read_once_is_not_read_again() -> None:
     assert (calls.blobs, calls.archives) == ([ids["large"]], 1)
 
 
-def test_what_an_archive_has_in_another_form_is_read_by_itself() -> None:
+def test_a_file_that_the_archive_has_in_another_form_is_read_by_itself() -> None:
     class Altered(Calls):
         def change(self, path: str, data: bytes) -> bytes:
             return {"1.yaml": data + b"#", "2.yaml": data.replace(b"\n", b"\r\n")}.get(path, data)
@@ -55,7 +55,7 @@ def test_what_an_archive_has_in_another_form_is_read_by_itself() -> None:
     assert (calls.blobs, calls.archives) == ([ids["1.yaml"]], 1)
 
 
-def test_a_kept_blob_with_another_content_is_not_believed() -> None:
+def test_a_cached_blob_with_another_content_is_ignored() -> None:
     cloud = MemoryCloud()
     commit, ids = committed(cloud, {"a.yaml": b"1"})
     cloud.state.save_blobs({ids["a.yaml"]: b"2"})
@@ -63,7 +63,7 @@ def test_a_kept_blob_with_another_content_is_not_believed() -> None:
     assert cloud.state.blobs([ids["a.yaml"]]) == {ids["a.yaml"]: b"1"}
 
 
-def test_what_was_read_before_a_failure_is_kept() -> None:
+def test_blobs_read_before_a_failure_stay_cached() -> None:
     cloud, calls = MemoryCloud(), Calls()
     calls.watch(cloud)
     commit, ids = committed(cloud, {f"{number}": b"%d" % number for number in range(150)})

@@ -24,7 +24,7 @@ from tests.support.pipeline_runs import accepted, phases, push, pushed, ready, s
 from tests.support.replaced_ports import around, frozen, overtake, shows_first
 
 
-def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan() -> None:
+def test_a_stale_head_is_confirmed_even_after_a_superseded_planner_overwrote_its_plan() -> None:
     cloud = ready("one")
     old = cloud.state.plan(cloud.repository.head("main"))
     assert old is not None
@@ -38,7 +38,7 @@ def test_an_old_head_is_doubted_though_an_overtaken_planner_wrote_over_its_plan(
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed() -> None:
+def test_an_unannounced_head_is_confirmed_before_it_is_planned() -> None:
     cloud = ready("one")
     unplanned = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
     push(cloud, fleet_files.fleet("one", "two"))
@@ -50,7 +50,7 @@ def test_a_head_that_nobody_announced_is_looked_at_again_before_it_is_believed()
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_an_announced_head_that_does_not_come_after_the_last_plan_is_looked_at_again() -> None:
+def test_an_announced_head_that_is_no_descendant_of_the_last_plan_is_confirmed() -> None:
     cloud = ready("one", "two")
     wrong = cloud.repository.push(fleet_files.fleet("one"))
     announced = PlanRequest(commit=wrong, attempt=5)
@@ -63,7 +63,7 @@ def test_an_announced_head_that_does_not_come_after_the_last_plan_is_looked_at_a
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next_plan_keeps() -> None:
+def test_a_planner_frozen_before_its_save_deletes_nothing_of_the_next_plan() -> None:
     cloud = ready("one", "two")
     push(cloud, fleet_files.fleet("one"))
     frozen(cloud, "state", "save", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
@@ -72,7 +72,7 @@ def test_a_planner_that_was_frozen_before_its_save_deletes_nothing_that_the_next
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the_next_plan_lacks() -> None:
+def test_a_planner_frozen_before_it_saved_a_record_creates_nothing_beyond_the_next_plan() -> None:
     cloud = ready("one")
     push(cloud, fleet_files.fleet("one", "two"))
 
@@ -88,7 +88,7 @@ def test_a_planner_that_was_frozen_before_it_made_a_row_creates_nothing_that_the
     assert accepted(cloud)["create", "two"] == accepted(cloud)["create-group", "rg-two"] == 0
 
 
-def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() -> None:
+def test_a_head_that_returns_after_an_unfinished_plan_is_planned_again() -> None:
     cloud = ready("one", "two")
     planned = cloud.state.fleet().commit
     push(cloud, fleet_files.fleet("one"))
@@ -108,7 +108,7 @@ def test_a_head_that_comes_back_after_an_unfinished_plan_is_planned_once_more() 
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
 
 
-def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
+def test_confirming_one_head_does_not_confirm_another() -> None:
     cloud = ready("one", "two")
     old = cloud.repository.head("main")
     push(cloud, fleet_files.fleet("one", "two", "three"))
@@ -123,7 +123,7 @@ def test_doubts_about_one_head_do_not_make_another_one_credible() -> None:
     assert accepted(cloud)["delete", "three"] == 0
 
 
-def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -> None:
+def test_a_confirmation_from_before_a_plan_does_not_count_after_it() -> None:
     cloud = ready("one", "two")
     removed = cloud.repository.push(fleet_files.fleet("one"))
     confirmation = HeadConfirmation(head=removed, planned=cloud.state.fleet().commit, reads=CONFIRM_READS)
@@ -138,12 +138,12 @@ def test_doubts_from_before_a_plan_do_not_make_an_old_head_credible_after_it() -
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_head_is_doubted_for_half_a_minute_though_clocks_differ() -> None:
+def test_a_head_is_confirmed_for_half_a_minute_even_when_clocks_differ() -> None:
     skew = 3.0
     assert sum(CONFIRM_SECONDS * look - skew for look in range(1, CONFIRM_READS + 1)) > 30
 
 
-def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> None:
+def test_a_late_webhook_of_an_earlier_head_does_not_restore_it() -> None:
     cloud = ready("one", "two")
     old = cloud.repository.push(fleet_files.fleet("one"))
     push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
@@ -155,7 +155,7 @@ def test_a_webhook_that_comes_late_with_an_old_head_does_not_bring_it_back() -> 
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
+def test_a_head_that_only_the_timer_saw_is_confirmed() -> None:
     cloud = ready("one", "two")
     old = cloud.repository.push(fleet_files.fleet("one"))
     push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
@@ -167,7 +167,7 @@ def test_a_head_that_only_the_timer_saw_is_looked_at_again() -> None:
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> None:
+def test_a_push_under_confirmation_before_the_last_plan_is_confirmed_after_it() -> None:
     cloud = ready("one", "two")
     before = cloud.state.fleet().commit
     old = cloud.repository.push(fleet_files.fleet("one"))
@@ -183,7 +183,7 @@ def test_a_push_that_was_doubted_before_the_last_plan_is_doubted_after_it() -> N
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_commit_that_is_newer_than_the_last_plan_waits_for_no_second_look() -> None:
+def test_a_commit_newer_than_the_last_plan_needs_no_confirmation() -> None:
     cloud = ready("one")
     cloud.clock.advance(3)
     announced = push(cloud, fleet_files.fleet("one") | {"README.md": b"announced"})
@@ -197,7 +197,7 @@ def test_a_commit_that_is_newer_than_the_last_plan_waits_for_no_second_look() ->
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_commit_that_was_taken_back_before_the_last_plan_is_doubted_though_it_comes_after_it(
+def test_a_commit_reverted_before_the_last_plan_is_confirmed_although_it_is_a_descendant(
     told: bool,
 ) -> None:
     cloud = MemoryCloud()
@@ -215,7 +215,7 @@ def test_a_commit_that_was_taken_back_before_the_last_plan_is_doubted_though_it_
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_a_commit_that_was_taken_back_is_doubted_though_the_push_back_needed_no_plan(lost: bool) -> None:
+def test_a_reverted_commit_is_confirmed_although_the_revert_needed_no_plan(lost: bool) -> None:
     cloud = ready("one", "two")
     kept = cloud.repository.head("main")
     cloud.clock.advance(100)
@@ -235,7 +235,7 @@ def test_a_commit_that_was_taken_back_is_doubted_though_the_push_back_needed_no_
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_a_comparison_that_github_does_not_answer_costs_looks_and_no_push() -> None:
+def test_a_failed_comparison_costs_reads_and_loses_no_push() -> None:
     cloud = ready("one")
 
     def away(*_: str) -> bool:
@@ -248,7 +248,7 @@ def test_a_comparison_that_github_does_not_answer_costs_looks_and_no_push() -> N
     assert cloud.state.fleet().commit == commit
 
 
-def test_a_push_in_the_second_after_the_look_is_planned_at_once() -> None:
+def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
     cloud = ready("one")
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(43)
@@ -261,7 +261,7 @@ def test_a_push_in_the_second_after_the_look_is_planned_at_once() -> None:
     assert cloud.state.fleet().commit == commit
 
 
-def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> None:
+def test_a_forced_push_to_a_new_commit_is_confirmed_and_then_planned() -> None:
     cloud = ready("one")
     first = cloud.repository.head("main")
     push(cloud, fleet_files.fleet("one", "two"))
@@ -279,7 +279,7 @@ def test_a_forced_push_to_a_new_commit_is_looked_at_again_and_then_planned() -> 
     assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
 
 
-def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
+def test_one_stale_read_of_the_head_deletes_nothing() -> None:
     cloud = MemoryCloud()
     old = push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -294,7 +294,7 @@ def test_a_head_that_is_read_too_old_once_deletes_nothing() -> None:
     assert accepted(cloud)["delete", "two"] == 0
 
 
-def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> None:
+def test_an_announced_head_that_github_does_not_show_yet_is_reported() -> None:
     cloud = ready("one")
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleet_files.fleet("one", "two"))
@@ -306,7 +306,7 @@ def test_an_announced_head_that_github_does_not_show_yet_is_told_as_such() -> No
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
 
 
-def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all() -> None:
+def test_a_confirmation_ends_when_the_head_is_the_planned_one() -> None:
     cloud = ready("one")
     planned = cloud.state.fleet()
     shows_first(cloud, cloud.repository.push(fleet_files.fleet()))
@@ -322,7 +322,7 @@ def test_a_wait_for_another_look_ends_when_the_head_is_the_planned_one_after_all
     assert cloud.state.fleet() == planned
 
 
-def test_a_forced_push_back_is_believed_after_a_while() -> None:
+def test_a_forced_push_back_is_planned_after_its_confirmation() -> None:
     cloud = ready("one")
     old = cloud.repository.head("main")
     push(cloud, fleet_files.fleet("one", "two"))
@@ -350,7 +350,7 @@ def test_a_planner_that_lost_its_session_cannot_carry_out_an_older_plan() -> Non
     assert status(cloud, cloud.repository.head("main"))[0] == "success"
 
 
-def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
+def test_an_old_plan_ends_when_its_cluster_is_created_again() -> None:
     cloud = ready("one", "two")
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -361,7 +361,7 @@ def test_an_old_plan_ends_when_its_cluster_lives_again() -> None:
     assert [plan_record.plan.commit for plan_record in cloud.state.open_plans()] == []
 
 
-def test_a_plan_that_was_overtaken_before_it_was_carried_out_says_so_and_ends() -> None:
+def test_a_plan_superseded_before_it_was_carried_out_reports_that_and_ends() -> None:
     cloud = ready("one")
     saved = cloud.state.save
 

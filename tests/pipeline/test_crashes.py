@@ -94,19 +94,19 @@ def points() -> list[int]:
     return [point for number in numbers for point in (2 * number, 2 * number + 1)]
 
 
-def test_a_life_has_many_places_to_crash_at() -> None:
+def test_a_run_has_many_places_to_crash_at() -> None:
     assert len(set(calls())) > 100
     assert {step for step, _ in calls()} >= {"", *Step}
 
 
 @pytest.mark.parametrize("tenth", range(10))
-def test_a_crash_at_any_point_loses_nothing_and_doubles_nothing(tenth: int) -> None:
+def test_a_crash_at_any_point_loses_and_repeats_nothing(tenth: int) -> None:
     for point in points()[tenth::10]:
         whole_life(Counter(point))
 
 
 @settings(max_examples=40)
 @given(first=st.integers(0, 9999), later=st.one_of(st.integers(1, 30), st.integers(1, 9999)))
-def test_two_crashes_lose_nothing_and_double_nothing(first: int, later: int) -> None:
+def test_two_crashes_lose_and_repeat_nothing(first: int, later: int) -> None:
     every = 2 * len(calls())
     whole_life(Counter(first % every, first % every + later % every))

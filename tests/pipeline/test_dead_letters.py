@@ -42,7 +42,7 @@ def working() -> tuple[MemoryCloud, ClusterRecord]:
     return cloud, record
 
 
-def test_a_jobs_dead_letter_fails_the_job_with_what_was_known_last() -> None:
+def test_the_dead_letter_of_a_job_fails_the_job_with_its_last_error() -> None:
     cloud, record = working()
     error = Unavailable("Azure did not answer", code="ServiceUnavailable", request_id="r-1")
     record = cloud.state.save(apply_outcome(record, Retry(error), now=cloud.clock(), jitter=0))
@@ -65,7 +65,7 @@ def test_a_jobs_dead_letter_fails_the_job_with_what_was_known_last() -> None:
     assert cloud.state.count_dead_letters() == 0
 
 
-def test_a_dead_letters_job_is_replayed_to_its_end() -> None:
+def test_a_job_failed_by_a_dead_letter_can_be_replayed() -> None:
     cloud, record = working()
     handle_dead_letter(received(cloud, "jobs", job_message(record).model_dump_json()), cloud.ports)
     cloud.run()
@@ -87,7 +87,7 @@ def test_a_dead_letter_of_another_moment_does_nothing(other: Mapping[str, Any]) 
     assert cloud.state.count_dead_letters() == 0
 
 
-def test_a_step_that_runs_now_is_let_end() -> None:
+def test_a_running_step_is_not_interrupted() -> None:
     cloud, record = working()
     lease = Lease("somebody", cloud.clock().replace(year=2027))
     record = cloud.state.save(replace(record, job=replace(record.job, lease=lease)))
@@ -106,7 +106,7 @@ def test_a_plan_request_becomes_the_fleets_problem_and_the_timer_plans_again() -
     assert cloud.state.fleet().problem is None
 
 
-def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_again() -> None:
+def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again() -> None:
     cloud = MemoryCloud()
     approval = Approval(commit="c" * 40, clusters=("one",), by="somebody", at=cloud.clock())
     requests = (PlanRequest(again=True, approval=approval), PlanRequest(kind="pull", pull=3))
@@ -120,7 +120,7 @@ def test_an_approval_and_a_pull_request_are_kept_whole_for_nothing_makes_them_ag
 
 @pytest.mark.parametrize("queue", ["jobs", "plans", "another"])
 @pytest.mark.parametrize("body", ["", "{}x", "[]", '{"schema_version": 99}', "\x00ÿ", "9" * 100_000])
-def test_what_cannot_be_read_is_kept_and_counted_once(queue: str, body: str) -> None:
+def test_an_unreadable_message_is_saved_and_counted_once(queue: str, body: str) -> None:
     cloud = MemoryCloud()
     for _ in range(2):
         handle_dead_letter(received(cloud, queue, body), cloud.ports)
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_kept_and_counted_once(queue: str, body: str) -> 
     assert fleet_view(cloud.ports)["deadLetterCount"] == 1
 
 
-def test_an_error_that_nobody_foresaw_keeps_the_message_and_does_not_bring_it_back() -> None:
+def test_an_unforeseen_error_saves_the_message_and_does_not_raise() -> None:
     cloud, record = working()
     nothing: Any = None
     handle_dead_letter(
@@ -140,7 +140,7 @@ def test_an_error_that_nobody_foresaw_keeps_the_message_and_does_not_bring_it_ba
     assert cloud.state.count_dead_letters() == 1
 
 
-def test_a_state_that_does_not_answer_leaves_the_message_in_its_queue() -> None:
+def test_an_unavailable_state_leaves_the_message_in_its_queue() -> None:
     class Away:
         def __getattr__(self, name: str) -> Any:
             raise Unavailable("Table Storage did not answer")
@@ -163,7 +163,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_message_ever_sent_may_come_again_in_any_order(seed: int) -> None:
+def test_every_message_may_be_delivered_again_in_any_order(seed: int) -> None:
     cloud = MemoryCloud(seed=seed)
     sent: list[tuple[str, Message]] = []
 
@@ -189,7 +189,7 @@ def test_every_message_ever_sent_may_come_again_in_any_order(seed: int) -> None:
     assert cloud.state.count_dead_letters() == 0
 
 
-def test_an_unreadable_message_goes_from_its_queue_to_the_kept_ones() -> None:
+def test_an_unreadable_message_becomes_a_saved_dead_letter() -> None:
     cloud, _ = working()
     cloud.broker.send("jobs", Draft(b"not a message", id="m", session="one"))
     cloud.run(300)
@@ -197,7 +197,7 @@ def test_an_unreadable_message_goes_from_its_queue_to_the_kept_ones() -> None:
     assert (letter.body, letter.reason) == ("not a message", "MaxDeliveryCountExceeded")
 
 
-def test_a_message_waits_while_the_state_does_not_answer() -> None:
+def test_a_message_waits_while_the_state_is_unavailable() -> None:
     cloud, _ = working()
 
     class Hiccup:

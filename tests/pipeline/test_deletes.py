@@ -23,7 +23,7 @@ def last_event(cloud: MemoryCloud) -> str:
     return cloud.state.events("one", 1)[0].message
 
 
-def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
+def test_a_failed_delete_is_reported_with_the_reason_of_azure() -> None:
     cloud = ready()
     failed = {"code": "InUseSubnetCannotBeDeleted", "message": "the subnet is in use"}
     azure = cloud.ports.azure
@@ -43,7 +43,7 @@ def test_a_delete_that_azure_fails_is_told_with_azures_reason() -> None:
     assert "the deletion of the cluster one: the subnet is in use" in record(cloud).job.reason
 
 
-def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_after_it() -> None:
+def test_a_delete_without_our_tags_suggests_an_action_and_continues_after_it() -> None:
     cloud = ready()
     live = cluster(cloud)
     marks = live["tags"]
@@ -60,7 +60,7 @@ def test_a_delete_of_a_cluster_without_our_tags_says_what_to_do_and_goes_on_afte
     assert phases(cloud) == {}
 
 
-def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_without_our_tags() -> None:
+def test_a_cluster_of_ours_stays_recorded_after_a_commit_found_it_untagged() -> None:
     cloud = ready()
     live = cluster(cloud)
     cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"]))
@@ -74,7 +74,7 @@ def test_a_cluster_that_was_ours_is_not_forgotten_after_a_commit_that_met_it_wit
     assert "put the tags back, or delete it by hand, then replay" in record(cloud).job.reason
 
 
-def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_asked_to_delete_it() -> None:
+def test_a_foreign_cluster_that_azure_did_not_show_is_left_without_a_delete() -> None:
     cloud = ready()
     live = cluster(cloud)
     cloud.ports.azure.call(DeleteCluster(ONE, etag=live["eTag"]))
@@ -104,7 +104,7 @@ def test_a_strangers_cluster_that_azure_did_not_show_us_is_left_and_nobody_is_as
     assert cloud.ports.azure.call(GetCluster(ONE)) is not None
 
 
-def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -> None:
+def test_a_foreign_cluster_in_place_of_a_deleted_one_is_left_alone() -> None:
     cloud = ready()
     azure = cloud.ports.azure
 
@@ -122,7 +122,7 @@ def test_what_somebody_makes_in_the_place_of_a_deleted_cluster_is_left_alone() -
     assert "ours is deleted, and somebody else has created this one" in last_event(cloud)
 
 
-def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -> None:
+def test_a_delete_during_the_creation_of_the_group_removes_the_group() -> None:
     cloud = MemoryCloud()
     push(cloud, files())
     azure = cloud.ports.azure
@@ -142,7 +142,7 @@ def test_a_delete_that_overtakes_the_creation_of_the_group_removes_the_group() -
 @pytest.mark.parametrize(
     ("kind", "step"), [(GetCluster, Step.DELETE_CLUSTER), (GetGroup, Step.DELETE_RESOURCE_GROUP)]
 )
-def test_what_azure_does_not_show_yet_is_deleted_all_the_same(
+def test_a_resource_that_azure_does_not_show_yet_is_still_deleted(
     kind: type[AzureCall[Json | None]], step: Step
 ) -> None:
     cloud = ready()
@@ -162,7 +162,7 @@ def test_what_azure_does_not_show_yet_is_deleted_all_the_same(
     assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
 
-def test_the_tags_of_a_group_count_in_any_case() -> None:
+def test_the_tag_keys_of_a_group_count_in_any_letter_case() -> None:
     cloud = ready()
     group = cloud.ports.azure.call(GetGroup(ONE.group))
     assert group is not None
@@ -173,7 +173,7 @@ def test_the_tags_of_a_group_count_in_any_case() -> None:
     assert cloud.ports.azure.call(GetGroup(ONE.group)) is None
 
 
-def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours() -> None:
+def test_a_fleet_of_the_same_name_from_another_repository_touches_nothing_of_ours() -> None:
     cloud = ready()
     before = accepted(cloud)
     config = FleetConfig(cloud.ports.config.fleet, "example/other", lease_seconds=20, poll_seconds=5)
@@ -187,7 +187,7 @@ def test_a_fleet_of_the_same_name_in_another_repository_touches_nothing_of_ours(
     assert accepted(cloud) == before
 
 
-def test_a_cluster_without_our_tags_that_is_being_deleted_is_waited_for() -> None:
+def test_the_deletion_of_an_untagged_cluster_is_waited_for() -> None:
     cloud = ready()
     live = cluster(cloud)
     cloud.ports.azure.call(PutCluster(ONE, {**live, "tags": {"cost": "x"}}, etag=live["eTag"]))

@@ -12,7 +12,7 @@ from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports.azure import DeletePool
-from tests.support.one_cluster import ONE, api, blocked_pod, files, nodes, pool, pools, ready, record, said
+from tests.support.one_cluster import ONE, advice, api, blocked_pod, files, nodes, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import Around, around
 from tests.support.workloads import budget, pod
@@ -24,7 +24,7 @@ def closed_by_a_person(cloud: MemoryCloud, node: str) -> None:
     world.patch(At(NODE, node), {"spec": {"unschedulable": True}}, MERGE, Write(manager="kubectl"))
 
 
-def test_an_old_pool_is_emptied_with_respect_for_disruption_budgets() -> None:
+def test_an_old_pool_is_drained_within_disruption_budgets() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5")))
@@ -32,14 +32,14 @@ def test_an_old_pool_is_emptied_with_respect_for_disruption_budgets() -> None:
     assert "apps" in pools(cloud)
     assert "blocked: shop/web: " in record(cloud).job.reason
     assert record(cloud).phase is Phase.UPDATING
-    assert "PodDisruptionBudget allow one more disruption; the drain fails after 30 minutes" in said(cloud)
+    assert "PodDisruptionBudget allow one more disruption; the drain fails after 30 minutes" in advice(cloud)
     api(cloud).apply(budget(namespace="shop", minAvailable=0))
     cloud.run()
     assert set(pools(cloud)) == {"system", "appsb"}
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_drain_that_stays_blocked_gives_up_and_removes_nothing() -> None:
+def test_a_drain_that_stays_blocked_fails_and_removes_nothing() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
@@ -48,7 +48,7 @@ def test_a_drain_that_stays_blocked_gives_up_and_removes_nothing() -> None:
     assert "could not be drained in 5 minutes: shop/web" in record(cloud).job.reason
 
 
-def test_a_drain_with_a_long_time_limit_is_not_called_stalled_before_it_gives_up() -> None:
+def test_a_drain_with_a_long_time_limit_does_not_stall_before_it_fails() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 180}")))
@@ -70,7 +70,7 @@ def test_a_commit_that_changes_the_new_pool_reaches_it_while_the_drain_is_blocke
 
 
 @pytest.mark.parametrize("by_a_person", [False, True])
-def test_a_pod_that_comes_back_to_a_closed_node_holds_no_drain_up(by_a_person: bool) -> None:
+def test_a_pod_that_returns_to_a_cordoned_node_does_not_delay_a_drain(by_a_person: bool) -> None:
     cloud = ready(pool())
     node = min(nodes(cloud, "apps"))
     if by_a_person:
@@ -95,7 +95,7 @@ def test_a_pod_that_comes_back_to_a_closed_node_holds_no_drain_up(by_a_person: b
     assert 1 <= len(evicted) <= 30
 
 
-def test_nodes_that_a_person_closed_stay_closed_and_ours_are_opened_again() -> None:
+def test_nodes_cordoned_by_a_person_stay_cordoned_and_ours_are_uncordoned() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     broken = min(nodes(cloud, "apps"))
@@ -109,7 +109,7 @@ def test_nodes_that_a_person_closed_stay_closed_and_ours_are_opened_again() -> N
     assert [name for name, closed in nodes(cloud, "apps").items() if closed] == [broken]
 
 
-def test_nodes_that_we_closed_are_opened_when_a_person_took_the_new_pool_away() -> None:
+def test_nodes_that_we_cordoned_are_uncordoned_when_the_new_pool_was_removed() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5")))
@@ -121,7 +121,7 @@ def test_nodes_that_we_closed_are_opened_when_a_person_took_the_new_pool_away() 
     assert not any(nodes(cloud, "apps").values())
 
 
-def test_blocked_pods_do_not_keep_the_others() -> None:
+def test_blocked_pods_do_not_block_the_others() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     node = min(nodes(cloud, "apps"))
@@ -136,7 +136,7 @@ def test_blocked_pods_do_not_keep_the_others() -> None:
     assert record(cloud).phase is Phase.UPDATING
 
 
-def test_a_long_drain_that_comes_on_is_neither_stalled_nor_given_up() -> None:
+def test_a_long_drain_with_progress_neither_stalls_nor_fails() -> None:
     cloud = ready(pool())
     count = 20
     for number in range(count):
@@ -153,7 +153,7 @@ def test_a_long_drain_that_comes_on_is_neither_stalled_nor_given_up() -> None:
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
 
 
-def test_pods_that_come_to_closed_nodes_do_not_lengthen_a_drain() -> None:
+def test_pods_that_start_on_cordoned_nodes_do_not_extend_a_drain() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 5}")))
@@ -165,7 +165,7 @@ def test_pods_that_come_to_closed_nodes_do_not_lengthen_a_drain() -> None:
     assert "shop/web" in record(cloud).job.reason
 
 
-def test_a_pool_that_git_no_longer_has_is_emptied_with_respect_for_budgets_before_it_goes() -> None:
+def test_a_pool_that_git_removed_is_drained_within_budgets_before_its_deletion() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files())
@@ -188,7 +188,7 @@ def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
     assert set(pools(cloud)) == {"system", "appsb"}
 
 
-def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
+def test_the_autoscaler_of_a_draining_pool_is_off() -> None:
     scaled = "    - {name: apps, vmSize: SIZE, minCount: 1, maxCount: 5}\n"
     cloud = ready(scaled.replace("SIZE", "Standard_D4s_v5"))
     cloud.azure.interventions.scale(ONE, "apps", 3)
@@ -204,7 +204,7 @@ def test_the_autoscaler_is_kept_from_a_pool_that_is_emptied() -> None:
     assert (pools(cloud)["apps"]["enableAutoScaling"], pools(cloud)["apps"]["maxCount"]) == (True, 5)
 
 
-def test_a_drain_that_is_blocked_keeps_no_other_pool_from_its_change() -> None:
+def test_a_blocked_drain_delays_no_other_pool() -> None:
     more = "    - {{name: more, vmSize: Standard_D4s_v5, count: {}}}\n"
     cloud = ready(pool() + more.format(1))
     blocked_pod(cloud)

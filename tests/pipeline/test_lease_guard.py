@@ -102,13 +102,13 @@ def test_a_worker_whose_lease_has_nearly_ended_may_read_and_not_write(
 
 
 @pytest.mark.parametrize(("name", "do"), CALLS)
-def test_a_worker_that_holds_its_lease_may_do_everything(name: str, do: Callable[[Ports], object]) -> None:
+def test_a_worker_with_its_lease_may_do_everything(name: str, do: Callable[[Ports], object]) -> None:
     ports, noted = leased(20)
     do(ports)
     assert noted.calls == [name]
 
 
-def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
+def test_nothing_is_written_after_a_removal_was_accepted() -> None:
     cloud = MemoryCloud()
     ports, port = leased(20, cloud)
     remove(cloud)
@@ -117,7 +117,7 @@ def test_nothing_is_written_any_more_once_a_removal_was_accepted() -> None:
     assert port.calls == []
 
 
-def test_nothing_is_written_after_a_read_of_the_record_that_took_long() -> None:
+def test_nothing_is_written_after_a_slow_read_of_the_record() -> None:
     cloud = MemoryCloud()
     read = cloud.ports.state.cluster
 

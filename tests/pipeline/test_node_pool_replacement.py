@@ -18,7 +18,7 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import on_azure
 
 
-def test_a_fixed_field_gives_a_pool_a_replacement_before_the_old_one_goes() -> None:
+def test_a_changed_fixed_field_replaces_the_pool_before_the_old_one_is_removed() -> None:
     cloud = ready(pool())
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(until=lambda: "appsb" in pools(cloud))
@@ -53,7 +53,7 @@ def test_the_only_system_pool_can_be_replaced() -> None:
     assert {name: found["mode"] for name, found in pools(cloud).items()} == {"systemb": "System"}
 
 
-def test_two_pools_change_places_as_system_pool() -> None:
+def test_two_pools_swap_the_system_mode() -> None:
     cloud = ready(pool())
     push(cloud, files("      mode: User\n" + pool(mode="System")))
     cloud.run()
@@ -64,7 +64,7 @@ def test_two_pools_change_places_as_system_pool() -> None:
     }
 
 
-def test_a_change_that_is_taken_back_midway_keeps_the_first_pool() -> None:
+def test_a_change_reverted_midway_retains_the_first_pool() -> None:
     cloud = ready(pool())
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(until=lambda: "appsb" in pools(cloud))
@@ -74,7 +74,7 @@ def test_a_change_that_is_taken_back_midway_keeps_the_first_pool() -> None:
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_new_pool_does_not_wait_for_a_rotation_that_is_blocked() -> None:
+def test_a_new_pool_does_not_wait_for_a_blocked_replacement() -> None:
     cloud = ready(pool())
     blocked_pod(cloud)
     push(cloud, files(pool("Standard_D8s_v5") + "    - {name: more, vmSize: Standard_D4s_v5, count: 1}\n"))
@@ -101,7 +101,7 @@ def shows(cloud: MemoryCloud, change: Callable[[dict[str, Any]], None]) -> None:
     on_azure(cloud, GetCluster, shown)
 
 
-def test_a_new_pool_that_azure_did_not_make_as_asked_drains_nothing_and_ends_the_job() -> None:
+def test_a_replacement_that_still_differs_drains_nothing_and_fails_the_job() -> None:
     cloud = ready(pool())
 
     def forgets(shown: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ def test_a_new_pool_that_azure_did_not_make_as_asked_drains_nothing_and_ends_the
     assert not any(nodes(cloud, "apps").values())
 
 
-def test_a_pool_that_cannot_be_deleted_is_tried_once_and_told() -> None:
+def test_a_pool_that_cannot_be_deleted_is_tried_once_and_reported() -> None:
     cloud = ready(pool())
     tried: list[str] = []
 
@@ -138,7 +138,7 @@ def test_a_pool_that_cannot_be_deleted_is_tried_once_and_told() -> None:
     assert "the node pool apps: The subnet is locked." in record(cloud).job.reason
 
 
-def test_a_cluster_that_failed_over_a_pool_tells_what_the_pool_says() -> None:
+def test_a_cluster_that_failed_over_a_pool_reports_the_error_of_the_pool() -> None:
     cloud = ready(pool())
 
     def fails(shown: dict[str, Any]) -> None:
@@ -154,7 +154,7 @@ def test_a_cluster_that_failed_over_a_pool_tells_what_the_pool_says() -> None:
 
 
 @pytest.mark.parametrize("midway", [1, 40, 90, 150])
-def test_a_cluster_is_deleted_whatever_its_rotation_is_doing(midway: int) -> None:
+def test_a_cluster_is_deleted_in_the_middle_of_a_replacement(midway: int) -> None:
     cloud = ready(pool())
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(seconds=midway)
@@ -164,7 +164,7 @@ def test_a_cluster_is_deleted_whatever_its_rotation_is_doing(midway: int) -> Non
 
 
 @pytest.mark.parametrize("midway", [1, 40, 90, 150])
-def test_a_suspension_in_the_middle_of_a_rotation_stops_it_and_it_goes_on_afterwards(midway: int) -> None:
+def test_a_suspension_pauses_a_replacement(midway: int) -> None:
     cloud = ready(pool())
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(seconds=midway)
@@ -177,7 +177,7 @@ def test_a_suspension_in_the_middle_of_a_rotation_stops_it_and_it_goes_on_afterw
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
 
 
-def test_a_label_that_git_drops_goes_and_one_of_a_policy_stays() -> None:
+def test_a_label_that_git_removes_is_removed_and_one_of_a_policy_stays() -> None:
     cloud = ready(pool(nodeLabels="{tier: web, team: a}"))
     profile = pools(cloud)["apps"]
     labels = {**profile["nodeLabels"], "cost": "42"}

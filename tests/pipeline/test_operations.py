@@ -44,7 +44,7 @@ def doomed(cloud: MemoryCloud, kind: type[Write], code: str, *, times: int | Non
 
 
 @pytest.mark.parametrize("code", ["InternalOperationError", "ServiceUnavailable", "OperationPreempted"])
-def test_a_creation_that_fails_inside_azure_is_written_again(code: str) -> None:
+def test_a_creation_that_fails_inside_azure_is_repeated(code: str) -> None:
     cloud = MemoryCloud(throttle=False)
     ids = doomed(cloud, PutCluster, code, times=1)
     push(cloud, files())
@@ -55,7 +55,7 @@ def test_a_creation_that_fails_inside_azure_is_written_again(code: str) -> None:
     assert len(ids) == 2
 
 
-def test_a_node_pool_that_fails_inside_azure_is_written_again() -> None:
+def test_a_node_pool_that_fails_inside_azure_is_repeated() -> None:
     cloud = ready()
     ids = doomed(cloud, PutPool, "InternalServerError", times=2)
     push(cloud, files(pool()))
@@ -64,7 +64,7 @@ def test_a_node_pool_that_fails_inside_azure_is_written_again() -> None:
     assert len(ids) == 3
 
 
-def test_an_operation_that_fails_inside_azure_each_time_is_given_up_with_its_request_id() -> None:
+def test_an_operation_that_always_fails_inside_azure_fails_the_job_with_its_request_id() -> None:
     cloud = MemoryCloud(throttle=False)
     ids = doomed(cloud, PutCluster, "InternalOperationError")
     push(cloud, files())
@@ -74,7 +74,7 @@ def test_an_operation_that_fails_inside_azure_each_time_is_given_up_with_its_req
     assert (len(ids), failure.request_id) == (5, ids[-1])
 
 
-def test_a_quota_is_told_with_the_request_that_met_it_and_not_written_again() -> None:
+def test_an_exceeded_quota_is_reported_with_its_request_id_and_not_retried() -> None:
     cloud = ready()
     ids = doomed(cloud, PutPool, "QuotaExceeded")
     push(cloud, files(pool()))
@@ -84,7 +84,7 @@ def test_a_quota_is_told_with_the_request_that_met_it_and_not_written_again() ->
     assert cloud.state.events("one", 1)[0].request_ids == (ids[0],)
 
 
-def test_a_drain_that_aks_gives_up_is_blocked_and_ends_the_job() -> None:
+def test_a_drain_that_aks_abandons_is_blocked_and_fails_the_job() -> None:
     cloud = ready(pool())
     ids = doomed(cloud, PutPool, "PodDrainFailure")
     push(cloud, files(pool(count=3)))
@@ -92,7 +92,7 @@ def test_a_drain_that_aks_gives_up_is_blocked_and_ends_the_job() -> None:
     assert (failed(cloud).kind, len(ids)) == ("Blocked", 1)
 
 
-def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_again() -> None:
+def test_a_cancelled_operation_is_reported_as_such_and_not_repeated() -> None:
     cloud = MemoryCloud(throttle=False)
     push(cloud, files())
     cloud.run(until=lambda: bool(cloud.state.clusters()) and bool(record(cloud).job.step.last_write))
@@ -107,7 +107,7 @@ def test_an_operation_that_somebody_cancels_is_told_as_such_and_not_written_agai
     assert accepted(cloud)["create", "one"] == 1
 
 
-def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> None:
+def test_a_write_whose_outcome_a_newer_commit_discarded_is_an_event() -> None:
     cloud = MemoryCloud(throttle=False)
     azure, ids = cloud.ports.azure, list[str]()
 
@@ -126,7 +126,7 @@ def test_a_write_whose_outcome_a_newer_commit_took_away_is_in_the_history() -> N
     assert [(event.generation, event.step, event.reason) for event in told] == [(1, "cluster", "Waiting")]
 
 
-def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() -> None:
+def test_a_write_before_one_that_a_newer_commit_prevents_is_an_event() -> None:
     cloud = MemoryCloud(throttle=False)
     azure, ids = cloud.ports.azure, list[str]()
 
@@ -145,7 +145,7 @@ def test_a_write_before_the_one_that_a_newer_commit_forbids_is_in_the_history() 
     assert (told.generation, told.step, told.reason) == (1, "maintenance-windows", "Superseded")
 
 
-def test_a_failure_that_could_not_be_told_at_once_is_told_later() -> None:
+def test_a_failure_that_could_not_be_reported_at_once_is_reported_later() -> None:
     cloud = MemoryCloud()
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     append, refused = cloud.ports.state.append, list[str]()

@@ -52,7 +52,7 @@ def five_changed(count: int = 2) -> dict[str, bytes]:
     return files | {f"clusters/{n}/cluster.yaml": fleet_files.cluster(n, count=count) for n in NAMES[:5]}
 
 
-def test_a_first_plan_of_many_clusters_makes_a_handful_of_calls() -> None:
+def test_a_first_plan_of_many_clusters_takes_a_handful_of_calls() -> None:
     cloud = MemoryCloud()
     calls = planned(cloud, fleet_files.fleet(*NAMES))
     assert (calls.trees, calls.archives, calls.blobs) == (1, 1, [])
@@ -70,7 +70,7 @@ def test_a_push_of_five_reads_five_blobs_and_resolves_five() -> None:
     assert resolved_again(cloud) == []
 
 
-def test_a_shared_file_that_changes_no_cluster_does_not_make_the_next_push_dearer() -> None:
+def test_a_shared_file_that_changes_no_cluster_adds_no_cost_to_the_next_push() -> None:
     cloud = MemoryCloud()
     planned(cloud, fleet_files.fleet(*NAMES))
     touched = fleet_files.fleet(*NAMES)
@@ -102,7 +102,7 @@ def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
     assert cloud.state.clusters() == records
 
 
-def test_lost_marks_cost_one_archive_and_change_nothing() -> None:
+def test_lost_fingerprints_cost_one_archive_and_change_nothing() -> None:
     cloud = MemoryCloud()
     planned(cloud, fleet_files.fleet(*NAMES))
     cloud.state.save_fingerprints({})
@@ -112,7 +112,7 @@ def test_lost_marks_cost_one_archive_and_change_nothing() -> None:
     assert resolved_again(cloud) == []
 
 
-def test_a_cluster_with_a_mistake_is_looked_at_again_from_what_is_kept() -> None:
+def test_an_invalid_manifest_is_resolved_again_from_the_cache() -> None:
     cloud = MemoryCloud()
     planned(cloud, fleet_files.fleet(*NAMES))
     files = fleet_files.fleet(*NAMES)
@@ -123,7 +123,7 @@ def test_a_cluster_with_a_mistake_is_looked_at_again_from_what_is_kept() -> None
     assert counts(cloud) == {Action.UNCHANGED: 39, Action.INVALID: 1}
 
 
-def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_malformed_archive_changes_nothing_and_is_read_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise Unavailable("the archive was cut off")
 
@@ -141,7 +141,7 @@ def test_a_broken_archive_changes_nothing_and_is_read_again_later(monkeypatch: p
     assert cloud.state.fleet().problem is None
 
 
-def test_a_planner_that_another_one_overtakes_while_it_reads_plans_once_more() -> None:
+def test_a_planner_superseded_during_its_reads_plans_again() -> None:
     cloud = ready("one", "two")
     push(cloud, fleet_files.fleet("one"))
     frozen(cloud, "repository", "tree", lambda: overtake(cloud, fleet_files.fleet("one", "two")))
@@ -159,7 +159,7 @@ def older(cloud: MemoryCloud, name: str, **spec: object) -> None:
     cloud.state.save(replace(record, document=document, digest=digest_of(document)))
 
 
-def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
+def test_a_default_introduced_by_an_upgrade_is_no_change() -> None:
     cloud = ready("one")
     older(cloud, "one", deletionProtection=None)
     writes = list(cloud.azure.accepted)
@@ -174,7 +174,7 @@ def test_a_default_that_came_with_an_upgrade_is_no_change() -> None:
     assert cloud.azure.accepted == writes
 
 
-def test_a_cluster_that_todays_rules_refuse_can_still_be_deleted() -> None:
+def test_a_cluster_that_the_current_rules_refuse_can_still_be_deleted() -> None:
     cloud = ready("one", "two")
     older(cloud, "two", kubernetesVersion="1.x")
     push(cloud, fleet_files.fleet("one"))

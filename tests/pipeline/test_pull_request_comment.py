@@ -118,11 +118,11 @@ nothing is deleted while fleet.yaml is invalid
 """
 
 
-def test_what_stops_comes_first_then_what_destroys_then_the_rest() -> None:
+def test_items_not_carried_out_come_first_then_destructive_ones_then_the_rest() -> None:
     assert comment_of(MIXED) == MIXED_TEXT
 
 
-def test_a_pull_request_from_a_fork_shows_nothing_that_is_recorded() -> None:
+def test_a_pull_request_from_a_fork_shows_no_recorded_state() -> None:
     found = PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,))
     assert comment_of(found) == (
         f"<!-- roadstead:plan acme base={BASE} head={HEAD} -->\n"
@@ -139,7 +139,7 @@ def test_a_pull_request_from_a_fork_shows_nothing_that_is_recorded() -> None:
     )
 
 
-def test_mistakes_are_annotations_at_their_lines_and_the_conclusion_a_failure() -> None:
+def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure() -> None:
     check = check_of(MIXED)
     assert (check.name, check.conclusion) == ("roadstead/plan", "failure")
     assert check.title == (
@@ -162,7 +162,9 @@ def test_mistakes_are_annotations_at_their_lines_and_the_conclusion_a_failure() 
         (PullPlan("acme", "main", BASE, HEAD), "success", "success"),
     ],
 )
-def test_held_is_neutral_and_a_mistake_a_failure(shown: PullPlan, conclusion: str, state: str) -> None:
+def test_a_blocked_delete_is_neutral_and_a_problem_a_failure(
+    shown: PullPlan, conclusion: str, state: str
+) -> None:
     assert (shown.conclusion, status_of(shown).state) == (conclusion, state)
 
 
@@ -174,7 +176,7 @@ def test_a_comment_is_marked_as_out_of_date_once_and_not_for_its_own_base() -> N
     assert outdated(marked, "d" * 40) == marked
 
 
-def test_a_text_over_githubs_limit_is_cut_between_parts_and_says_so() -> None:
+def test_a_text_over_the_limit_of_github_is_shortened_between_parts_and_says_so() -> None:
     items = tuple(Item(f"cluster-{n}", Action.CREATE, 1) for n in range(2000))
     documents = {item.cluster: (None, document(item.cluster)) for item in items}
     body = comment_of(view(*items, documents=documents))
@@ -184,14 +186,14 @@ def test_a_text_over_githubs_limit_is_cut_between_parts_and_says_so() -> None:
     assert len(check_of(view(*items, documents=documents)).summary) <= 65_535
 
 
-def test_a_long_difference_is_cut_and_says_so() -> None:
+def test_a_long_diff_is_shortened_and_says_so() -> None:
     new = {"name": "a", "spec": {f"key{n:04}": n for n in range(1000)}, "components": ""}
     body = comment_of(view(Item("a", Action.CREATE, 1), documents={"a": (None, new)}))
     assert "(the rest of the diff is not shown)\n```\n\n</details>" in body
     assert "key0999" not in body
 
 
-def test_deletes_that_one_guard_holds_stand_together() -> None:
+def test_deletes_that_one_guard_blocks_are_grouped() -> None:
     budget = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
     held = [Item(name, Action.HELD, 1, hold=budget) for name in ("a", "b")]
     other = Item("c", Action.HELD, 1, hold=Hold(HoldKind.DELETION_PROTECTION))
@@ -201,7 +203,7 @@ def test_deletes_that_one_guard_holds_stand_together() -> None:
     assert f"#### 2 clusters: **deletes that need approval**\n\n{budget}\n\n`a`, `b`\n" in body
 
 
-def test_what_destroys_nodes_is_marked() -> None:
+def test_destructive_changes_are_bold() -> None:
     gone = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
     rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
     body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(gone, rotated))))
@@ -209,7 +211,7 @@ def test_what_destroys_nodes_is_marked() -> None:
     assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool replacement** | `fleet.yaml:3` |" in body
 
 
-def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_difference() -> None:
+def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_diff() -> None:
     def made(*pools: tuple[str, int, list[str]]) -> dict[str, Any]:
         found = [{"name": name, "count": count, "nodeTaints": taints} for name, count, taints in pools]
         return {"name": "a", "spec": {"nodePools": found}, "components": ""}
@@ -235,7 +237,7 @@ def test_a_value_is_shown_as_it_is(text: str, shown: str) -> None:
     assert code(text) == shown
 
 
-def test_prose_pings_nobody_and_links_nowhere() -> None:
+def test_prose_mentions_nobody_and_links_nowhere() -> None:
     assert prose("@team fixes #12 <b>*now*</b> at https://example.com\n|") == (
         "@\u200bteam fixes #\u200b12 &lt;b&gt;\\*now\\*&lt;/b&gt; at https://\u200bexample.com \\|"
     )
@@ -253,5 +255,5 @@ def test_no_text_breaks_a_table_or_a_fence(text: str) -> None:
 
 
 @given(st.lists(st.text(max_size=30)), st.integers(20, 100))
-def test_what_was_made_to_fit_fits(parts: list[str], limit: int) -> None:
+def test_a_fitted_text_fits(parts: list[str], limit: int) -> None:
     assert len(fit(parts, limit, "cut")) <= limit

@@ -59,7 +59,7 @@ def repo() -> Repo:
     return made
 
 
-def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo) -> None:
+def test_a_pull_request_shows_its_plan_and_changes_nothing(repo: Repo) -> None:
     records, writes = repo.cloud.state.clusters(), list(repo.cloud.azure.accepted)
     files = fleet_files.fleet("one", "three")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
@@ -72,7 +72,7 @@ def test_a_pull_request_is_told_what_it_would_do_and_nothing_is_done(repo: Repo)
     assert (repo.cloud.state.clusters(), repo.cloud.azure.accepted) == (records, writes)
 
 
-def test_a_second_push_edits_the_comment_and_the_same_once_more_writes_nothing(repo: Repo) -> None:
+def test_a_second_push_edits_the_comment_and_a_repeated_request_writes_nothing(repo: Repo) -> None:
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
     head = repo.cloud.repository.push(fleet_files.fleet("one", "two"), branch="topic")
     repo.tell(number, head)
@@ -83,7 +83,7 @@ def test_a_second_push_edits_the_comment_and_the_same_once_more_writes_nothing(r
     assert repo.cloud.repository.pulls.comments(number) == before
 
 
-def test_what_the_branch_lacks_of_its_base_is_not_taken_for_a_change(repo: Repo) -> None:
+def test_commits_that_only_the_base_has_are_no_changes(repo: Repo) -> None:
     git = repo.cloud.repository
     git.reset(git.head("main"), "topic")
     repo.push(fleet_files.fleet("one", "two", "new-on-main"))
@@ -95,7 +95,7 @@ def test_what_the_branch_lacks_of_its_base_is_not_taken_for_a_change(repo: Repo)
     assert "new-on-main" not in body
 
 
-def test_a_merge_that_github_has_not_made_is_awaited_and_one_with_conflicts_is_said(repo: Repo) -> None:
+def test_a_missing_test_merge_is_awaited_and_conflicts_are_reported(repo: Repo) -> None:
     git = repo.cloud.repository
     git.pulls.slow_merges = 2
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
@@ -140,7 +140,7 @@ def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo
     assert OUTDATED not in fresh
 
 
-def test_as_a_github_app_a_check_run_is_written_with_each_mistake_at_its_line(repo: Repo) -> None:
+def test_a_github_app_writes_a_check_run_with_each_problem_at_its_line(repo: Repo) -> None:
     port = WorldPullRequests(repo.cloud.repository.pulls, app=True)
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=port))
     files = fleet_files.fleet("one", "two")
@@ -153,7 +153,7 @@ def test_as_a_github_app_a_check_run_is_written_with_each_mistake_at_its_line(re
     assert not repo.cloud.repository.statuses.latest(check.sha)
 
 
-def test_a_pull_request_that_was_closed_or_turned_elsewhere_is_left_alone(repo: Repo) -> None:
+def test_a_pull_request_that_was_closed_or_has_another_base_is_left_alone(repo: Repo) -> None:
     git = repo.cloud.repository
     git.reset(git.head("main"), "topic")
     head = git.push(fleet_files.fleet("one"), branch="topic")
@@ -204,15 +204,13 @@ class Failing:
 
 
 @pytest.mark.parametrize(("error", "written"), [(Throttled("slow", retry_after=7), 1), (Terminal("no"), 0)])
-def test_what_goes_wrong_is_tried_again_when_that_can_help(
-    repo: Repo, error: Exception, written: int
-) -> None:
+def test_retryable_errors_are_retried(repo: Repo, error: Exception, written: int) -> None:
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=Failing(ports.pulls, error)))
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
     assert len(repo.comments(number)) == written
 
 
-def test_trouble_with_pull_requests_never_keeps_a_push_from_being_planned(repo: Repo) -> None:
+def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) -> None:
     repo.propose(fleet_files.fleet("one", "two", "three"))
     failing = Failing(repo.cloud.ports.pulls, Terminal("no"))
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=failing))

@@ -41,7 +41,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
     assert status(cloud, commit) == ("success", "3 of 3 clusters in sync (3 unchanged)")
 
 
-def test_a_second_run_over_a_finished_cluster_finds_nothing_to_write() -> None:
+def test_a_second_run_over_a_finished_cluster_writes_nothing() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -97,7 +97,7 @@ def test_node_counts_and_pools_follow_git() -> None:
     assert {p["name"]: p["count"] for p in live["properties"]["agentPoolProfiles"]} == {"system": 1}
 
 
-def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> None:
+def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_created() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
@@ -112,7 +112,7 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_made() -> No
     assert cloud.state.events("two", 1)[0].reason == "Deleted"
 
 
-def test_a_folder_that_comes_back_during_its_deletion_is_created_again_afterwards() -> None:
+def test_a_cluster_restored_during_its_deletion_is_created_again_afterwards() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
@@ -126,7 +126,7 @@ def test_a_folder_that_comes_back_during_its_deletion_is_created_again_afterward
     assert status(cloud, commit)[0] == "success"
 
 
-def test_more_deletes_than_the_budget_are_held_and_said() -> None:
+def test_more_deletes_than_the_budget_need_approval_and_are_reported() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
@@ -151,7 +151,7 @@ def test_the_last_cluster_can_be_removed() -> None:
     assert phases(cloud) == {}
 
 
-def test_a_typo_holds_its_own_cluster_at_its_last_good_spec_and_no_other() -> None:
+def test_an_invalid_manifest_keeps_only_its_own_cluster_at_the_last_valid_spec() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
@@ -165,7 +165,7 @@ def test_a_typo_holds_its_own_cluster_at_its_last_good_spec_and_no_other() -> No
     assert words.startswith("one: clusters/one/cluster.yaml:")
 
 
-def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
+def test_a_truncated_tree_changes_nothing_and_is_read_again() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
@@ -180,7 +180,7 @@ def test_a_truncated_tree_changes_nothing_and_is_tried_again() -> None:
     assert cloud.state.fleet().problem is None
 
 
-def test_a_lost_webhook_is_found_by_the_timer() -> None:
+def test_the_timer_plans_the_commit_of_a_lost_webhook() -> None:
     cloud = MemoryCloud()
     cloud.repository.push(fleet_files.fleet("one"))
     cloud.run()
@@ -230,7 +230,7 @@ def test_a_cluster_that_is_not_ours_is_never_touched() -> None:
     assert accepted(cloud) == writes
 
 
-def test_a_failed_creation_is_told_and_the_next_commit_tries_again() -> None:
+def test_a_failed_creation_is_reported_and_the_next_commit_retries_it() -> None:
     cloud = MemoryCloud()
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left in eastus")
     commit = push(cloud, fleet_files.fleet("one"))

@@ -47,7 +47,7 @@ def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
     cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
 
 
-def test_a_step_without_a_token_comes_back_for_its_reservation_and_that_is_no_attempt() -> None:
+def test_a_step_without_a_token_runs_at_its_reservation_without_a_failed_attempt() -> None:
     cloud, _ = cloud_with_row()
     emptied(cloud, ARM_WRITE, 30)
     while not any(record.job.next_run.reservations for record in cloud.state.clusters()):
@@ -64,7 +64,7 @@ def test_a_step_without_a_token_comes_back_for_its_reservation_and_that_is_no_at
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_reservation_is_used_once_and_only_in_its_time() -> None:
+def test_a_reservation_is_used_once_and_only_while_it_is_valid() -> None:
     cloud, record = cloud_with_row()
     now = cloud.clock()
     key = f"{SUBSCRIPTION}|{ARM_WRITE.name}"
@@ -82,7 +82,7 @@ def test_a_reservation_is_used_once_and_only_in_its_time() -> None:
     assert cloud.state.bucket(key) is not None  # it had lapsed, so a new token was taken
 
 
-def test_a_call_that_needs_two_tokens_keeps_the_one_it_has() -> None:
+def test_a_call_that_needs_two_tokens_retains_the_first_one() -> None:
     cloud, record = cloud_with_row()
     emptied(cloud, ARM_READ, 20)
     limiter = RateLimiter(record, cloud.ports)
@@ -96,7 +96,7 @@ def test_a_call_that_needs_two_tokens_keeps_the_one_it_has() -> None:
     assert cloud.state.bucket(f"{SUBSCRIPTION}|aks-other") == before
 
 
-def test_many_that_wait_get_reservations_one_after_the_other() -> None:
+def test_many_waiting_steps_get_consecutive_reservations() -> None:
     cloud, record = cloud_with_row()
     reservations = []
     for _ in range(200):
@@ -110,7 +110,7 @@ def test_many_that_wait_get_reservations_one_after_the_other() -> None:
     assert {b - a for a, b in itertools.pairwise(reservations)} == {timedelta(seconds=1)}
 
 
-def test_a_step_with_several_calls_on_an_empty_bucket_ends() -> None:
+def test_a_step_with_several_calls_on_an_empty_bucket_completes() -> None:
     cloud, record = cloud_with_row()
     emptied(cloud, AKS_OTHER, 20)
     rounds = 0
@@ -152,7 +152,7 @@ def test_reads_are_taken_from_the_state_in_batches() -> None:
         ("TenantRequestsThrottled", [AKS_OTHER, ARM_READ], ["arm-read", "aks-other"]),
     ],
 )
-def test_a_refusal_empties_the_bucket_that_it_is_of(
+def test_a_refusal_empties_only_the_bucket_that_refused(
     code: str, limits: list[object], empty: list[str]
 ) -> None:
     cloud, record = cloud_with_row()
@@ -172,7 +172,7 @@ def test_a_refusal_empties_the_bucket_that_it_is_of(
     assert all(seconds >= 39.9 for seconds in reservations.values())
 
 
-def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> None:
+def test_a_refusal_whose_bucket_cannot_be_written_still_has_its_retry_after() -> None:
     cloud, record = cloud_with_row()
 
     save, away = cloud.ports.state.save_bucket, list[str]()
@@ -193,7 +193,7 @@ def test_a_refusal_whose_bucket_cannot_be_written_keeps_its_retry_after() -> Non
 
 
 @pytest.mark.parametrize("seconds", [365 * 86_400, 1e15])
-def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_indefinitely(seconds: float) -> None:
+def test_an_excessive_retry_after_stops_a_subscription_for_one_hour(seconds: float) -> None:
     cloud = MemoryCloud(throttle=False)
     azure, tried = cloud.ports.azure, list[PutCluster]()
 
@@ -212,7 +212,7 @@ def test_an_absurd_retry_after_stops_a_subscription_for_an_hour_and_not_indefini
     assert messages == ["Throttled: slow down (attempt 1, again in 3600 s)"]
 
 
-def test_a_worker_whose_clock_is_hours_ahead_stops_nobody() -> None:
+def test_a_worker_whose_clock_is_hours_ahead_blocks_no_other() -> None:
     cloud, record = cloud_with_row()
     ahead = replace(cloud.ports, clock=lambda: cloud.clock() + timedelta(hours=10))
     RateLimiter(record, ahead).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
@@ -220,7 +220,7 @@ def test_a_worker_whose_clock_is_hours_ahead_stops_nobody() -> None:
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:
+def test_a_contended_bucket_postpones_the_step() -> None:
     cloud, record = cloud_with_row()
 
     class Crowded:
@@ -235,7 +235,7 @@ def test_a_bucket_that_others_always_change_first_puts_the_step_off() -> None:
     assert 2 <= (reservation.value.at - cloud.clock()).total_seconds() <= 4
 
 
-def test_events_have_azures_ids_of_the_writes() -> None:
+def test_events_have_the_request_ids_of_the_writes() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()

@@ -24,7 +24,7 @@ def test_a_replayed_job_becomes_ready_without_a_commit() -> None:
     assert told == ["replayed by an operator"]
 
 
-def test_what_has_not_failed_is_left_alone_and_told_of() -> None:
+def test_a_job_that_has_not_failed_is_not_replayed_and_the_reply_says_why() -> None:
     cloud, _ = failed()
     before = cloud.state.cluster("two")
     answer = replay("two", "", cloud.ports)
@@ -33,7 +33,7 @@ def test_what_has_not_failed_is_left_alone_and_told_of() -> None:
     assert cloud.state.cluster("two") == before
 
 
-def test_a_second_replay_finds_the_job_at_work() -> None:
+def test_a_second_replay_is_rejected_while_the_job_runs() -> None:
     cloud, _ = failed()
     assert replay("one", "", cloud.ports).status == 202
     answer = replay("one", "", cloud.ports)
@@ -44,7 +44,7 @@ def test_an_unknown_cluster_is_404() -> None:
     assert replay("nope", "", MemoryCloud().ports).status == 404
 
 
-def test_why_and_events_tell_of_a_failure_and_of_a_cluster_that_is_gone() -> None:
+def test_why_and_events_explain_a_failure_and_a_deleted_cluster() -> None:
     cloud, _ = failed()
     why = why_view("one", cloud.ports)
     assert why is not None

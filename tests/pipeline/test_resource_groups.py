@@ -34,7 +34,7 @@ def shared_group(*names: str) -> dict[str, bytes]:
     return files
 
 
-def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
+def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()
@@ -57,7 +57,7 @@ def test_a_group_in_which_another_cluster_is_to_live_is_not_deleted() -> None:
     assert any(kind == "delete-group" for kind, _ in accepted(cloud)), "the last one removes the group"
 
 
-def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
+def test_a_group_created_by_others_at_the_same_moment_is_given_back() -> None:
     cloud = MemoryCloud()
     theirs = {"location": "eastus", "tags": {"owner": "somebody"}}
 
@@ -79,7 +79,7 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back() -> None:
     assert cloud.ports.azure.call(GetGroup(ONE.group)) == group
 
 
-def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back_though_that_fails_at_first() -> None:
+def test_a_group_created_by_others_is_given_back_even_if_that_fails_at_first() -> None:
     cloud = MemoryCloud()
     azure, writes = cloud.ports.azure, list[Json]()
 
@@ -100,7 +100,7 @@ def test_a_group_that_somebody_makes_at_the_same_moment_is_given_back_though_tha
     assert azure.call(GetGroup(ONE.group)) is not None
 
 
-def test_a_group_that_is_given_back_stays_so_though_azure_does_not_show_it_at_once() -> None:
+def test_a_group_that_was_given_back_stays_foreign_while_azure_does_not_show_it() -> None:
     cloud = MemoryCloud()
     azure, old = cloud.ports.azure, iter([None, None, None])
 
@@ -149,7 +149,7 @@ def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> 
     assert azure.call(GetGroup(ONE.group)) is None
 
 
-def test_a_group_whose_tags_people_took_off_stays_theirs_though_azure_does_not_show_it_at_once() -> None:
+def test_a_group_without_our_tags_stays_foreign_while_azure_does_not_show_it() -> None:
     cloud = MemoryCloud()
     theirs = {"location": "eastus", "tags": {"owner": "somebody"}}
     azure, old = cloud.ports.azure, iter([None])
@@ -192,7 +192,7 @@ def ended_by(error: BaseException) -> tuple[ClusterRecord, Sequence[datetime]]:
 
 
 @pytest.mark.parametrize("error", [Unauthorized("no role here"), Unavailable("no answer")])
-def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(error: Retryable) -> None:
+def test_a_group_that_cannot_be_created_fails_the_job_despite_its_rechecks(error: Retryable) -> None:
     record, tries = ended_by(error)
     limit = DEFAULTS[type(error)].attempts
     assert record.phase is Phase.FAILED
@@ -201,14 +201,14 @@ def test_a_group_that_cannot_be_made_fails_the_job_though_each_try_looks_twice(e
     assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(tries))
 
 
-def test_a_worker_that_dies_with_each_group_that_it_makes_fails_the_job() -> None:
+def test_a_worker_that_dies_at_each_creation_of_a_group_fails_the_job() -> None:
     record, tries = ended_by(Crash())
     assert record.phase is Phase.FAILED
     assert f"the worker died {MAX_ABANDONED_LEASES} times in resource-group" in record.job.reason
     assert len(tries) == MAX_ABANDONED_LEASES
 
 
-def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
+def test_a_group_that_two_clusters_create_at_the_same_moment_is_ours() -> None:
     cloud = MemoryCloud()
     frozen_before(cloud, PutGroup, lambda: cloud.run(5))
     push(cloud, shared_group("one", "two"))
@@ -221,7 +221,7 @@ def test_a_group_that_two_clusters_make_at_the_same_moment_is_ours() -> None:
     assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
 
 
-def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away() -> None:
+def test_of_two_clusters_deleted_at_the_same_moment_one_deletes_their_group() -> None:
     cloud = MemoryCloud()
     push(cloud, shared_group("one", "two"))
     cloud.run()
@@ -241,7 +241,7 @@ def test_of_two_clusters_that_go_at_the_same_moment_one_takes_their_group_away()
     assert cloud.ports.azure.call(GetGroup(GroupId(SUBSCRIPTION, "rg-shared"))) is None
 
 
-def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that() -> None:
+def test_a_new_cluster_waits_while_another_one_deletes_the_group() -> None:
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()
@@ -260,7 +260,7 @@ def test_a_cluster_that_comes_while_another_one_deletes_the_group_waits_for_that
     assert (accepted(cloud)["delete-group", "rg-shared"], accepted(cloud)["create", "two"]) == (1, 1)
 
 
-def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
+def test_the_intent_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("lives", "fails"))
     cloud.run()
@@ -281,7 +281,7 @@ def test_a_note_of_a_delete_that_ended_or_failed_keeps_nobody_waiting() -> None:
     assert phases(cloud)["two"] is Phase.READY
 
 
-def test_a_worker_of_an_earlier_life_takes_no_note_of_a_later_one_away() -> None:
+def test_a_worker_of_an_earlier_cluster_does_not_remove_the_intent_of_a_later_one() -> None:
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()

@@ -27,7 +27,7 @@ def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
     assert cloud.state.plan(cloud.state.fleet().commit)
 
 
-def test_what_fails_holds_up_nothing_else() -> None:
+def test_a_failed_removal_delays_no_other() -> None:
     cloud = MemoryCloud()
     cloud.state.remember_delivery("old", cloud.clock())
     cloud.clock.advance(8 * 86400)
@@ -43,7 +43,7 @@ def test_what_fails_holds_up_nothing_else() -> None:
     assert removed == {"deliveries": 1, "plans": 0, "blobs": 0, "dead letters": 0}
 
 
-def test_manifests_that_the_branch_no_longer_has_are_not_kept() -> None:
+def test_manifests_that_the_branch_no_longer_has_are_removed() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
@@ -57,7 +57,7 @@ def test_manifests_that_the_branch_no_longer_has_are_not_kept() -> None:
     assert cloud.state.blobs([gone]) == {}
 
 
-def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
+def test_a_busy_cluster_has_about_the_configured_number_of_events() -> None:
     config = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5, events_kept=5)
     cloud = MemoryCloud(config=config)
     for count in range(1, 30):
@@ -68,7 +68,7 @@ def test_a_busy_cluster_keeps_about_as_many_events_as_were_asked_for() -> None:
     assert 5 <= len(cloud.state.events("one", 1000)) < 60
 
 
-def test_every_step_tells_when_it_began_and_ended() -> None:
+def test_every_step_has_events_with_its_start_and_its_end() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()

@@ -27,7 +27,7 @@ from tests.support.pipeline_runs import accepted, phases, push, ready, status
 from tests.support.replaced_ports import frozen, on_azure
 
 
-def test_what_vanishes_in_the_middle_is_made_again() -> None:
+def test_a_resource_that_vanishes_during_a_job_is_created_again() -> None:
     cloud = MemoryCloud()
 
     def vanishes() -> None:
@@ -45,7 +45,7 @@ def test_what_vanishes_in_the_middle_is_made_again() -> None:
     assert any(event.reason == "Restarted" for event in cloud.state.events("one", 50))
 
 
-def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
+def test_a_reverted_write_is_not_repeated_indefinitely() -> None:
     cloud = ready("one")
     azure = cloud.ports.azure
 
@@ -63,7 +63,7 @@ def test_a_write_that_azure_does_not_keep_is_not_repeated_for_ever() -> None:
     assert accepted(cloud)["update", "one"] == 1
 
 
-def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy_changes() -> None:
+def test_a_tag_that_a_policy_removes_is_written_once() -> None:
     cloud = ready("one")
     azure, writes = cloud.ports.azure, []
 
@@ -82,7 +82,7 @@ def test_a_tag_that_a_policy_takes_away_is_written_once_whatever_else_the_policy
     assert len(writes) == 1
 
 
-def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_then_told() -> None:
+def test_a_creation_without_effect_is_sent_twice_and_then_reported() -> None:
     cloud = MemoryCloud()
     azure, writes = cloud.ports.azure, []
 
@@ -100,7 +100,7 @@ def test_a_creation_that_azure_accepts_and_does_not_keep_is_made_once_more_and_t
     assert len(writes) == 2
 
 
-def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> None:
+def test_a_cluster_that_always_vanishes_is_not_created_indefinitely() -> None:
     cloud = MemoryCloud(throttle=False)
     azure, shown = cloud.ports.azure, itertools.count(1)
 
@@ -121,7 +121,7 @@ def test_a_cluster_that_something_removes_each_time_is_not_made_for_ever() -> No
 
 
 @pytest.mark.parametrize("kind", [DeleteGroup, DeleteCluster])
-def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_told(kind: type[Write]) -> None:
+def test_a_delete_without_effect_is_sent_twice_and_then_reported(kind: type[Write]) -> None:
     cloud = ready("one")
     sent, azure = list[Write](), cloud.ports.azure
 
@@ -143,7 +143,7 @@ def test_a_delete_that_azure_accepts_and_does_not_make_is_sent_twice_and_then_to
     assert phases(cloud) == {}
 
 
-def test_a_pool_that_azure_does_not_remove_is_told() -> None:
+def test_a_pool_that_azure_does_not_remove_is_reported() -> None:
     cloud = ready_with_pool(pool())
     sent = list[str]()
 

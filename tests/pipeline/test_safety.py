@@ -23,7 +23,7 @@ from tests.support.pipeline_runs import accepted, phases, push, ready, status
 from tests.support.replaced_ports import around, on_azure
 
 
-def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_cluster_back() -> None:
+def test_a_worker_frozen_before_its_write_does_not_restore_a_deleted_cluster() -> None:
     cloud = MemoryCloud()
     azure = cloud.ports.azure
 
@@ -43,7 +43,7 @@ def test_a_worker_that_was_frozen_before_its_write_does_not_bring_a_deleted_clus
     assert accepted(cloud)["create", "one"] == 0
 
 
-def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_forgetting() -> None:
+def test_a_restored_cluster_is_created_even_after_a_crash_at_the_finalize_step() -> None:
     cloud = ready("one", "two")
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
@@ -60,7 +60,7 @@ def test_a_cluster_that_is_wanted_again_is_created_even_after_a_crash_at_its_for
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
 
 
-def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
+def test_a_cluster_that_azure_never_let_us_create_can_be_removed() -> None:
     cloud = MemoryCloud()
 
     def refuse(*_: object) -> None:
@@ -75,7 +75,7 @@ def test_a_cluster_that_azure_never_let_us_make_can_be_removed() -> None:
     assert phases(cloud) == {}
 
 
-def test_a_failed_delete_and_a_failure_that_passed_are_tried_again_by_the_next_commit() -> None:
+def test_the_next_commit_retries_failed_deletes_and_transient_failures() -> None:
     cloud = ready("one", "two")
     azure = cloud.ports.azure
 
@@ -95,7 +95,7 @@ def test_a_failed_delete_and_a_failure_that_passed_are_tried_again_by_the_next_c
     assert status(cloud, commit) == ("success", "2 of 2 clusters in sync (2 retry)")
 
 
-def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ever() -> None:
+def test_an_unforeseen_error_fails_the_job_with_its_name_after_a_few_attempts() -> None:
     cloud = MemoryCloud()
     calls: list[int] = []
 
@@ -122,7 +122,7 @@ def test_an_error_that_nobody_foresaw_fails_the_job_with_its_name_and_not_for_ev
         b"{" * 5000,
     ],
 )
-def test_a_components_file_that_is_none_fails_with_the_files_name(components: bytes) -> None:
+def test_an_invalid_components_file_fails_with_its_name(components: bytes) -> None:
     cloud = MemoryCloud()
     commit = push(cloud, fleet_files.fleet("one") | {"flux/gotk-components.yaml": components})
     cloud.run()
@@ -134,9 +134,7 @@ def test_a_components_file_that_is_none_fails_with_the_files_name(components: by
     ("error", "calls_at_most"),
     [(InvalidManifest("No commit found for SHA"), 1), (Throttled("slow down", retry_after=600), 10)],
 )
-def test_a_status_that_github_refuses_keeps_no_plan_from_being_made(
-    error: Exception, calls_at_most: int
-) -> None:
+def test_a_status_that_github_refuses_prevents_no_plan(error: Exception, calls_at_most: int) -> None:
     cloud = MemoryCloud()
     calls: list[str] = []
 
@@ -168,7 +166,7 @@ def test_a_clock_behind_service_bus_costs_little_time(skew: float) -> None:
 
 
 @pytest.mark.parametrize("why", ["another worker has the row", "its time has not come"])
-def test_all_messages_that_come_early_become_one_for_the_time_of_the_row(why: str) -> None:
+def test_all_early_messages_become_one_for_the_time_of_the_record(why: str) -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: bool(cloud.state.clusters()))
@@ -195,7 +193,7 @@ def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
     assert cloud.broker.counts("jobs").active <= 20 * 20
 
 
-def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_nothing() -> None:
+def test_a_message_delivered_again_after_the_job_has_no_effect() -> None:
     cloud = ready("one")
     record = cloud.state.clusters()[0]
     before = accepted(cloud)
@@ -207,7 +205,7 @@ def test_a_message_of_the_engine_that_comes_again_after_everything_is_done_does_
     assert cloud.state.clusters() == [record]
 
 
-def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
+def test_a_step_that_always_kills_its_worker_fails_and_is_reported() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     azure, deaths = cloud.ports.azure, []
@@ -227,7 +225,7 @@ def test_a_step_that_ends_its_worker_every_time_is_given_up_and_told() -> None:
     assert len(deaths) == 8
 
 
-def test_a_queue_that_takes_nothing_for_a_while_buries_no_job() -> None:
+def test_a_queue_that_is_unavailable_for_a_while_loses_no_job() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.step()

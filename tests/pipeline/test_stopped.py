@@ -8,12 +8,12 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from tests.support.one_cluster import ONE, files, ready, record, said
+from tests.support.one_cluster import ONE, advice, files, ready, record
 from tests.support.pipeline_runs import phases, push, status
 
 
 @pytest.mark.parametrize("step", [Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY])
-def test_a_cluster_that_is_stopped_while_flux_comes_waits_for_its_start(step: Step) -> None:
+def test_a_cluster_stopped_during_the_flux_steps_waits_for_its_start(step: Step) -> None:
     cloud = MemoryCloud()
     push(cloud, files())
     while (found := cloud.state.cluster("one")) is None or found.job.step.name != step:
@@ -35,17 +35,17 @@ def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     commit = push(cloud, files("  tags: {a: b}\n"))
     cloud.run(seconds=4 * 3600)
     assert record(cloud).phase is Phase.UPDATING
-    assert said(cloud).startswith("Start the cluster with `az aks start`")
+    assert advice(cloud).startswith("Start the cluster with `az aks start`")
     words = "0 of 1 clusters in sync; one: the cluster is stopped; start it, Azure allows nothing else"
     assert status(cloud, commit) == ("pending", words)
     assert [plan_record.settled for plan_record in cloud.state.open_plans()] == [True]
     cloud.azure.interventions.start(ONE)
     cloud.run()
     assert status(cloud, commit)[0] == "success"
-    assert said(cloud) == ""
+    assert advice(cloud) == ""
 
 
-def test_azure_stops_no_cluster_on_which_it_works() -> None:
+def test_azure_stops_no_cluster_during_an_operation() -> None:
     cloud = MemoryCloud()
     push(cloud, files())
     while not cloud.azure.ids():

@@ -8,7 +8,7 @@ from tests.support.one_cluster import ONE, WINDOW, cluster, files, pool, ready, 
 from tests.support.pipeline_runs import accepted, phases, push, status
 
 
-def test_a_suspended_cluster_is_left_alone_and_its_drift_is_told_until_the_time_is_over() -> None:
+def test_a_suspended_cluster_is_left_alone_and_its_drift_is_reported_until_the_end() -> None:
     cloud = ready()
     commit = push(cloud, files("  tags: {a: b}\n" + suspended(cloud, 3)))
     before = accepted(cloud)
@@ -48,7 +48,7 @@ def test_a_stopped_cluster_waits_for_its_start_and_can_be_deleted() -> None:
     assert phases(cloud) == {}
 
 
-def test_a_suspended_cluster_tells_of_a_dropped_pool_of_a_window_and_of_a_stop() -> None:
+def test_a_suspended_cluster_reports_a_removed_pool_a_window_and_a_stop() -> None:
     cloud = ready(pool() + WINDOW)
     push(cloud, files(WINDOW.replace("durationHours: 4", "durationHours: 5") + suspended(cloud, 3)))
     cloud.run(seconds=600)

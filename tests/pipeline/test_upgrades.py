@@ -7,7 +7,7 @@ from datetime import timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports.azure import ListMaintenance, PutPool
-from tests.support.one_cluster import ONE, WINDOW, cluster, files, pool, pools, ready, record, said
+from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 
 
@@ -20,7 +20,7 @@ def version(number: str) -> str:
     return f'  kubernetesVersion: "{number}"\n'
 
 
-def test_two_minors_are_two_hops_each_finished_on_every_pool() -> None:
+def test_two_minor_versions_are_two_hops_each_finished_on_every_pool() -> None:
     cloud = ready(f'{pool()}  kubernetesVersion: "1.31"\n')
     assert versions(cloud) == {"1.31.13"}
     commit = push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
@@ -47,7 +47,7 @@ def test_two_minors_are_two_hops_each_finished_on_every_pool() -> None:
     assert status(cloud, commit)[0] == "success"
 
 
-def test_a_version_that_azure_does_not_offer_moves_nothing() -> None:
+def test_a_version_that_azure_does_not_offer_changes_nothing() -> None:
     cloud = ready('  kubernetesVersion: "1.31"\n')
     before = accepted(cloud)
     push(cloud, files('  kubernetesVersion: "1.36"\n'))
@@ -57,7 +57,7 @@ def test_a_version_that_azure_does_not_offer_moves_nothing() -> None:
     assert "Azure does not offer Kubernetes 1.35" in record(cloud).job.reason
 
 
-def test_a_pool_of_others_that_would_be_too_old_stops_the_upgrade_before_anything_moves() -> None:
+def test_a_foreign_pool_that_would_be_too_old_prevents_the_upgrade() -> None:
     cloud = ready(version("1.30"))
     theirs = {"vmSize": "Standard_D4s_v5", "count": 1, "mode": "User", "orchestratorVersion": "1.30.13"}
     cloud.ports.azure.call(PutPool(ONE, "theirs", {"properties": theirs}, etag=None))
@@ -72,7 +72,7 @@ def test_a_pool_of_others_that_would_be_too_old_stops_the_upgrade_before_anythin
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_a_new_target_midway_ends_the_hop_before_it_goes_on() -> None:
+def test_a_new_target_midway_finishes_the_hop_first() -> None:
     cloud = ready(f'{pool()}  kubernetesVersion: "1.31"\n')
     push(cloud, files(f'{pool()}  kubernetesVersion: "1.32"\n'))
     cloud.run(until=lambda: cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.32"))
@@ -83,7 +83,7 @@ def test_a_new_target_midway_ends_the_hop_before_it_goes_on() -> None:
     assert len(upgraded) == 4  # each pool went through 1.32
 
 
-def test_a_pinned_pool_that_is_added_while_the_control_plane_climbs_climbs_too() -> None:
+def test_a_pinned_pool_added_during_the_upgrade_is_upgraded_too() -> None:
     cloud = ready('  kubernetesVersion: "1.31"\n')
     push(cloud, files(pool(orchestratorVersion='"1.33"') + '  kubernetesVersion: "1.33"\n'))
     cloud.run()
@@ -91,7 +91,7 @@ def test_a_pinned_pool_that_is_added_while_the_control_plane_climbs_climbs_too()
     assert pools(cloud)["apps"]["currentOrchestratorVersion"].startswith("1.33")
 
 
-def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
+def test_a_node_with_an_old_kubelet_is_named_and_waited_for() -> None:
     cloud = ready(f'{pool()}  kubernetesVersion: "1.32"\n')
     push(cloud, files(f'{pool()}  kubernetesVersion: "1.33"\n'))
     cloud.run(until=lambda: cluster(cloud)["properties"]["currentKubernetesVersion"].startswith("1.33"))
@@ -99,7 +99,7 @@ def test_a_node_that_kept_its_old_kubelet_is_named_and_waited_for() -> None:
     cloud.run(seconds=600)
     assert record(cloud).phase is not Phase.READY
     assert "runs 1.32.9, its pool 1.33.5" in record(cloud).job.reason
-    assert said(cloud).startswith("Find the pods and PodDisruptionBudgets that keep these nodes")
+    assert advice(cloud).startswith("Find the pods and PodDisruptionBudgets that keep these nodes")
 
 
 def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> None:
@@ -125,7 +125,7 @@ def test_maintenance_windows_are_written_once() -> None:
     assert phases(cloud) == {"one": Phase.READY}
 
 
-def test_an_upgrade_that_failed_is_not_carried_out_by_a_commit_that_takes_it_back() -> None:
+def test_a_failed_upgrade_is_not_carried_out_by_the_commit_that_reverts_it() -> None:
     cloud = ready(version("1.32"))
     cloud.azure.interventions.fail_next("one", "UpgradeFailed", "no room for a surge")
     push(cloud, files(version("1.33")))
@@ -137,7 +137,7 @@ def test_an_upgrade_that_failed_is_not_carried_out_by_a_commit_that_takes_it_bac
     assert cluster(cloud)["tags"]["a"] == "b"
 
 
-def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> None:
+def test_a_pool_whose_upgrade_failed_blocks_no_other_write() -> None:
     web = "    - {name: web, vmSize: Standard_D4s_v5, count: 1}\n"
     pinned = pool(orchestratorVersion='"1.32"') + web
     cloud = ready(pinned + version("1.32"))
@@ -154,7 +154,7 @@ def test_a_pool_whose_upgrade_failed_keeps_no_other_write_from_the_cluster() -> 
     assert pools(cloud)["web"]["currentOrchestratorVersion"].startswith("1.33.")
 
 
-def test_a_version_that_azure_does_not_offer_a_pool_is_refused_before_anything_moves() -> None:
+def test_a_version_that_azure_does_not_offer_for_a_pool_is_refused_before_any_write() -> None:
     cloud = ready(pool() + version("1.31"))
     before = accepted(cloud)
     push(cloud, files(pool(orchestratorVersion='"1.32.7"') + version("1.33")))

@@ -52,12 +52,12 @@ def read(body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: s
         *((said, None) for said in (None, "2026-01-01T00:00:00Z", True, -1, 1 << 60)),
     ],
 )
-def test_a_push_says_when_it_was_made_as_far_as_it_does(said: object, at: datetime | None) -> None:
+def test_the_time_of_a_push_is_read_where_it_is_valid(said: object, at: datetime | None) -> None:
     body = payload(repository={"full_name": "example/fleet", "pushed_at": said})
     assert read(body) == Pushed("d1", COMMIT, at)
 
 
-def test_a_push_to_the_tracked_branch_is_taken() -> None:
+def test_a_push_to_the_tracked_branch_is_accepted() -> None:
     assert read(payload()) == Pushed("d1", COMMIT)
 
 
@@ -76,7 +76,7 @@ def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
         (sign(payload(), ""), ("", ""), "no webhook secret is configured"),
     ],
 )
-def test_a_delivery_without_a_right_signature_is_refused(
+def test_a_delivery_without_a_valid_signature_is_refused(
     signature: str, secrets: tuple[str, ...], words: str
 ) -> None:
     answer = read(payload(), secrets=secrets, X_Hub_Signature_256=signature)
@@ -91,7 +91,7 @@ def test_nothing_is_parsed_before_the_signature_is_checked() -> None:
     assert answer.status == 401
 
 
-def test_a_body_over_the_bound_is_refused_before_it_is_hashed() -> None:
+def test_a_body_over_the_limit_is_refused_before_it_is_hashed() -> None:
     answer = read(b" " * (MAX_BODY_BYTES + 1), X_Hub_Signature_256="")
     assert isinstance(answer, Refused)
     assert answer.status == 413
@@ -125,16 +125,18 @@ def test_a_delivery_without_an_id_is_a_bad_request() -> None:
         ),
     ],
 )
-def test_what_asks_for_nothing_is_ignored_with_the_reason(body: bytes, event: str, reason: str) -> None:
+def test_a_delivery_that_needs_no_plan_is_ignored_with_the_reason(
+    body: bytes, event: str, reason: str
+) -> None:
     assert read(body, X_GitHub_Event=event) == Ignored(reason)
 
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
-def test_a_pull_request_into_the_tracked_branch_is_taken_when_it_has_something_new(action: str) -> None:
+def test_a_pull_request_into_the_tracked_branch_is_accepted_when_it_has_new_commits(action: str) -> None:
     assert read(pull(action), X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, action)
 
 
-def test_an_edited_pull_request_is_taken_only_when_its_base_changed() -> None:
+def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None:
     rebased = pull("edited", changes={"base": {"ref": {"from": "next"}}})
     assert read(rebased, X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, "edited")
     renamed = pull("edited", changes={"title": {"from": "Old"}})
@@ -155,7 +157,7 @@ def test_an_edited_pull_request_is_taken_only_when_its_base_changed() -> None:
         ),
     ],
 )
-def test_a_pull_request_that_asks_for_nothing_is_ignored_with_the_reason(body: bytes, reason: str) -> None:
+def test_a_pull_request_that_needs_no_plan_is_ignored_with_the_reason(body: bytes, reason: str) -> None:
     assert read(body, X_GitHub_Event="pull_request") == Ignored(reason)
 
 

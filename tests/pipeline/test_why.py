@@ -17,7 +17,7 @@ from shared.pipeline.api.why import why_view
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files
 from tests.support.foreign_cluster import foreign
-from tests.support.one_cluster import ONE, cluster, files, ready, record, said
+from tests.support.one_cluster import ONE, advice, cluster, files, ready, record
 from tests.support.pipeline_runs import push
 from tests.support.replaced_ports import around
 
@@ -43,7 +43,7 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
     ],
     ids=["a mistake", "a held delete", "another location"],
 )
-def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
+def test_why_shows_what_the_newest_commit_does_not_carry_out_and_the_action(
     pushed: dict[str, bytes], plan: str, person: str
 ) -> None:
     cloud = ready("  deletionProtection: true\n")
@@ -56,7 +56,7 @@ def test_why_tells_what_the_newest_commit_stops_and_what_to_do(
     assert found["suggestedAction"].startswith(person.format(commit=commit))
 
 
-def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit() -> None:
+def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -> None:
     cloud = MemoryCloud()
     cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
     push(cloud, files())
@@ -68,7 +68,7 @@ def test_a_failed_cluster_is_told_its_own_way_out_and_that_of_the_newest_commit(
     assert said.endswith("`roadstead validate` reports every problem with its place.")
 
 
-def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
+def test_a_new_cluster_with_an_invalid_manifest_is_explained_before_it_exists() -> None:
     cloud = MemoryCloud()
     commit = push(cloud, files(BROKEN))[:8]
     cloud.run()
@@ -82,7 +82,7 @@ def test_a_new_cluster_with_a_mistake_is_told_of_before_it_is_there() -> None:
     assert why_view("two", cloud.ports) is None
 
 
-def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
+def test_a_rate_limit_is_shown_before_the_last_error() -> None:
     cloud = ready()
     now = cloud.clock()
     beginning = accept_retry(record(cloud), now=now)
@@ -93,12 +93,12 @@ def test_a_turn_at_azures_limit_is_told_before_the_last_error() -> None:
     assert found["doing"] == f"{turn}, in the step resource-group (1 of 8 of provision)"
     assert (found["next"], found["nextAt"]) == ("runs the step", until.isoformat(timespec="seconds"))
     assert found["lastError"]["class"] == "Throttled"
-    assert said(cloud).startswith(
+    assert advice(cloud).startswith(
         "No action needed. If it persists, find out what else uses the same subscription"
     )
 
 
-def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
+def test_a_delete_without_our_tags_suggests_restoring_them() -> None:
     cloud = ready()
     found = cluster(cloud)
     cloud.ports.azure.call(PutCluster(ONE, {**found, "tags": {}}, etag=found["eTag"]))
@@ -106,21 +106,21 @@ def test_a_delete_that_finds_the_tags_gone_is_told_to_put_them_back() -> None:
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert why(cloud)["lastError"]["class"] == "NotOwned"
-    assert said(cloud).startswith("Restore the tags in the message, or delete the resource by hand")
+    assert advice(cloud).startswith("Restore the tags in the message, or delete the resource by hand")
 
 
-def test_a_cluster_of_another_fleet_is_told_to_take_another_name() -> None:
+def test_a_cluster_of_another_fleet_suggests_another_name() -> None:
     cloud = MemoryCloud(throttle=False)
     foreign(cloud)
     push(cloud, files())
     cloud.run()
     assert why(cloud)["lastError"]["class"] == "NotOwned"
-    assert said(cloud).startswith(
+    assert advice(cloud).startswith(
         "Give the cluster another name; a resource without the tags of a fleet can be"
     )
 
 
-def test_a_repository_that_cannot_be_read_is_told_of_each_cluster() -> None:
+def test_an_unreadable_repository_is_shown_for_each_cluster() -> None:
     cloud = ready()
 
     def refused(branch: str) -> str:
