@@ -55,17 +55,17 @@ class AadProfile(Section):
     """Sign-in with Microsoft Entra ID, managed by AKS."""
 
     managed: Literal[True]
-    """AKS itself manages the integration; the legacy integration no longer exists."""
+    """AKS manages the integration; the legacy integration no longer exists."""
     enable_azure_rbac: Flag = None
     """Role assignments in Azure decide who may do what in Kubernetes."""
     admin_group_object_ids: tuple[Guid, ...] | None = None
-    """Groups of Entra ID whose members administrate the cluster."""
+    """Groups of Entra ID whose members administer the cluster."""
     tenant_id: Guid | None = None
-    """The tenant that people sign in to; the subscription's tenant by default."""
+    """The tenant that users sign in to; the subscription's tenant by default."""
 
 
 class OidcIssuerProfile(Section):
-    """The issuer that workload identities are trusted by; once on it stays on."""
+    """The issuer of tokens for workload identities; it cannot be disabled again."""
 
     enabled: StrictBool
     """The cluster has an issuer of its own."""

@@ -1,4 +1,4 @@
-"""Add-ons, ingress, service mesh and the autoscalers of workloads."""
+"""Add-ons, storage drivers, ingress, service mesh and the autoscalers of workloads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AzurePolicyConfig(Section):
     """Settings of Azure Policy."""
 
     version: Text | None = None
-    """Which version of the add-on."""
+    """The version of the add-on."""
 
 
 class AzurePolicy(Section):
@@ -86,7 +86,7 @@ class ApplicationGatewayConfig(Section):
     """Which application gateway serves ingresses."""
 
     application_gateway_id: GatewayId | None = Field(default=None, alias="applicationGatewayId")
-    """An application gateway that exists."""
+    """An existing application gateway."""
     application_gateway_name: Text | None = None
     """The name of the gateway that the add-on creates."""
     subnet_id: SubnetId | None = None
@@ -118,11 +118,24 @@ class AddonProfiles(Section):
     """Confidential computing with SGX."""
 
 
+class StorageProfile(Section):
+    """The drivers for disks, files and blobs, and the controller for snapshots."""
+
+    disk_csi_driver: Switch | None = None
+    """Managed disks as volumes."""
+    file_csi_driver: Switch | None = None
+    """Azure Files as volumes."""
+    blob_csi_driver: Switch | None = None
+    """Blob storage as volumes."""
+    snapshot_controller: Switch | None = None
+    """Snapshots of volumes."""
+
+
 class Nginx(Section):
     """The default ingress controller."""
 
     default_ingress_controller_type: Literal["AnnotationControlled", "External", "Internal", "None"]
-    """Whether the cluster has one, and whether its address is public."""
+    """Whether the cluster has the default controller, and whether its address is public."""
 
 
 class AppRoutingIstio(Section):
@@ -144,7 +157,7 @@ class WebAppRouting(Section):
     enabled: StrictBool
     """The controllers are installed."""
     dns_zone_resource_ids: Annotated[tuple[DnsZoneId, ...], Field(max_length=5)] | None = None
-    """DNS zones in which it writes records."""
+    """DNS zones in which application routing writes records."""
     nginx: Nginx | None = None
     gateway_api_implementations: GatewayImplementations | None = None
 

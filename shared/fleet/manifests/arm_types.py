@@ -1,4 +1,4 @@
-"""What the objects that go to Azure Resource Manager unchanged share: its spelling, and kinds of strings.
+"""What objects that go to Azure Resource Manager unchanged share: its spelling, and string types.
 
 A field that the manifest omits is not in the body, so Azure keeps its own default.
 """
@@ -50,10 +50,10 @@ class Section(Manifest):
 
 
 class Switch(Section):
-    """Something that is on or off."""
+    """A feature that is on or off."""
 
     enabled: StrictBool
-    """Whether it is on."""
+    """Whether the feature is on."""
 
 
 def between(least: float, most: float) -> Any:

@@ -36,7 +36,7 @@ class AutoScalerProfile(Section):
     max_node_provision_time: Minutes | None = None
     """How long a new node may take to start."""
     max_total_unready_percentage: Number | None = None
-    """With a higher percentage of unready nodes, the autoscaler stops."""
+    """The percentage of unready nodes above which the autoscaler stops."""
     new_pod_scale_up_delay: Duration | None = None
     """Pods younger than this do not trigger a scale-up."""
     ok_total_unready_count: Number | None = None
@@ -44,11 +44,11 @@ class AutoScalerProfile(Section):
     scan_interval: Duration | None = None
     """How often the autoscaler checks."""
     scale_down_delay_after_add: Duration | None = None
-    """How long after a pool grew nodes may be removed again."""
+    """How long to wait after a scale-up before nodes may be removed."""
     scale_down_delay_after_delete: Duration | None = None
-    """How long after a node was removed the next may be."""
+    """How long to wait after the removal of a node before the next one."""
     scale_down_delay_after_failure: Duration | None = None
-    """How long after a removal failed the next is tried."""
+    """How long to wait after a failed removal before the next one."""
     scale_down_unneeded_time: Duration | None = None
     """How long a node must be unneeded before it is removed."""
     scale_down_unready_time: Duration | None = None

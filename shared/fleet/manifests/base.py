@@ -1,4 +1,4 @@
-"""What every manifest model shares: strictness, and strings whose rules are stated in messages.
+"""What every manifest model shares: strictness, and string types whose messages state their rules.
 
 Limits come from Azure's naming rules
 (learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules) and the AKS REST reference.
@@ -17,11 +17,11 @@ from pydantic.alias_generators import to_camel
 
 
 class Manifest(BaseModel):
-    """A strict, frozen model whose fields are written in camelCase; unknown fields are mistakes.
+    """A strict, frozen model whose fields are written in camelCase; unknown fields are invalid.
 
     The docstring of a field is its description in the reference and in the JSON Schemas; a field whose value
-    is a model takes the model's first sentence. ``instead`` has, by a field that does not exist, what to
-    write in its place.
+    is a model takes the model's first sentence. ``instead`` has, by the name of a field that does not exist,
+    the advice about what to write.
     """
 
     instead: ClassVar[Mapping[str, str]] = {}
@@ -39,7 +39,7 @@ def rule(pattern: str, rule: str) -> AfterValidator:
     """Return a check whose message states the rule, not the pattern."""
     compiled = re.compile(pattern)
 
-    @lru_cache(maxsize=256)  # most values of a fleet come back in every cluster
+    @lru_cache(maxsize=256)  # most values of a fleet are the same in every cluster
     def check(value: str) -> str:
         if not compiled.fullmatch(value):
             raise ValueError(f"must be {rule}, got {shown(value)}")
@@ -49,7 +49,7 @@ def rule(pattern: str, rule: str) -> AfterValidator:
 
 
 def stated_rule(text: str) -> Any:
-    """Return the rule of a check of another kind, for the reference and the schemas."""
+    """Return the rule of any other check, for the reference and the schemas."""
     return Field(json_schema_extra={"rule": text})
 
 

@@ -1,4 +1,4 @@
-"""The spec of one AKS cluster and what runs on it. Names are Azure Resource Manager's where it has one."""
+"""The spec of one AKS cluster and what runs on it; fields have the names of ARM's properties."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from shared.fleet.manifests.addons import (
     AiToolchain,
     IngressProfile,
     ServiceMeshProfile,
+    StorageProfile,
     WorkloadAutoScalerProfile,
 )
 from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, UtcMoment
@@ -45,7 +46,6 @@ from shared.fleet.manifests.node_settings import (
     WindowsProfile,
 )
 from shared.fleet.manifests.security import SecurityProfile
-from shared.fleet.manifests.storage import StorageProfile
 from shared.fleet.manifests.untyped import only_untyped
 
 ImageVersion = Annotated[
@@ -85,11 +85,11 @@ class Suspension(Manifest):
     reason: Annotated[StrictStr, Field(min_length=1, max_length=200)]
     """Why the cluster is suspended."""
     until: UtcMoment
-    """When it ends by itself."""
+    """When the suspension ends."""
 
 
 class ClusterProperties(Section):
-    """What goes to ARM as ``properties``, unchanged."""
+    """The fields that go to ARM as ``properties``, unchanged."""
 
     instead: ClassVar[Mapping[str, str]] = {"agentPoolProfiles": "write the pools below nodePools"}
 
@@ -105,7 +105,7 @@ class ClusterProperties(Section):
     ) = None
     """The prefix of the API server's DNS name; the cluster's name by default."""
     support_plan: Literal["KubernetesOfficial", "AKSLongTermSupport"] | None = None
-    """Support for a year, or long-term support, which needs the tier Premium."""
+    """Support for one year, or long-term support, which needs the tier Premium."""
     auto_upgrade_profile: AutoUpgradeProfile | None = None
     upgrade_settings: UpgradeSettings | None = None
     network_profile: NetworkProfile = NetworkProfile()
@@ -163,7 +163,7 @@ class ClusterSpec(ClusterProperties):
     node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=100)]
     """The node pools, by name; at least one with mode System."""
     maintenance_windows: tuple[MaintenanceConfiguration, ...] = ()
-    """When Azure may work on the cluster by itself."""
+    """When Azure may maintain the cluster."""
     tags: Tags = Field(default_factory=dict)
     """Tags of the cluster in Azure; tags that git does not name stay."""
     azure: ClusterAzure | None = None
@@ -176,7 +176,7 @@ class ClusterSpec(ClusterProperties):
     """The oldest image of Linux nodes that is accepted."""
 
     @model_validator(mode="after")
-    def _pools_make_a_cluster(self) -> Self:
+    def _pools_form_a_cluster(self) -> Self:
         names = [pool.name for pool in self.node_pools]
         if len(set(names)) < len(names):
             twice = min(name for name in names if names.count(name) > 1)
@@ -224,7 +224,7 @@ class ClusterSpec(ClusterProperties):
             and not self.aad_profile.enable_azure_rbac
         ):
             raise ValueError(
-                "aadProfile needs adminGroupObjectIDs or enableAzureRBAC, without one nobody has access"
+                "aadProfile needs adminGroupObjectIDs or enableAzureRBAC; without one nobody has access"
             )
         identity = self.security_profile and self.security_profile.workload_identity
         issuer = self.oidc_issuer_profile and self.oidc_issuer_profile.enabled

@@ -10,15 +10,15 @@ from shared.fleet.manifests.base import Manifest
 
 
 class DeleteBudget(Manifest):
-    """How many clusters one plan may delete; more than that holds all its deletes.
+    """How many clusters one plan may delete; a plan with more deletes needs an approval for all of them.
 
-    The smaller of both counts; ``percent`` is of the recorded clusters, and at least one unless it is 0.
+    The smaller of both limits counts; ``percent`` is at least one cluster unless it is 0.
     """
 
     count: Annotated[StrictInt, Field(ge=0, le=10_000)] = 1
     """How many clusters one commit may delete."""
     percent: Annotated[StrictInt, Field(ge=0, le=100)] = 100
-    """The same as a part of the recorded clusters, rounded down, at least one; 0 is none."""
+    """The same as a percentage of the recorded clusters, rounded down but at least one; 0 allows none."""
 
     def of(self, recorded: int) -> int:
         """Return how many of the recorded clusters one plan may delete."""

@@ -1,4 +1,4 @@
-"""What a cluster acts as."""
+"""The identities of a cluster."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class KubeletIdentity(Section):
     resource_id: IdentityId
     """The identity."""
     client_id: Guid | None = None
-    """Its client id; Azure looks it up by default."""
+    """The identity's client id; Azure determines it by default."""
     object_id: Guid | None = None
-    """Its object id; Azure looks it up by default."""
+    """The identity's object id; Azure determines it by default."""
 
 
 class IdentityProfile(Section):

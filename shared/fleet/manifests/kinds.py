@@ -52,17 +52,17 @@ class ClusterAnnotations(Annotations):
 
 
 class Metadata(Manifest):
-    """Who the object is; labels and annotations as in Kubernetes."""
+    """The name of an object, with labels and annotations as in Kubernetes."""
 
     name: ClusterName
     """The object's name, as its file or folder is called."""
     labels: dict[Annotated[LabelKey, AfterValidator(_own_label)], LabelValue] = Field(default_factory=dict)
-    """Labels as in Kubernetes; systems choose clusters by them."""
+    """Labels as in Kubernetes; systems select clusters by them."""
     annotations: Annotations = Annotations()
 
 
 class ClusterMetadata(Metadata):
-    """Who the cluster is."""
+    """The name of a cluster, with its labels and annotations."""
 
     annotations: ClusterAnnotations = ClusterAnnotations()
 
@@ -71,10 +71,10 @@ class FleetSpec(Manifest):
     """What all clusters share: defaults, the order of the environments, guards, and notifications."""
 
     defaults: Defaults = Field(default_factory=dict)
-    """Any part of a cluster's spec: what every cluster has unless its class, environment or own file
-    sets something else."""
+    """Any part of a cluster's spec: the values of every cluster unless its class, environment or own file
+    sets others."""
     environments: tuple[ObjectName, ...] = ()
-    """Every environment, once, in the order in which changes go through them."""
+    """Every environment, once, in the order in which changes are rolled out."""
     guards: Guards = Guards()
     notifications: tuple[Route, ...] = ()
     """Who is notified of what. Validated; nothing is sent yet."""
@@ -95,8 +95,8 @@ class EnvironmentSpec(Manifest):
     production: StrictBool = False
     """Its clusters are protected from deletion unless they set deletionProtection to false."""
     defaults: Defaults = Field(default_factory=dict)
-    """Any part of a cluster's spec: what every cluster of the environment has unless its own file sets
-    something else."""
+    """Any part of a cluster's spec: the values of every cluster of the environment unless its own file sets
+    others."""
 
 
 class Environment(Manifest):

@@ -1,4 +1,4 @@
-"""When Azure may work on a cluster by itself: ARM's maintenanceConfigurations, resources below the cluster.
+"""When Azure may maintain a cluster: ARM's maintenanceConfigurations, resources below the cluster.
 
 The step "maintenance-windows" writes those that the manifest names.
 """
@@ -28,7 +28,7 @@ Date = Annotated[StrictStr, AfterValidator(_date), stated_rule("a date such as 2
 
 
 class TimeInWeek(Section):
-    """Hours of a day of the week in which Azure may work; slot 1 is from 1:00 to 2:00 UTC."""
+    """Hours of a day of the week in which Azure may maintain the cluster."""
 
     day: Day
     """The day of the week."""
@@ -37,7 +37,7 @@ class TimeInWeek(Section):
 
 
 class TimeSpan(Section):
-    """A time in which Azure must not work."""
+    """A time in which Azure must not maintain the cluster."""
 
     start: Moment
     """When it begins."""
@@ -46,7 +46,7 @@ class TimeSpan(Section):
 
 
 class DateSpan(Section):
-    """Days on which Azure must not work."""
+    """Days on which Azure must not maintain the cluster."""
 
     start: Date
     """The first day."""
@@ -117,33 +117,33 @@ class MaintenanceWindow(Section):
 
     schedule: Schedule
     duration_hours: Annotated[StrictInt, between(4, 24)]
-    """How long it lasts, in hours."""
+    """How long the window lasts, in hours."""
     start_time: Annotated[
         StrictStr, rule(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time in quotes, such as "01:00"')
     ]
-    """When it begins, in the time of utcOffset."""
+    """When the window begins, in the time zone of utcOffset."""
     start_date: Date | None = None
-    """The first day on which it applies; today by default."""
+    """The first day on which the window applies; today by default."""
     utc_offset: (
         Annotated[StrictStr, rule(r"[+-](0[0-9]|1[0-4]):[0-5][0-9]", 'an offset in quotes, such as "+01:00"')]
         | None
     ) = None
     """The offset of startTime from UTC; +00:00 by default."""
     not_allowed_dates: tuple[DateSpan, ...] | None = None
-    """Days on which Azure must not work."""
+    """Days on which Azure must not maintain the cluster."""
 
 
 class MaintenanceConfiguration(Section):
     """One maintenance configuration; its name states its purpose."""
 
     name: Literal["default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule"]
-    """What it is for: AKS's own weekly releases (default), upgrades of Kubernetes, or upgrades of the
-    nodes' system."""
+    """The purpose: AKS's weekly releases (default), upgrades of Kubernetes, or upgrades of the nodes'
+    operating system."""
     maintenance_window: MaintenanceWindow | None = None
     time_in_week: tuple[TimeInWeek, ...] | None = None
     """Hours of the week for the name default."""
     not_allowed_time: tuple[TimeSpan, ...] | None = None
-    """Times in which Azure must not work, for the name default."""
+    """Times in which Azure must not maintain the cluster, for the name default."""
 
     @model_validator(mode="after")
     def _window_of_the_right_kind(self) -> Self:

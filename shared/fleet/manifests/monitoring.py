@@ -25,7 +25,7 @@ class PrometheusMetrics(Section):
     """The agent is installed."""
     kube_state_metrics: KubeStateMetrics | None = None
     control_plane: Switch | None = None
-    """Metrics of the control plane, too."""
+    """Metrics of the control plane."""
 
 
 class ContainerInsights(Section):
@@ -49,9 +49,9 @@ class OpenTelemetry(Section):
     enabled: Flag = None
     """The receiver is installed."""
     http_port: Annotated[StrictInt, between(1, 65_535)] | None = None
-    """Its port for HTTP."""
+    """The receiver's port for HTTP."""
     grpc_port: Annotated[StrictInt, between(1, 65_535)] | None = None
-    """Its port for gRPC."""
+    """The receiver's port for gRPC."""
 
 
 class AppMonitoring(Section):

@@ -1,4 +1,4 @@
-"""How a cluster's pods and services are networked."""
+"""The network of a cluster's pods and services."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class LoadBalancerProfile(Section):
     outbound_ips: LoadBalancerIps | None = None
     outbound_ip_prefixes: LoadBalancerPrefixes | None = None
     allocated_outbound_ports: Annotated[StrictInt, Field(ge=0, le=64_000, multiple_of=8)] | None = None
-    """Outbound ports for each node; 0 lets Azure divide them."""
+    """Outbound ports for each node; 0 lets Azure distribute them."""
     idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
     """After how many minutes a silent connection is closed."""
     enable_multiple_standard_load_balancers: Flag = None
     """Nodes are spread over several load balancers."""
     backend_pool_type: Literal["NodeIPConfiguration", "NodeIP"] | None = None
-    """Whether it reaches nodes by their network interface or by their address."""
+    """Whether the load balancer reaches nodes by their network interface or by their address."""
 
     @model_validator(mode="after")
     def _one_kind_of_address(self) -> Self:
@@ -93,9 +93,9 @@ class NatGatewayProfile(Section):
     """The NAT gateway that Azure creates and owns."""
 
     sku: Literal["Standard", "StandardV2"] | None = None
-    """Which kind of NAT gateway."""
+    """The kind of NAT gateway."""
     managed_outbound_ip_profile: ManagedIps | None = None
-    """How many public addresses Azure creates for it."""
+    """How many public addresses Azure creates for the gateway."""
     outbound_ips: NatIps | None = None
     outbound_ip_prefixes: NatPrefixes | None = None
     idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
@@ -115,7 +115,7 @@ class AdvancedSecurity(Section):
     enabled: Flag = None
     """The security features are on."""
     advanced_network_policies: Literal["L7", "FQDN", "None"] | None = None
-    """What network policies match: names, requests as well, or neither."""
+    """What network policies match: names (FQDN), also requests (L7), or neither."""
     transit_encryption: TransitEncryption | None = None
 
 
@@ -123,7 +123,7 @@ class Acceleration(Section):
     """How packets are forwarded."""
 
     acceleration_mode: Literal["BpfVeth", "None"]
-    """Whether packets go past the node's network stack."""
+    """Whether packets bypass the node's network stack."""
 
 
 class AdvancedNetworking(Section):
@@ -138,18 +138,18 @@ class AdvancedNetworking(Section):
 
 
 class NetworkProfile(Section):
-    """How pods and services are networked; most of it is fixed once the cluster exists."""
+    """The network of pods and services; most of its fields are fixed once the cluster exists."""
 
     network_plugin: Literal["azure", "kubenet", "none"] | None = None
     """What gives pods their addresses."""
     network_plugin_mode: Literal["overlay"] | None = None
-    """With overlay, pods have addresses of their own range, and not of the subnet."""
+    """With overlay, pods have addresses from a separate range instead of the subnet."""
     network_policy: Literal["azure", "calico", "cilium", "none"] | None = None
     """What enforces network policies."""
     network_dataplane: Literal["azure", "cilium"] | None = None
     """What forwards packets in the cluster."""
     network_mode: Literal["transparent", "bridge"] | None = None
-    """The older choice for plugin azure; leave it out."""
+    """An older setting of the plugin azure; omit it."""
     pod_cidr: Cidr | None = None
     """The range of the pods' addresses, with overlay or kubenet."""
     service_cidr: Cidr | None = None
@@ -174,7 +174,7 @@ class NetworkProfile(Section):
     load_balancer_profile: LoadBalancerProfile | None = None
     nat_gateway_profile: NatGatewayProfile | None = None
     static_egress_gateway_profile: Switch | None = None
-    """Pods may leave by fixed addresses, through a node pool with mode Gateway."""
+    """Pods can use fixed outbound addresses, through a node pool with mode Gateway."""
     advanced_networking: AdvancedNetworking | None = None
 
     @model_validator(mode="after")

@@ -55,7 +55,7 @@ def _sorted(zones: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Zones = Annotated[tuple[Literal["1", "2", "3"], ...], AfterValidator(_sorted)]
-"""Their order means nothing: another one is no change of the cluster."""
+"""Zones in canonical order, because their order has no meaning."""
 
 
 def _not_azures(labels: dict[str, str]) -> dict[str, str]:
@@ -73,37 +73,37 @@ class PoolProperties(Section):
     }
 
     mode: Literal["System", "User", "Gateway"] = "User"
-    """System runs what the cluster itself needs, User everything else, Gateway static egress."""
+    """System is for the pods that the cluster needs, User for all others, Gateway for static egress."""
     vm_size: VmSize
     """The size of the nodes."""
     orchestrator_version: Version | None = None
     """The pool's version of Kubernetes; the control plane's version by default."""
     count: Annotated[StrictInt, between(0, 1000)] | None = None
-    """A fixed number of nodes; or give minCount and maxCount."""
+    """A fixed number of nodes; alternatively, set minCount and maxCount."""
     min_count: Annotated[StrictInt, between(0, 1000)] | None = None
-    """The least number of nodes; the cluster autoscaler decides between this and maxCount."""
+    """The minimum number of nodes; the cluster autoscaler chooses between this and maxCount."""
     max_count: Annotated[StrictInt, between(1, 1000)] | None = None
-    """The largest number of nodes."""
+    """The maximum number of nodes."""
     scale_down_mode: Literal["Delete", "Deallocate"] | None = None
-    """Whether nodes that are not needed are deleted, or deallocated."""
+    """Whether unneeded nodes are deleted or deallocated."""
     availability_zones: Zones = ()
-    """The zones that nodes are spread over; their order means nothing."""
+    """The zones that nodes are spread over; their order has no meaning."""
     os_type: Literal["Linux", "Windows"] | None = None
     """The nodes' operating system; Linux by default."""
     os_sku: OsSku | None = None
     """The nodes' image; Azure's choice by default."""
     os_disk_size_gb: Annotated[StrictInt, between(30, 2048)] | None = None
-    """Size of a node's disk, in GB."""
+    """The size of a node's disk, in GB."""
     os_disk_type: Literal["Managed", "Ephemeral"] | None = None
-    """Whether a node's disk is a managed one, or on its host."""
+    """Whether a node's disk is a managed disk or is on the node's host."""
     kubelet_disk_type: Literal["OS", "Temporary"] | None = None
-    """Which disk has containers, images and logs."""
+    """The disk for containers, images and logs."""
     max_pods: Annotated[StrictInt, between(10, 250)] | None = None
     """The maximum number of pods on a node."""
     vnet_subnet_id: SubnetId | None = None
     """The subnet of the nodes."""
     pod_subnet_id: SubnetId | None = None
-    """The subnet of the pods; it needs vnetSubnetID."""
+    """The subnet of the pods; this needs vnetSubnetID."""
     pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
     """Whether pods get addresses one by one or nodes get blocks of them."""
     node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
@@ -117,7 +117,7 @@ class PoolProperties(Section):
     scale_set_eviction_policy: Literal["Delete", "Deallocate"] | None = None
     """What happens to an evicted Spot node."""
     spot_max_price: StrictFloat | None = None
-    """The most to pay for a Spot node in US dollars an hour; -1 is the on-demand price."""
+    """The maximum price of a Spot node in US dollars an hour; -1 is the on-demand price."""
     upgrade_settings: PoolUpgradeSettings | None = None
     kubelet_config: KubeletConfig | None = None
     linux_os_config: LinuxOsConfig | None = None
@@ -150,16 +150,16 @@ class PoolProperties(Section):
         ]
         | None
     ) = None
-    """Nodes use capacity that is reserved."""
+    """Nodes use reserved capacity."""
     gpu_instance_profile: Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None = None
     """How each NVIDIA GPU is divided."""
     gpu_profile: GpuProfile | None = None
     workload_runtime: Literal["OCIContainer", "WasmWasi", "KataVmIsolation"] | None = None
-    """What runs pods."""
+    """The runtime of the pods."""
     message_of_the_day: (
         Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "a string encoded in base64")] | None
     ) = None
-    """The message that people see when they sign in on a node."""
+    """The message that users see when they sign in on a node."""
     creation_data: CreationData | None = None
     network_profile: PoolNetworkProfile | None = None
     security_profile: PoolSecurityProfile | None = None

@@ -16,45 +16,45 @@ Surge = Annotated[
 
 
 class PoolUpgradeSettings(Section):
-    """How nodes are replaced."""
+    """How nodes are replaced in an upgrade."""
 
     max_surge: Surge | None = None
-    """How many nodes, or what part of the pool, are added while it is upgraded."""
+    """How many nodes, or what percentage of the pool, are added during an upgrade."""
     max_unavailable: Surge | None = None
-    """How many nodes, or what part of the pool, may be missing while it is upgraded."""
+    """How many nodes, or what percentage of the pool, may be unavailable during an upgrade."""
     drain_timeout_in_minutes: Annotated[StrictInt, between(1, 1440)] | None = None
-    """How many minutes a node's pods may take to leave."""
+    """How many minutes the drain of a node may take."""
     node_soak_duration_in_minutes: Annotated[StrictInt, between(0, 30)] | None = None
-    """How many minutes to wait after a node before the next."""
+    """How many minutes to wait between two nodes."""
     undrainable_node_behavior: Literal["Cordon", "Schedule"] | None = None
-    """What happens to a node whose pods do not leave."""
+    """What happens to a node that cannot be drained."""
 
 
 class KubeletConfig(Section):
     """Settings of the kubelet."""
 
     cpu_manager_policy: Literal["none", "static"] | None = None
-    """static gives whole processors to pods that ask for them."""
+    """static gives whole processors to pods that request them."""
     cpu_cfs_quota: Flag = None
     """Limits of processor time are enforced."""
     cpu_cfs_quota_period: Text | None = None
-    """Over which time they are enforced, such as 100ms."""
+    """The period over which these limits are enforced, such as 100ms."""
     image_gc_high_threshold: Annotated[StrictInt, between(0, 100)] | None = None
-    """From which use of the disk, in percent, unused images are removed."""
+    """The disk usage, in percent, above which unused images are removed."""
     image_gc_low_threshold: Annotated[StrictInt, between(0, 100)] | None = None
-    """Down to which use of the disk, in percent, they are removed."""
+    """The disk usage, in percent, down to which unused images are removed."""
     topology_manager_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] | None = None
     """How processors, memory and devices are aligned."""
     allowed_unsafe_sysctls: tuple[Text, ...] | None = None
-    """Kernel settings that pods may change, although they are not safe."""
+    """Unsafe kernel settings that pods may change."""
     fail_swap_on: Flag = None
     """The kubelet does not start on a node with swap."""
     container_log_max_size_mb: Count | None = None
-    """At which size, in MB, a container's log is rotated."""
+    """The size, in MB, at which a container's log is rotated."""
     container_log_max_files: Annotated[StrictInt, Field(ge=2)] | None = None
     """How many log files AKS keeps for each container."""
     pod_max_pids: StrictInt | None = None
-    """How many processes a pod may have; -1 is any number."""
+    """The maximum number of processes of a pod; -1 is unlimited."""
 
     @model_validator(mode="after")
     def _low_below_high(self) -> Self:
@@ -82,15 +82,15 @@ class Sysctls(Section):
     net_core_optmem_max: Count | None = None
     """Largest extra buffer of a socket, in bytes."""
     net_ipv4_tcp_max_syn_backlog: Count | None = None
-    """Connections half open that are remembered."""
+    """Half-open connections at most."""
     net_ipv4_tcp_max_tw_buckets: Count | None = None
     """Sockets that may be in the state TIME-WAIT."""
     net_ipv4_tcp_fin_timeout: Count | None = None
-    """Seconds before an orphaned connection is given up."""
+    """Seconds before an orphaned connection is closed."""
     net_ipv4_tcp_keepalive_time: Count | None = None
     """Seconds of silence before a connection is probed."""
     net_ipv4_tcp_keepalive_probes: Count | None = None
-    """Probes without an answer before a connection is given up."""
+    """Probes without an answer before a connection is closed."""
     net_ipv4_tcpkeepalive_intvl: Count | None = None
     """Seconds between two probes."""
     net_ipv4_tcp_tw_reuse: Flag = None
@@ -102,13 +102,13 @@ class Sysctls(Section):
     net_ipv4_neigh_default_gc_thresh1: Count | None = None
     """Neighbours that are cached without garbage collection."""
     net_ipv4_neigh_default_gc_thresh2: Count | None = None
-    """Neighbours from which on old ones are cleaned up."""
+    """Cached neighbours above which old ones are removed."""
     net_ipv4_neigh_default_gc_thresh3: Count | None = None
-    """Neighbours at most."""
+    """Cached neighbours at most."""
     net_netfilter_nf_conntrack_max: Count | None = None
-    """Connections that are tracked at most."""
+    """Tracked connections at most."""
     net_netfilter_nf_conntrack_buckets: Count | None = None
-    """Size of the table of tracked connections."""
+    """The size of the table of tracked connections."""
     fs_inotify_max_user_watches: Count | None = None
     """Files that one user may watch."""
     fs_file_max: Count | None = None
@@ -122,9 +122,9 @@ class Sysctls(Section):
     vm_max_map_count: Count | None = None
     """Memory maps that one process may have."""
     vm_swappiness: Annotated[StrictInt, between(0, 200)] | None = None
-    """How gladly the kernel swaps."""
+    """How readily the kernel swaps."""
     vm_vfs_cache_pressure: Count | None = None
-    """How gladly the kernel gives up what it remembers of directories."""
+    """How readily the kernel reclaims its cache of directories."""
 
 
 class LinuxOsConfig(Section):
@@ -138,7 +138,7 @@ class LinuxOsConfig(Section):
     )
     """How hard the kernel works for large memory pages."""
     swap_file_size_mb: Count | None = None
-    """Size of a swap file, in MB."""
+    """The size of the swap file, in MB."""
 
 
 class IpTag(Section):
@@ -173,7 +173,7 @@ class PoolNetworkProfile(Section):
     node_public_ip_tags: tuple[IpTag, ...] | None = None
     """Tags on the nodes' public addresses."""
     allowed_host_ports: tuple[PortRange, ...] | None = None
-    """Ports of nodes that are reached from the internet."""
+    """Ports of nodes that can be reached from the internet."""
     application_security_groups: (
         tuple[
             Annotated[
@@ -195,21 +195,21 @@ class PoolSecurityProfile(Section):
     enable_secure_boot: Flag = None
     """Nodes boot only signed code (trusted launch)."""
     ssh_access: Literal["LocalUser", "Disabled", "EntraId"] | None = None
-    """Who gets to nodes with SSH."""
+    """Who can sign in on nodes with SSH."""
 
 
 class PoolWindowsProfile(Section):
     """Windows nodes of one pool."""
 
     disable_outbound_nat: Flag = None
-    """Windows pods leave with their own address."""
+    """Windows pods use their own address for outbound traffic."""
 
 
 class Nvidia(Section):
     """Who manages NVIDIA's components."""
 
     management_mode: Literal["Unmanaged", "Managed"]
-    """Whether AKS manages them."""
+    """Whether AKS manages the components."""
 
 
 class GpuProfile(Section):
@@ -224,7 +224,7 @@ class GatewayProfile(Section):
     """A pool for static egress."""
 
     public_ip_prefix_size: Annotated[StrictInt, between(28, 31)] | None = None
-    """How long the prefix of its public addresses is."""
+    """The length of the prefix of the pool's public addresses."""
 
 
 class CreationData(Section):
@@ -249,27 +249,27 @@ class DnsOverride(Section):
     query_logging: Literal["Error", "Log"] | None = None
     """What is logged."""
     protocol: Literal["PreferUDP", "ForceTCP"] | None = None
-    """How the server is asked."""
+    """The protocol of queries to the server."""
     forward_destination: Literal["ClusterCoreDNS", "VnetDNS"] | None = None
-    """Which server is asked."""
+    """The server that queries are forwarded to."""
     forward_policy: Literal["Sequential", "RoundRobin", "Random"] | None = None
-    """Which of several servers is asked."""
+    """How one of several servers is chosen."""
     max_concurrent: Count | None = None
-    """How many questions may be open at once."""
+    """The maximum number of concurrent queries."""
     cache_duration_in_seconds: Count | None = None
     """How many seconds an answer is cached."""
     serve_stale_duration_in_seconds: Count | None = None
     """How many seconds an expired answer may be served while no server answers."""
     serve_stale: Literal["Verify", "Immediate", "Disable"] | None = None
-    """Whether old answers are given."""
+    """Whether expired answers are served."""
 
 
 class LocalDnsProfile(Section):
     """DNS on each node; the overrides are by domain."""
 
     mode: Literal["Preferred", "Required", "Disabled"]
-    """Whether nodes have it; Required refuses nodes that cannot."""
+    """Whether nodes run it; Required refuses nodes that do not support it."""
     vnet_dns_overrides: dict[Text, DnsOverride] | None = None
-    """By domain, for pods that use the network's DNS."""
+    """Overrides by domain, for pods that use the network's DNS."""
     kube_dns_overrides: dict[Text, DnsOverride] | None = None
-    """By domain, for pods that use the cluster's DNS."""
+    """Overrides by domain, for pods that use the cluster's DNS."""

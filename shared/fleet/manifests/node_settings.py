@@ -11,25 +11,25 @@ from shared.fleet.manifests.base import rule
 
 
 class AutoUpgradeProfile(Section):
-    """What Azure upgrades by itself."""
+    """What Azure upgrades automatically."""
 
     upgrade_channel: Literal["rapid", "stable", "patch", "node-image", "none"] | None = None
-    """Which versions of Kubernetes Azure installs by itself."""
+    """Which versions of Kubernetes Azure installs automatically."""
     node_os_upgrade_channel: Literal["None", "Unmanaged", "NodeImage", "SecurityPatch"] | None = None
-    """Which images and patches Azure installs on nodes by itself."""
+    """Which images and patches Azure installs on nodes automatically."""
 
 
 class OverrideSettings(Section):
-    """Upgrades despite warnings of Azure about broken workloads, until a time."""
+    """Upgrades despite Azure's warnings about broken workloads, until a time."""
 
     force_upgrade: Flag = None
-    """Upgrade although AKS finds deprecated APIs in use."""
+    """Upgrade although deprecated APIs are in use."""
     until: Moment | None = None
-    """Until when this applies."""
+    """When the override ends."""
 
 
 class UpgradeSettings(Section):
-    """How upgrades of the cluster go."""
+    """How the cluster is upgraded."""
 
     override_settings: OverrideSettings
 
@@ -72,12 +72,12 @@ class GmsaProfile(Section):
 
 
 class WindowsProfile(Section):
-    """Windows nodes; Azure creates the password; it never belongs in git."""
+    """The account on Windows nodes; Azure creates its password, which never belongs in git."""
 
     admin_username: Text
     """The account's name."""
     license_type: Literal["None", "Windows_Server"] | None = None
-    """Windows_Server uses licences that you have."""
+    """Windows_Server uses your existing licences."""
     enable_csi_proxy: Flag = None
     """Storage drivers run on Windows nodes."""
     gmsa_profile: GmsaProfile | None = None
@@ -93,7 +93,7 @@ class HttpProxyConfig(Section):
     https_proxy: ProxyUrl | None = None
     """The proxy for https addresses."""
     no_proxy: tuple[Text, ...] | None = None
-    """Names and ranges that are reached without it; Azure adds its own."""
+    """Names and ranges that are reached without the proxy; Azure adds its own."""
     trusted_ca: Base64 | None = None
     """The proxy's certificate authority."""
 
@@ -102,7 +102,7 @@ class NodeResourceGroupProfile(Section):
     """Who may change the resource group of the nodes."""
 
     restriction_level: Literal["Unrestricted", "ReadOnly"]
-    """Whether people can change what is in it."""
+    """Whether users can change the resources in the group."""
 
 
 class NodeProvisioningProfile(Section):
@@ -115,12 +115,12 @@ class NodeProvisioningProfile(Section):
 
 
 class BootstrapProfile(Section):
-    """From where nodes take what they start with."""
+    """Where nodes pull the images that they start with."""
 
     artifact_source: Literal["Cache", "Direct"]
     """Microsoft's registry, or a cache in your own registry."""
     container_registry_id: RegistryId | None = None
-    """The registry that caches."""
+    """The registry with the cache."""
 
     @model_validator(mode="after")
     def _registry_with_cache(self) -> Self:

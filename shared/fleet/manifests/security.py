@@ -26,7 +26,7 @@ class SecurityGating(Section):
     enabled: Flag = None
     """The gate is enabled."""
     allow_secret_access: Flag = None
-    """It may read pull secrets of the cluster."""
+    """The gate may read the cluster's pull secrets."""
     identities: tuple[GatingIdentity, ...] | None = None
     """The identities that read registries."""
 
@@ -58,9 +58,9 @@ class KeyVaultKms(Section):
     ) = None
     """The key, with its version."""
     key_vault_network_access: Literal["Public", "Private"] | None = None
-    """Whether the vault is reached from the internet."""
+    """Whether the vault is reached over the internet or a private network."""
     key_vault_resource_id: VaultId | None = None
-    """The vault, where its network is private."""
+    """The vault; required with Private network access."""
 
     @model_validator(mode="after")
     def _key_when_enabled(self) -> Self:
@@ -77,7 +77,7 @@ class ImageCleaner(Section):
     enabled: StrictBool
     """Images are removed."""
     interval_hours: Annotated[StrictInt, between(24, 2160)] | None = None
-    """Every so many hours."""
+    """The number of hours between two removals."""
 
 
 class ResourceEncryption(Section):
@@ -91,7 +91,7 @@ class SecurityProfile(Section):
     """What protects a cluster."""
 
     workload_identity: Switch | None = None
-    """Pods get tokens of Entra ID; it needs oidcIssuerProfile.enabled."""
+    """Pods get tokens of Entra ID; this needs oidcIssuerProfile.enabled."""
     defender: Defender | None = None
     image_cleaner: ImageCleaner | None = None
     azure_key_vault_kms: KeyVaultKms | None = None

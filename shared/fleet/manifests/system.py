@@ -1,4 +1,4 @@
-"""A team's place on the clusters: which clusters, which namespaces, from which repository, which quota."""
+"""A team's tenant: its clusters, namespaces, repository and quota."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def _known_label(key: str) -> str:
 
 
 class ClusterSelector(Manifest):
-    """Which clusters: those named, and those with all these labels."""
+    """The clusters of the system: those that it names, and those with all these labels."""
 
     names: tuple[ObjectName, ...] = ()
     """Clusters by their names."""
     match_labels: dict[Annotated[LabelKey, AfterValidator(_known_label)], LabelValue] = Field(
         default_factory=dict
     )
-    """Clusters that have all these labels, in their metadata or as roadstead.dev/environment and
-    roadstead.dev/class: the names in their own file."""
+    """Clusters with all these labels. Besides the labels in its metadata, each cluster has
+    roadstead.dev/environment and roadstead.dev/class with the names in its own file."""
 
     @model_validator(mode="after")
     def _selects(self) -> Self:
@@ -66,27 +66,27 @@ class GitSource(Manifest):
     repository: GitUrl
     """The git repository."""
     branch: Annotated[StrictStr, Field(min_length=1)] = "main"
-    """Its branch."""
+    """The branch of the repository."""
     path: RepositoryPath = "./"
-    """The folder in it."""
+    """The folder in the repository."""
 
 
 class Quota(Manifest):
-    """What the tenant may request of one cluster at most."""
+    """The most that the tenant may request on one cluster."""
 
     cpu: Quantity | None = None
-    """Processors that its pods may request."""
+    """Processors that the tenant's pods may request."""
     memory: Quantity | None = None
-    """Memory that its pods may request."""
+    """Memory that the tenant's pods may request."""
 
 
 class SystemSpec(Manifest):
     """A team's tenant."""
 
     owners: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
-    """Who is responsible for it."""
+    """Who is responsible for the tenant."""
     clusters: ClusterSelector
     namespaces: Annotated[tuple[Namespace, ...], Field(min_length=1)]
-    """Its namespaces; on each cluster a namespace belongs to one system."""
+    """The tenant's namespaces; on each cluster a namespace belongs to one system."""
     source: GitSource
     quota: Quota = Quota()

@@ -1,7 +1,7 @@
 """``azure.properties``: properties of ARM for which the manifest has no field yet.
 
-They are merged into the body last. A property that has a field is refused here, so that there is one way to
-write it; so is a property that only Azure writes, and one that looks like a secret.
+They are merged into the body last. Properties that have a field are refused here, so that there is one way to
+write them; so are properties that only Azure writes, and those that look like secrets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OWNED_BY_AZURE = {
 def only_untyped(models: Iterable[type[BaseModel]], kind: str, instead: Mapping[str, str]) -> AfterValidator:
     """Return the rule for the properties of a "cluster" or "pool" for which these models have no field.
 
-    ``instead`` has the field of a property that has another name in the manifest.
+    ``instead`` has the manifest's field for a property with another name in ARM.
     """
     typed, owned = tuple(models), {name.lower() for name in OWNED_BY_AZURE[kind]}
     other = {name.lower(): place for name, place in instead.items()}

@@ -1,1 +1,1 @@
-"""From resolved and recorded clusters to a plan: actions, guards, differences, cost in calls."""
+"""From resolved and recorded clusters to a plan: actions, guards, differences, number of Azure calls."""

@@ -1,4 +1,4 @@
-"""Why a plan leaves a cluster as it is, as a value; the one place that describes it in a sentence."""
+"""Why a plan does not change a cluster, as a value; only this module describes the reason in a sentence."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
         "{approve} releases the deletes, or a commit that raises the budget",
     ),
 }
-"""The cause and the remedy; "" where correcting the file is the remedy, or none is needed."""
+"""The cause and the remedy; "" where the remedy is to correct the file, or no action is needed."""
 
 
 @dataclass(frozen=True)
 class Hold:
-    """Why an item is not carried out; ``details`` are the values that its sentences name."""
+    """Why an item is not carried out; ``details`` has the values for its sentences."""
 
     kind: HoldKind
     details: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needs_approval(self) -> bool:
-        """Whether it holds a delete that an operator may approve."""
+        """Whether an operator can release the held delete by approving it."""
         return self.kind in _BY_APPROVAL
 
     @property
     def cause(self) -> str:
-        """What holds the item, without a full stop."""
+        """Why the item is not carried out, without a full stop."""
         return _SENTENCES[self.kind][0].format_map(self.details)
 
     def remedy(self, approve: str = "roadstead approve") -> str:
