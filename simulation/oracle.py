@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from simulation.desired_state import DesiredCluster
 
@@ -15,8 +13,6 @@ FLUX = (
     ("source.toolkit.fluxcd.io/v1", "GitRepository"),
     ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
 )
-
-Json = Mapping[str, Any]
 
 
 class Oracle:

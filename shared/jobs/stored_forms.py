@@ -12,7 +12,7 @@ from typing import Any
 from shared.fleet.planning.holds import HoldKind
 from shared.jobs.job import WaitKind, WriteKind
 
-_Json = dict[str, Any]
+_JsonObject = dict[str, Any]
 
 
 def _names(**names: str) -> Mapping[str, str]:
@@ -29,7 +29,7 @@ FLEET_FIELDS = _names(looked="head_read_at", awaiting="awaiting_deletion")
 REQUEST_FIELDS = _names(doubt="confirmation", looks="reads")
 
 
-def upgrade_cluster(stored: Mapping[str, Any]) -> _Json:
+def upgrade_cluster(stored: Mapping[str, Any]) -> _JsonObject:
     """Return the record of a cluster."""
     if not isinstance(stored["job"]["step"], str):
         return dict(stored)
@@ -37,11 +37,11 @@ def upgrade_cluster(stored: Mapping[str, Any]) -> _Json:
     return {**_renamed(stored, CLUSTER_FIELDS), "job": _job(stored["job"]), "conditions": conditions}
 
 
-def _renamed(stored: Mapping[str, Any], names: Mapping[str, str]) -> _Json:
+def _renamed(stored: Mapping[str, Any], names: Mapping[str, str]) -> _JsonObject:
     return {names.get(key, key): value for key, value in stored.items()}
 
 
-def _condition(stored: _Json) -> _Json:
+def _condition(stored: _JsonObject) -> _JsonObject:
     """Return a condition; its message showed that a deletion had left the resource in Azure."""
     deletion = stored["type"] in ("ClusterDeleted", "ResourceGroupDeleted")
     retained = deletion and stored["reason"] == "Done" and stored["message"].startswith("left ")
@@ -49,7 +49,7 @@ def _condition(stored: _Json) -> _Json:
     return {**stored, "type": CONDITIONS.get(stored["type"], stored["type"]), "reason": reason}
 
 
-_NO_JOB: _Json = {
+_NO_JOB: _JsonObject = {
     **dict.fromkeys(("reason", "wrote", "request_id", "part", "person"), ""),
     **dict.fromkeys(("moved", "part_since", "failure", "lease")),
     **{"active": True, "attempts": 0, "tries": {}, "restarts": 0, "reserved": {}},
@@ -58,7 +58,7 @@ _NO_JOB: _Json = {
 """The defaults of fields that were added over time: a record that was not saved since lacks them."""
 
 
-def _job(job: _Json) -> _Json:
+def _job(job: _JsonObject) -> _JsonObject:
     stored = _NO_JOB | _renamed(job, JOB_FIELDS)
     return {
         "recipe": stored["recipe"],
@@ -87,7 +87,7 @@ def _job(job: _Json) -> _Json:
     }
 
 
-def _failure(stored: _Json | None, attempts: int) -> _Json | None:
+def _failure(stored: _JsonObject | None, attempts: int) -> _JsonObject | None:
     if stored is None:
         return None
     return {**stored, "kind": ERRORS.get(stored["kind"], stored["kind"]), "attempts": attempts}
@@ -105,7 +105,7 @@ _WRITES = (
 """The texts of the last accepted write; the first expression that matches counts."""
 
 
-def _accepted_write(text: str, request_id: str) -> _Json | None:
+def _accepted_write(text: str, request_id: str) -> _JsonObject | None:
     if not text:
         return None
     for pattern, kind in _WRITES:
@@ -122,7 +122,7 @@ def _accepted_write(text: str, request_id: str) -> _Json | None:
     return None
 
 
-def _waiting_on(text: str, since: str | None) -> _Json | None:
+def _waiting_on(text: str, since: str | None) -> _JsonObject | None:
     match = re.fullmatch(r"drain (?P<pool>[^:]*)(:.*)?", text)
     return {"kind": WaitKind.DRAIN, "key": match["pool"], "since": since} if match and since else None
 
@@ -158,7 +158,7 @@ _HOLDS = (
 """The reasons of items; the first expression that matches counts."""
 
 
-def upgrade_plan(stored: Mapping[str, Any]) -> _Json:
+def upgrade_plan(stored: Mapping[str, Any]) -> _JsonObject:
     """Return the record of a plan."""
     plan = stored["plan"]
     return {**stored, "plan": {**plan, "items": [_item(item) for item in plan.get("items", ())]}}
@@ -173,7 +173,7 @@ _EFFECTS = (
 """The effects of changes, as expressions, and their present names."""
 
 
-def _item(stored: _Json) -> _Json:
+def _item(stored: _JsonObject) -> _JsonObject:
     stored = {**stored, "changes": [_change(change) for change in stored.get("changes", ())]}
     if "reason" not in stored:
         return stored
@@ -181,12 +181,12 @@ def _item(stored: _Json) -> _Json:
     return {**rest, "hold": _hold(stored["reason"])}
 
 
-def _change(stored: _Json) -> _Json:
+def _change(stored: _JsonObject) -> _JsonObject:
     effect = stored.get("effect", "")
     return {**stored, "effect": next((new for old, new in _EFFECTS if re.fullmatch(old, effect)), effect)}
 
 
-def _hold(reason: str) -> _Json | None:
+def _hold(reason: str) -> _JsonObject | None:
     if not reason:
         return None
     for pattern, kind in _HOLDS:
@@ -203,7 +203,7 @@ _PROBLEM = re.compile(
 )
 
 
-def upgrade_fleet(stored: Mapping[str, Any]) -> _Json:
+def upgrade_fleet(stored: Mapping[str, Any]) -> _JsonObject:
     """Return the record of a fleet."""
     fleet = _renamed(stored, FLEET_FIELDS)
     if isinstance(fleet.get("problem"), str):
@@ -211,7 +211,7 @@ def upgrade_fleet(stored: Mapping[str, Any]) -> _Json:
     return fleet
 
 
-def _problem(text: str) -> _Json | None:
+def _problem(text: str) -> _JsonObject | None:
     match = _PROBLEM.fullmatch(text)
     if match is None:
         return {"message": text} if text else None
@@ -223,7 +223,7 @@ def _problem(text: str) -> _Json | None:
     }
 
 
-def upgrade_plan_request(sent: Mapping[str, Any]) -> _Json:
+def upgrade_plan_request(sent: Mapping[str, Any]) -> _JsonObject:
     """Return a plan request."""
     request = _renamed(sent, REQUEST_FIELDS)
     if isinstance(request.get("confirmation"), Mapping):

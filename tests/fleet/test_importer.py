@@ -1,4 +1,4 @@
-"""A cluster that exists, as a manifest: planned against that very cluster it writes nothing but our tags."""
+"""An existing cluster as a manifest: planned against that cluster, it writes nothing but our tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.hypothesis_settings import GENERATED
 
 OWNER = Owner("fleet", "example/fleet", "one")
 ID = ClusterId("00000000-0000-0000-0000-000000000001", "rg-one", "one")
-Json = dict[str, Any]
+JsonObject = dict[str, Any]
 FLUX = {"flux": {"repository": "https://github.com/example/fleet", "path": "./platform"}}
 
 
@@ -98,15 +98,17 @@ def node_of(value: Any) -> Node:
     return parse(json.dumps(value).encode(), "file.yaml")
 
 
-def shown(*, beside: dict[str, Any] | None = None, pool: dict[str, Any] | None = None, **more: Any) -> Json:
-    """Return a cluster of nobody's as Azure shows it, with other properties of its own and of its pool."""
+def shown(
+    *, outer: dict[str, Any] | None = None, pool: dict[str, Any] | None = None, **more: Any
+) -> JsonObject:
+    """Return a cluster without an owner as Azure shows it; ``outer`` are fields outside its properties."""
     live = strangers(created(desired()))
     profile = {**live["properties"]["agentPoolProfiles"][0], **(pool or {})}
     properties = {**live["properties"], "agentPoolProfiles": [profile], **more}
-    return {**live, "properties": properties, **(beside or {})}
+    return {**live, "properties": properties, **(outer or {})}
 
 
-def taken(live: Json, name: str = "one") -> Imported:
+def taken(live: JsonObject, name: str = "one") -> Imported:
     found = imported(replace(ID, name=name), replace(OWNER, cluster=name.lower()), live, {})
     as_desired(found.name, found.short)
     return found
@@ -137,7 +139,7 @@ USER = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {OURS: {"
             },
         ),
         (
-            shown(beside={**USER, "location": "East US", "sku": {"name": "Base", "tier": "Premium"}}),
+            shown(outer={**USER, "location": "East US", "sku": {"name": "Base", "tier": "Premium"}}),
             {
                 "identity": {"type": "UserAssigned", "userAssignedIdentity": OURS},
                 "location": "eastus",
@@ -146,21 +148,21 @@ USER = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {OURS: {"
         ),
         (
             shown(
-                beside=USER,
+                outer=USER,
                 identityProfile={"kubeletidentity": {"resourceId": IDENTITY.format("rg", "kubelet")}},
             ),
             {"identityProfile": {"kubeletidentity": {"resourceId": IDENTITY.format("rg", "kubelet")}}},
         ),
     ],
 )
-def test_each_thing_has_its_place(live: Json, expected: dict[str, Any]) -> None:
+def test_each_property_has_its_place_in_the_manifest(live: JsonObject, expected: dict[str, Any]) -> None:
     found = taken(live)
     assert {key: found.short.get(key) for key in expected} == expected
     assert (found.left, found.differences) == ((), ())
 
 
 def test_names_that_azure_chose_itself_are_left_out() -> None:
-    found = taken(shown(beside=USER))
+    found = taken(shown(outer=USER))
     without_defaults = {
         "identityProfile",
         "nodeResourceGroup",
@@ -202,29 +204,31 @@ def test_an_imported_pool_has_its_size_and_what_differs_from_the_defaults(
 
 
 @pytest.mark.parametrize(
-    ("live", "words"),
+    ("live", "message"),
     [
-        (shown(beside={"tags": {"azure-policy": "x", "team": "a"}}), "tags.azure-policy: "),
+        (shown(outer={"tags": {"azure-policy": "x", "team": "a"}}), "tags.azure-policy: "),
         (shown(adminPassword="x"), "adminPassword: it looks like a secret"),
         (shown(networkProfile={"networkPlugin": "flat"}), "networkProfile.networkPlugin: "),
-        (shown(beside={"sku": {"name": "Automatic", "tier": "Standard"}}), "sku.name: Automatic"),
+        (shown(outer={"sku": {"name": "Automatic", "tier": "Standard"}}), "sku.name: Automatic"),
         (shown(dnsPrefix="{name}"), "dnsPrefix: a manifest would fill in the braces"),
-        (shown(beside={"tags": {"roadstead-fleet": "theirs"}}), "tags: the cluster has an owner already"),
+        (shown(outer={"tags": {"roadstead-fleet": "theirs"}}), "tags: the cluster has an owner already"),
         (
             shown(pool={"nodeLabels": {"kubernetes.azure.com/x": "y", "mine": "z"}}),
             "nodePools[system].nodeLabels.kubernetes.azure.com/x: ",
         ),
     ],
 )
-def test_what_a_manifest_cannot_express_is_listed_and_nothing_else_is_lost(live: Json, words: str) -> None:
+def test_what_a_manifest_cannot_express_is_listed_and_nothing_else_is_lost(
+    live: JsonObject, message: str
+) -> None:
     found = taken(live)
-    assert [words in told for told in found.left] == [True]
+    assert [message in sentence for sentence in found.left] == [True]
     tags = {key: value for key, value in live["tags"].items() if key == "team"}
     assert found.short.get("tags", {}) == tags
 
 
 @pytest.mark.parametrize(
-    ("live", "name", "words"),
+    ("live", "name", "message"),
     [
         (shown(powerState={"code": "Stopped"}), "one", "is stopped, .* start it first"),
         (shown(agentPoolProfiles=[]), "one", "nodePools"),
@@ -232,10 +236,10 @@ def test_what_a_manifest_cannot_express_is_listed_and_nothing_else_is_lost(live:
         (shown(pool={"count": 0}), "one", "a System pool needs at least one node"),
     ],
 )
-def test_a_cluster_that_no_manifest_can_be_is_refused_with_the_reason(
-    live: Json, name: str, words: str
+def test_a_cluster_that_no_manifest_can_describe_is_refused_with_the_reason(
+    live: JsonObject, name: str, message: str
 ) -> None:
-    with pytest.raises(NotImportable, match=words):
+    with pytest.raises(NotImportable, match=message):
         taken(live, name)
 
 
@@ -243,7 +247,7 @@ def test_capitals_in_a_name_are_the_same_to_azure() -> None:
     assert taken(shown(), "One").name == "one"
 
 
-def test_a_pool_that_took_the_place_of_another_keeps_the_name_of_the_manifest() -> None:
+def test_a_pool_that_replaced_another_has_the_name_of_the_manifest() -> None:
     live = created(desired())
     profile = live["properties"]["agentPoolProfiles"][0]
     profile.update(name="systemb", tags={**profile["tags"], "roadstead-pool": "system"})

@@ -1,4 +1,4 @@
-"""The next action for the node pools of a cluster, whatever a crash, a revert or a person left there."""
+"""The next action for the node pools of a cluster, whatever a crash, a revert or an operator left there."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ from shared.fleet.aks.node_pool_replacement import (
 )
 from shared.fleet.aks.ownership import POOL_TAG, Owner
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
 from shared.fleet.manifests import ClusterSpec, NodePool
-
-Json = Mapping[str, Any]
 
 OWNER = Owner("example", "example/fleet", "one")
 SMALL, MIDDLE, LARGE = "Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"
@@ -61,7 +60,7 @@ def live(name: str, serves: str = "", *, ours: bool = True, **fields: Any) -> di
 
 
 def stage(cluster: Desired, name: str, *profiles: Json) -> Stage:
-    """Return what is to be done with a pool of the manifest."""
+    """Return the next action for a pool of the manifest."""
     pool = next(pool for pool in cluster.spec.node_pools if pool.name == name)
     taken = {str(profile["name"]) for profile in profiles}
     taken |= {other.name for other in cluster.spec.node_pools if other.name != name}
@@ -86,8 +85,8 @@ def test_a_default_that_azure_does_not_show_replaces_no_pool(shown: dict[str, An
         "podIPAllocationMode": "DynamicIndividual",
         "gpuProfile": {"driver": "Install"},
     }
-    said = {key: value for key, value in written.items() if key in shown}
-    cluster = desired({"name": "system"}, {"name": "apps", **said})
+    fields = {key: value for key, value in written.items() if key in shown}
+    cluster = desired({"name": "system"}, {"name": "apps", **fields})
     assert isinstance(stage(cluster, "apps", live("apps", **shown)), Keep)
 
 
@@ -112,12 +111,12 @@ def test_what_azure_sets_on_a_spot_pool_is_no_difference_and_stays_in_a_write() 
     assert write.body["properties"]["nodeTaints"] == [f"{mark}=spot:NoSchedule"]
 
 
-def test_a_strangers_pool_that_has_the_name_of_one_of_ours_does_not_serve_it() -> None:
+def test_a_foreign_pool_with_the_name_of_one_of_ours_does_not_serve_it() -> None:
     ours, theirs = live("appsb", "apps"), live("apps", ours=False, vmSize=LARGE)
     assert stage(APPS, "apps", theirs, ours) == Keep(ours)
 
 
-def test_of_two_that_do_not_fit_the_one_that_azure_could_not_make_goes() -> None:
+def test_of_two_pools_that_do_not_fit_the_one_that_azure_could_not_create_is_removed() -> None:
     works, broken = (
         live("appsb", "apps", vmSize=SMALL),
         live("apps", vmSize=LARGE, provisioningState="Failed"),
@@ -152,20 +151,20 @@ def test_a_new_pool_that_has_the_name_of_a_replacement_gets_another_one() -> Non
 
 
 @pytest.mark.parametrize(("plane", "begins"), [("1.32.9", "1.32"), ("1.33.4", "1.33"), ("", "1.33")])
-def test_a_new_pool_is_never_newer_than_the_control_plane_on_its_way(plane: str, begins: str) -> None:
+def test_a_new_pool_is_never_newer_than_a_control_plane_in_an_upgrade(plane: str, begins: str) -> None:
     pool = desired({"name": "system"}, {"name": "apps", "orchestratorVersion": "1.33"}).spec.node_pools[1]
     write = new_pool_write(pool, OWNER, "apps", control_plane=plane)
     assert write.body["properties"]["orchestratorVersion"] == begins
 
 
-def test_a_replacement_has_the_nodes_that_the_autoscaler_gave_the_old_one() -> None:
+def test_a_replacement_begins_with_the_node_count_of_the_autoscaled_old_pool() -> None:
     pool = NodePool.model_validate({"name": "apps", "vmSize": LARGE, "minCount": 0, "maxCount": 9})
     for count, wanted in ((0, 0), (5, 5), (20, 9)):
         write = new_pool_write(pool, OWNER, "appsb", like=live("apps", count=count))
         assert write.body["properties"]["count"] == wanted
 
 
-def test_a_pool_that_is_emptied_keeps_its_nodes_and_loses_its_autoscaler() -> None:
+def test_a_pool_that_is_drained_keeps_its_nodes_and_loses_its_autoscaler() -> None:
     write = autoscaler_off_write(live("apps", enableAutoScaling=True, minCount=1, maxCount=9, count=4))
     assert write is not None
     properties = write.body["properties"]
@@ -178,7 +177,7 @@ def test_a_pool_that_is_emptied_keeps_its_nodes_and_loses_its_autoscaler() -> No
 
 
 class Refused(Exception):
-    """A person has to say something first."""
+    """An operator has to change the manifest first."""
 
 
 class Pools:
@@ -188,8 +187,8 @@ class Pools:
         self.live = {str(profile["name"]): profile for profile in profiles}
         self.taken_over: set[str] = set()
 
-    def look(self, cluster: Desired) -> bool:
-        """Do the next thing, in the order of the step; tell whether there was one."""
+    def act(self, cluster: Desired) -> bool:
+        """Carry out the next action, in the order of the step; return whether there was one."""
         pools = serving(self.live.values(), OWNER)
         stages = [(pool, stage(cluster, pool.name, *self.live.values())) for pool in cluster.spec.node_pools]
         for pool, found in sorted(
@@ -281,15 +280,15 @@ def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
     profiles: list[dict[str, Any]], plans: list[Desired], data: st.DataObject
 ) -> None:
     pools = Pools(profiles)
-    strangers = {name: dict(found) for name, found in pools.live.items() if not OWNER.owns(found)}
+    foreign = {name: dict(found) for name, found in pools.live.items() if not OWNER.owns(found)}
     try:
-        for cluster in plans[:-1]:  # each is given up midway for the next one
+        for cluster in plans[:-1]:  # the next one interrupts each of them
             for _ in range(data.draw(st.integers(0, 6))):
-                pools.look(cluster)
-        looks = 0
-        while pools.look(plans[-1]):
-            looks += 1
-            assert looks < 60, "no end"
+                pools.act(cluster)
+        actions = 0
+        while pools.act(plans[-1]):
+            actions += 1
+            assert actions < 60, "no end"
     except Refused:
         pass
     else:
@@ -299,20 +298,20 @@ def test_any_pools_become_one_fitting_pool_for_each_of_the_manifest(
             assert pool_difference(pool, plans[-1], OWNER, one) == ()
         wanted = {pool.name for pool in plans[-1].spec.node_pools}
         assert {OWNER.pool_of(found) for found in pools.live.values() if OWNER.owns(found)} <= wanted
-    for name, before in strangers.items():  # one that was equal is git's from then on
+    for name, before in foreign.items():  # a pool that equals the manifest is adopted
         assert name in pools.taken_over or pools.live[name] == before
 
 
 @settings(max_examples=200)
-@given(old=SIZES, new=SIZES, newest=SIZES, looks=st.integers(0, 4))
+@given(old=SIZES, new=SIZES, newest=SIZES, actions=st.integers(0, 4))
 def test_a_second_change_in_the_middle_never_leaves_more_than_two_pools(
-    old: str, new: str, newest: str, looks: int
+    old: str, new: str, newest: str, actions: int
 ) -> None:
     pools = Pools([live("system", mode="System"), live("apps", vmSize=old)])
-    for size, times in ((new, looks), (newest, 20)):
+    for size, times in ((new, actions), (newest, 20)):
         cluster = desired({"name": "system"}, {"name": "apps", "vmSize": size})
         for _ in range(times):
-            pools.look(cluster)
+            pools.act(cluster)
             mine = [found for found in pools.live.values() if OWNER.pool_of(found) == "apps"]
             assert 1 <= len(mine) <= 2
     assert [found["vmSize"] for found in mine] == [newest]

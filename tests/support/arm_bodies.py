@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from localcloud.azure.world.azure_ports import WorldAzure
@@ -13,10 +12,10 @@ from shared.fleet.aks.cluster_body import cluster_write, group_body
 from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
 from shared.fleet.manifests import ClusterSpec, NodePool
 from shared.ports.azure import GetCluster, PutCluster, PutGroup
 
-Json = Mapping[str, Any]
 OWNER = Owner("example", "Example/fleet", "one")
 
 

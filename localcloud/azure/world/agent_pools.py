@@ -12,8 +12,7 @@ from typing import Any
 
 from localcloud.azure.world.arm_errors import immutable, invalid, missing
 from localcloud.azure.world.catalog import pool_version
-
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
 
 READ_ONLY = frozenset(
     {"provisioningState", "currentOrchestratorVersion", "nodeImageVersion", "eTag", "powerState", "status"}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.common.control_plane import Node
-
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
 
 
 def nodes_of(cluster: Cluster) -> list[Node]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from localcloud.azure.world.arm_errors import busy, precondition_failed
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

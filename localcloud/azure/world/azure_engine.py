@@ -8,7 +8,7 @@ counter, so two runs are the same. The requests are in ``azure_world`` and ``upk
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -36,9 +36,8 @@ from localcloud.azure.world.catalog import NODE_IMAGES, cluster_version, pool_ve
 from localcloud.azure.world.managed_clusters import created_cluster, updated_cluster
 from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.common.control_plane import ControlPlane
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-
-Json = Mapping[str, Any]
 
 NEVER = datetime.max.replace(tzinfo=UTC)
 

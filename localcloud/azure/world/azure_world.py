@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import datetime, timedelta
-from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, group_being_deleted, no_resource
@@ -22,9 +21,8 @@ from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-
-Json = Mapping[str, Any]
 
 _ANY = Condition()
 _GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")

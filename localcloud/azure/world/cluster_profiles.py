@@ -12,8 +12,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world.arm_errors import immutable, invalid
-
-Json = Mapping[str, Any]
+from shared.fleet.json_tree import Json
 
 _ENUMS: Mapping[str, tuple[str, ...]] = {
     "supportPlan": ("KubernetesOfficial", "AKSLongTermSupport"),

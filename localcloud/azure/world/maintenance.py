@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 from localcloud.azure.world.arm_errors import ArmError, invalid, missing
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-
-Json = Mapping[str, Any]
 
 NAMES = ("default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule")
 _SCHEDULES = ("daily", "weekly", "absoluteMonthly", "relativeMonthly")

@@ -15,9 +15,8 @@ from localcloud.azure.world.agent_pools import same
 from localcloud.azure.world.arm_errors import ArmError, immutable, invalid, missing
 from localcloud.azure.world.catalog import DEFAULT_VERSION, REGIONS, cluster_version, region
 from localcloud.azure.world.cluster_profiles import at, check_profiles, shown_profiles
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-
-Json = Mapping[str, Any]
 
 READ_ONLY = (
     *("provisioningState", "powerState", "currentKubernetesVersion", "maxAgentPools", "fqdn", "privateFQDN"),

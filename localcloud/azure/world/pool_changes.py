@@ -15,8 +15,8 @@ from localcloud.azure.world.arm_errors import ArmError, invalid, missing
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.catalog import NODE_IMAGES, check_lag, parse, pool_version
 from localcloud.azure.world.managed_clusters import default_max_pods
+from shared.fleet.json_tree import Json
 
-Json = Mapping[str, Any]
 Pools = dict[str, dict[str, Any]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -20,9 +19,8 @@ from localcloud.azure.world.catalog import (
     upgrades,
 )
 from localcloud.azure.world.maintenance import maintenance_document
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-
-Json = Mapping[str, Any]
 
 
 class Upkeep:

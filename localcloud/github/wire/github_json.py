@@ -20,12 +20,12 @@ from localcloud.github.world.commit_statuses import StatusRecord
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.repository_history import CommitInfo, Person, Touched
 
-Json = dict[str, Any]
+JsonObject = dict[str, Any]
 
-OPERATOR: Json = {"login": "operator", "id": 1, "type": "User", "site_admin": False}
+OPERATOR: JsonObject = {"login": "operator", "id": 1, "type": "User", "site_admin": False}
 """The one user of the local GitHub."""
 
-APP_BOT: Json = {"login": "roadstead[bot]", "id": 2, "type": "Bot", "site_admin": False}
+APP_BOT: JsonObject = {"login": "roadstead[bot]", "id": 2, "type": "Bot", "site_admin": False}
 """The user that the GitHub App writes as."""
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Place:
     repository: GitRepository
     full_name: str
     base: str
-    caller: Json
+    caller: JsonObject
     send: Callable[[str, Mapping[str, Any]], None] = send_nothing
 
     @property
@@ -64,7 +64,7 @@ def utc(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def read_object(request: Request) -> Json:
+def read_object(request: Request) -> JsonObject:
     """Return the JSON object that was sent; 400 when there is none."""
     try:
         body = json.loads(request.get_data())
@@ -87,7 +87,7 @@ def paged(request: Request, records: Sequence[T], write: Callable[[T], Any]) -> 
     return reply
 
 
-def repository_json(place: Place) -> Json:
+def repository_json(place: Place) -> JsonObject:
     """Write a repository."""
     owner, _, name = place.full_name.partition("/")
     number = zlib.crc32(place.full_name.encode())
@@ -108,7 +108,7 @@ def repository_json(place: Place) -> Json:
     }
 
 
-def ref_json(place: Place, name: str, sha: str, kind: str) -> Json:
+def ref_json(place: Place, name: str, sha: str, kind: str) -> JsonObject:
     """Write a ref by its full name."""
     number = zlib.crc32(name.encode())
     return {
@@ -119,7 +119,7 @@ def ref_json(place: Place, name: str, sha: str, kind: str) -> Json:
     }
 
 
-def git_commit_json(place: Place, commit: CommitInfo) -> Json:
+def git_commit_json(place: Place, commit: CommitInfo) -> JsonObject:
     """Write a commit as the git database API does."""
     return {
         "sha": commit.sha,
@@ -142,7 +142,7 @@ def git_commit_json(place: Place, commit: CommitInfo) -> Json:
     }
 
 
-def commit_json(place: Place, commit: CommitInfo) -> Json:
+def commit_json(place: Place, commit: CommitInfo) -> JsonObject:
     """Write a commit as the commits API does, without its files."""
     inner = git_commit_json(place, commit)
     parents = [{**p, "url": f"{place.api}/commits/{p['sha']}"} for p in inner.pop("parents")]
@@ -158,7 +158,7 @@ def commit_json(place: Place, commit: CommitInfo) -> Json:
     }
 
 
-def pushed_commit_json(place: Place, commit: CommitInfo, touched: Touched, *, distinct: bool) -> Json:
+def pushed_commit_json(place: Place, commit: CommitInfo, touched: Touched, *, distinct: bool) -> JsonObject:
     """Write a commit as a push event does."""
     return {
         "id": commit.sha,
@@ -175,7 +175,7 @@ def pushed_commit_json(place: Place, commit: CommitInfo, touched: Touched, *, di
     }
 
 
-def status_json(place: Place, sha: str, record: StatusRecord) -> Json:
+def status_json(place: Place, sha: str, record: StatusRecord) -> JsonObject:
     """Write a commit status."""
     status, at = record.status, utc(record.created_at)
     return {
@@ -192,5 +192,5 @@ def status_json(place: Place, sha: str, record: StatusRecord) -> Json:
     }
 
 
-def _person(person: Person) -> Json:
+def _person(person: Person) -> JsonObject:
     return {"name": person.name, "email": person.email, "date": utc(person.when)}

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
-from localcloud.github.wire.github_json import Json, Place, paged, read_object, utc
+from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object, utc
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world.pull_requests import CheckRecord
 from shared.jobs.errors import Dependency, InvalidManifest
@@ -26,7 +26,7 @@ def create(place: Place, request: Request) -> Response:
     return json_response(201, check_json(place, record))
 
 
-def change(place: Place, request: Request, number: int) -> Json:
+def change(place: Place, request: Request, number: int) -> JsonObject:
     """Change a check run; its annotations are added."""
     _refuse_tokens(place)
     try:
@@ -54,7 +54,7 @@ def annotated(place: Place, request: Request, number: int) -> Response:
     return paged(request, record.annotations, dict)
 
 
-def check_json(place: Place, record: CheckRecord) -> Json:
+def check_json(place: Place, record: CheckRecord) -> JsonObject:
     """Write a check run."""
     url = f"{place.api}/check-runs/{record.id}"
     count = {"annotations_count": len(record.annotations), "annotations_url": f"{url}/annotations"}

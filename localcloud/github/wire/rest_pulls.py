@@ -8,7 +8,15 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
-from localcloud.github.wire.github_json import OPERATOR, Json, Place, paged, read_object, repository_json, utc
+from localcloud.github.wire.github_json import (
+    OPERATOR,
+    JsonObject,
+    Place,
+    paged,
+    read_object,
+    repository_json,
+    utc,
+)
 from localcloud.github.wire.push_events import ZERO, RefChange
 from localcloud.github.world import repository_history as history
 from localcloud.github.world.pull_requests import CommentRecord, PullRecord
@@ -27,7 +35,7 @@ def listed(place: Place, request: Request) -> Response:
     return paged(request, records, lambda record: pull_json(place, record))
 
 
-def one(place: Place, _: Request, number: int) -> Json:
+def one(place: Place, _: Request, number: int) -> JsonObject:
     """Write one pull request, with the commit that a merge would create."""
     record = place.repository.pulls.get(number)
     if record is None:
@@ -41,7 +49,7 @@ def create(place: Place, request: Request) -> Response:
     return json_response(201, opened(place, read_object(request)))
 
 
-def opened(place: Place, wanted: Json) -> Json:
+def opened(place: Place, wanted: JsonObject) -> JsonObject:
     """Open the pull request of {"head", "base", "title", "fork"}, and call the webhook."""
     head = str(wanted.get("head") or "").rpartition(":")[2]
     base = str(wanted.get("base") or place.repository.default_branch)
@@ -57,7 +65,7 @@ def opened(place: Place, wanted: Json) -> Json:
     return pull_json(place, record)
 
 
-def change(place: Place, request: Request, number: int) -> Json:
+def change(place: Place, request: Request, number: int) -> JsonObject:
     """Change the title, the base or the state of a pull request, and call the webhook."""
     pulls, wanted = place.repository.pulls, read_object(request)
     before = pulls.get(number)
@@ -66,7 +74,7 @@ def change(place: Place, request: Request, number: int) -> Json:
     after = pulls.change(number, **{k: v for k, v in wanted.items() if k in ("title", "base", "state")})
     if before.state != after.state:
         _send_event(place, "closed" if after.state == "closed" else "reopened", after)
-    changes: Json = {}
+    changes: JsonObject = {}
     if before.title != after.title:
         changes["title"] = {"from": before.title}
     if before.base != after.base:
@@ -112,7 +120,7 @@ def comment(place: Place, request: Request, number: int) -> Response:
     return json_response(201, comment_json(place, record))
 
 
-def edit_comment(place: Place, request: Request, number: int) -> Json:
+def edit_comment(place: Place, request: Request, number: int) -> JsonObject:
     """Write over a comment; anyone who may write may edit every comment, as at GitHub."""
     body = str(read_object(request).get("body") or "")
     try:
@@ -121,7 +129,7 @@ def edit_comment(place: Place, request: Request, number: int) -> Json:
         raise _refusal(error) from error
 
 
-def pull_json(place: Place, record: PullRecord) -> Json:
+def pull_json(place: Place, record: PullRecord) -> JsonObject:
     """Write a pull request."""
     url, name = f"{place.api}/pulls/{record.number}", place.full_name.partition("/")[2]
     repository = repository_json(place)
@@ -150,7 +158,7 @@ def pull_json(place: Place, record: PullRecord) -> Json:
     }
 
 
-def comment_json(place: Place, record: CommentRecord) -> Json:
+def comment_json(place: Place, record: CommentRecord) -> JsonObject:
     """Write a comment."""
     kind = "Bot" if record.author.endswith("[bot]") else "User"
     return {
@@ -178,7 +186,7 @@ def _send_event(place: Place, action: str, record: PullRecord, **more: Any) -> N
     place.send("pull_request", event)
 
 
-def _side(branch: str, sha: str, repository: Json) -> Json:
+def _side(branch: str, sha: str, repository: JsonObject) -> JsonObject:
     owner = repository["full_name"].partition("/")[0]
     return {"label": f"{owner}:{branch}", "ref": branch, "sha": sha, "repo": repository}
 

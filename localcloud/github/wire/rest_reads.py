@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request
 
 from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import (
-    Json,
+    JsonObject,
     Place,
     commit_json,
     git_commit_json,
@@ -31,12 +31,12 @@ MAX_FILES = 300
 _SHA = re.compile(r"^[0-9a-f]{40}$")
 
 
-def repository(place: Place, _: Request) -> Json:
+def repository(place: Place, _: Request) -> JsonObject:
     """Write the repository."""
     return repository_json(place)
 
 
-def branch(place: Place, _: Request, branch: str) -> Json:
+def branch(place: Place, _: Request, branch: str) -> JsonObject:
     """Write a branch with its newest commit."""
     found = _named(place, f"refs/heads/{branch}^{{commit}}", branch)
     if found is None:
@@ -49,7 +49,7 @@ def branch(place: Place, _: Request, branch: str) -> Json:
     }
 
 
-def ref(place: Place, _: Request, ref: str) -> Json:
+def ref(place: Place, _: Request, ref: str) -> JsonObject:
     """Write a ref, named as "heads/main"; 409 in an empty repository."""
     found = _named(place, f"refs/{ref}", ref)
     if found is None:
@@ -58,7 +58,7 @@ def ref(place: Place, _: Request, ref: str) -> Json:
     return ref_json(place, f"refs/{ref}", found.sha, found.kind)
 
 
-def git_commit(place: Place, _: Request, sha: str) -> Json:
+def git_commit(place: Place, _: Request, sha: str) -> JsonObject:
     """Write a commit of the git database."""
     found = place.repository.read(sha) if _SHA.match(sha) else None
     if found is None or found.kind != "commit":
@@ -66,7 +66,7 @@ def git_commit(place: Place, _: Request, sha: str) -> Json:
     return git_commit_json(place, history.parse_commit(found))
 
 
-def commit(place: Place, _: Request, ref: str) -> Json:
+def commit(place: Place, _: Request, ref: str) -> JsonObject:
     """Write a commit with the files that it touched."""
     found = resolve_commit(place, ref)
     touched = history.log(place.repository.path, found.sha, limit=1)[found.sha]
@@ -75,7 +75,7 @@ def commit(place: Place, _: Request, ref: str) -> Json:
     return {**commit_json(place, found), "files": files[:MAX_FILES]}
 
 
-def tree(place: Place, request: Request, tree: str) -> Json:
+def tree(place: Place, request: Request, tree: str) -> JsonObject:
     """Write a tree by the id or name of a tree or commit; ``truncated`` when it is too large."""
     found = _resolve(place, tree, "tree")
     if found is None:
@@ -91,7 +91,7 @@ def tree(place: Place, request: Request, tree: str) -> Json:
     }
 
 
-def blob(place: Place, _: Request, sha: str) -> Json:
+def blob(place: Place, _: Request, sha: str) -> JsonObject:
     """Write a blob in base64."""
     if not _SHA.match(sha):
         raise ApiError(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
@@ -109,7 +109,7 @@ def blob(place: Place, _: Request, sha: str) -> Json:
     }
 
 
-def contents(place: Place, request: Request, path: str = "") -> Json | list[Json]:
+def contents(place: Place, request: Request, path: str = "") -> JsonObject | list[JsonObject]:
     """Write a file with its content, or a folder's entries, at ``?ref=`` or the default branch."""
     name = request.args.get("ref", place.repository.default_branch)
     found = _resolve(place, name, "tree")
@@ -127,7 +127,7 @@ def contents(place: Place, request: Request, path: str = "") -> Json | list[Json
     return [_content(place, entry, name, whole=False) for entry in inside]
 
 
-def compare(place: Place, request: Request, basehead: str) -> Json:
+def compare(place: Place, request: Request, basehead: str) -> JsonObject:
     """Write how two commits, "base...head", differ; its files come with the first page alone."""
     base_name, dots, head_name = basehead.partition("...")
     if not dots:
@@ -192,8 +192,8 @@ def _fitting(entries: Sequence[GitEntry]) -> int:
     return sum(size <= MAX_TREE_BYTES for size in sizes)
 
 
-def _tree_item(place: Place, entry: GitEntry) -> Json:
-    item: Json = {"path": entry.path, "mode": entry.mode, "type": entry.kind, "sha": entry.sha}
+def _tree_item(place: Place, entry: GitEntry) -> JsonObject:
+    item: JsonObject = {"path": entry.path, "mode": entry.mode, "type": entry.kind, "sha": entry.sha}
     if entry.size is not None:
         item["size"] = entry.size
     if entry.kind != "commit":
@@ -201,7 +201,7 @@ def _tree_item(place: Place, entry: GitEntry) -> Json:
     return item
 
 
-def _content(place: Place, entry: GitEntry, ref_name: str, *, whole: bool) -> Json:
+def _content(place: Place, entry: GitEntry, ref_name: str, *, whole: bool) -> JsonObject:
     kinds = {"tree": "dir", "commit": "submodule"}
     content: dict[str, Any] = {
         "type": "symlink" if entry.mode == "120000" else kinds.get(entry.kind, "file"),
@@ -224,7 +224,7 @@ def _content(place: Place, entry: GitEntry, ref_name: str, *, whole: bool) -> Js
     return content
 
 
-def _changed_files(place: Place, base: str, head: str) -> Sequence[Json]:
+def _changed_files(place: Place, base: str, head: str) -> Sequence[JsonObject]:
     changed = history.diff(place.repository.path, base, head)
     kinds = (("added", changed.added), ("removed", changed.removed), ("modified", changed.modified))
     return sorted(
