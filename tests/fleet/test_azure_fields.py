@@ -48,13 +48,13 @@ TOGETHER: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", TOGETHER, ids=lambda fields: next(iter(fields)))
-def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dict[str, Any]) -> None:
+def test_fields_that_need_each_other_are_created_and_need_no_further_write(fields: dict[str, Any]) -> None:
     cluster = desired(**fields)
     assert bodies(cluster, created(cluster)) == []
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "message"),
     [
         ({"supportPlan": "AKSLongTermSupport"}, "needs sku.tier: Premium"),
         ({"disableLocalAccounts": True}, "needs aadProfile; without it nobody can sign in"),
@@ -100,14 +100,14 @@ def test_fields_that_need_each_other_are_created_and_then_left_alone(fields: dic
         ),
     ],
 )
-def test_fields_that_contradict_each_other_are_refused(fields: dict[str, Any], words: str) -> None:
+def test_fields_that_contradict_each_other_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as raised:
         desired(**fields)
-    assert words in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("properties", "words"),
+    ("properties", "message"),
     [
         ({"networkProfile": {"podCidr": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
         ({"NetworkProfile": {"PodCIDR": "10.9.0.0/16"}}, "write networkProfile.podCidr there"),
@@ -118,11 +118,11 @@ def test_fields_that_contradict_each_other_are_refused(fields: dict[str, Any], w
     ],
 )
 def test_a_property_with_a_field_of_its_own_is_refused_below_azure_properties(
-    properties: dict[str, Any], words: str
+    properties: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValidationError) as raised:
         desired(azure={"properties": properties})
-    assert words in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_an_untyped_property_of_a_pool_is_checked_alike() -> None:
@@ -142,7 +142,7 @@ def test_untyped_properties_are_compared_and_written_and_refused_like_the_rest()
         cluster_body(desired(azure={"properties": {"fqdnSubdomain": "else"}}), OWNER, live)
 
 
-def test_what_the_manifest_does_not_say_is_not_in_a_write() -> None:
+def test_a_write_has_no_field_that_the_manifest_omits() -> None:
     live = created(desired(sku={"tier": "Free"}, identity={"type": "SystemAssigned"}))
     assert cluster_body(desired(), OWNER, live) is None
     body = cluster_body(desired(), OWNER, None)
@@ -160,13 +160,13 @@ def test_what_the_manifest_does_not_say_is_not_in_a_write() -> None:
         ({}, {"outboundType": "userDefinedRouting"}, "networkProfile.outboundType"),
     ],
 )
-def test_a_way_that_leads_on_is_written(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
+def test_a_supported_migration_is_written(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
     live = created(desired(networkProfile=before))
     write = cluster_write(desired(networkProfile=after), OWNER, live)
     assert write is not None
     assert write.paths == (path,)
 
 
-def test_zones_in_another_order_ask_for_the_same_cluster() -> None:
+def test_zones_in_another_order_request_the_same_cluster() -> None:
     one, other = (desired(nodePools=[pool(availabilityZones=zones)]) for zones in (["1", "2"], ["2", "1"]))
     assert one.digest == other.digest

@@ -26,7 +26,7 @@ THROUGH_AZURE_PROPERTIES = {
     "ManagedClusterProperties.schedulerProfile": "",
     "ManagedClusterProperties.hostedSystemProfile": "",
     "ManagedClusterProperties.status": "written by Azure",
-    "ManagedClusterWindowsProfile.adminPassword": "Azure makes it",
+    "ManagedClusterWindowsProfile.adminPassword": "Azure creates it",
     "ManagedClusterAddonProfile.config": "of add-ons that have no settings",
     "ManagedClusterAADProfile.clientAppID": "retired by Azure",
     "ManagedClusterAADProfile.serverAppID": "retired by Azure",
@@ -40,7 +40,7 @@ THROUGH_AZURE_PROPERTIES = {
     "ManagedClusterAgentPoolProfileProperties.status": "written by Azure",
     "AgentPoolNetworkProfile.dranet": "",
 }
-"""What a PUT can carry and the manifest has no typed place for, and why."""
+"""The fields of a PUT for which the manifest has no typed field, and why."""
 
 
 def rest_fields(model: Any) -> dict[str, tuple[str, bool]]:
@@ -70,7 +70,7 @@ def values(annotation: Any) -> set[Any]:
 
 
 def compare(ours: type[BaseModel], theirs: Any, wrong: list[str], missing: set[str]) -> None:
-    """Walk both models side by side; collect what is called otherwise, and what has no typed place."""
+    """Compare both models recursively; collect fields with other names, and those without a typed field."""
     fields, hints = rest_fields(theirs), typing.get_type_hints(ours, include_extras=True)
     names = {info.alias or name for name, info in ours.model_fields.items()}
     missing |= {f"{theirs.__name__}.{n}" for n, (_, reads) in fields.items() if not reads and n not in names}
@@ -93,7 +93,7 @@ def compare(ours: type[BaseModel], theirs: Any, wrong: list[str], missing: set[s
             compare(model, models[0], wrong, missing)
 
 
-def test_every_field_is_called_as_in_arm_and_what_has_no_place_is_known() -> None:
+def test_every_field_has_its_name_in_arm_and_the_fields_without_a_type_are_known() -> None:
     wrong: list[str] = []
     missing: set[str] = set()
     compare(ClusterProperties, _models.ManagedClusterProperties, wrong, missing)

@@ -12,42 +12,46 @@ from tests.support.resolved_fleets import GOOD, resolved
 
 
 @dataclass(frozen=True)
-class Row:
-    """A mistake: lines of a file replaced by others, and what is told."""
+class Entry:
+    """An invalid manifest: lines of a valid file, the lines that replace them, and the messages."""
 
     path: str
-    out: tuple[str, ...]
-    put: tuple[str, ...]
-    told: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    messages: tuple[str, ...]
 
     def text(self) -> str:
-        good, put = GOOD[self.path], "".join(f"{line}\n" for line in self.put)
-        if self.out == ("*",):
-            return put
-        out = "".join(f"{line}\n" for line in self.out)
-        assert out in good, f"{out!r} is not in {self.path}"
-        return good.replace(out, put, 1)
+        """Return the whole file; ``*`` replaces all of it."""
+        valid, new = GOOD[self.path], "".join(f"{line}\n" for line in self.new)
+        if self.old == ("*",):
+            return new
+        old = "".join(f"{line}\n" for line in self.old)
+        assert old in valid, f"{old!r} is not in {self.path}"
+        return valid.replace(old, new, 1)
 
 
-def catalogue() -> Iterator[Row]:
+def catalogue() -> Iterator[Entry]:
     """Read the catalogue."""
     text = (Path(__file__).parent / "catalogue.txt").read_text()
     for block in text.split("\n\n")[1:]:
         lines = [(line[0], line[1:]) for line in block.splitlines()]
         parts = {sign: tuple(rest for first, rest in lines if first == sign) for sign in "@-+>"}
-        yield Row(parts["@"][0], parts["-"], parts["+"], parts[">"])
+        yield Entry(parts["@"][0], parts["-"], parts["+"], parts[">"])
 
 
-ROWS = list(catalogue())
+CATALOGUE = list(catalogue())
 
 
 def test_the_catalogue_is_long_and_the_valid_fleet_is_valid() -> None:
-    assert len(ROWS) >= 120
-    assert len({(row.path, row.out, row.put) for row in ROWS}) == len(ROWS)
+    assert len(CATALOGUE) >= 120
+    assert len({(entry.path, entry.old, entry.new) for entry in CATALOGUE}) == len(CATALOGUE)
     assert resolved({path: text.encode() for path, text in GOOD.items()}).problems == ()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{number}-{row.path}" for number, row in enumerate(ROWS)])
-def test_an_invalid_manifest_gives_exactly_these_messages(row: Row) -> None:
-    files = {path: text.encode() for path, text in (GOOD | {row.path: row.text()}).items()}
-    assert tuple(str(problem) for problem in resolved(files).problems) == row.told
+IDS = [f"{number}-{entry.path}" for number, entry in enumerate(CATALOGUE)]
+
+
+@pytest.mark.parametrize("entry", CATALOGUE, ids=IDS)
+def test_an_invalid_manifest_gives_exactly_these_messages(entry: Entry) -> None:
+    files = {path: text.encode() for path, text in (GOOD | {entry.path: entry.text()}).items()}
+    assert tuple(str(problem) for problem in resolved(files).problems) == entry.messages

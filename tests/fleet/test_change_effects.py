@@ -1,4 +1,4 @@
-"""What a change does: the data names real fields, and the local cloud agrees."""
+"""The effects of changes: the data names real fields, and the local cloud agrees."""
 
 from __future__ import annotations
 

@@ -74,19 +74,19 @@ def test_labels_and_taints_that_git_no_longer_has_are_removed_and_others_stay() 
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "message"),
     [
         ({"networkProfile": {"podCidr": "10.1.0.0/16"}}, "networkProfile.podCidr cannot be changed"),
         ({"dnsPrefix": "else"}, "dnsPrefix cannot be changed from one to else"),
     ],
 )
-def test_a_fixed_field_of_the_cluster_is_refused_with_the_way_out(fields: dict[str, Any], words: str) -> None:
+def test_a_change_of_a_fixed_field_is_refused_with_alternatives(fields: dict[str, Any], message: str) -> None:
     live = created(desired(networkProfile={"podCidr": "10.9.0.0/16"}))
-    with pytest.raises(ImmutableChange, match=words):
+    with pytest.raises(ImmutableChange, match=message):
         cluster_body(desired(**fields), OWNER, live)
 
 
-def test_a_vm_size_is_never_changed_under_a_pool() -> None:
+def test_the_vm_size_of_a_pool_is_never_changed() -> None:
     profile = created(desired())["properties"]["agentPoolProfiles"][0]
     bigger = desired(nodePools=[pool(vmSize="Standard_D8s_v5")])
     with pytest.raises(ImmutableChange, match="node pool system: vmSize cannot be changed"):
@@ -144,8 +144,8 @@ def test_a_newer_running_version_is_never_downgraded_and_is_reported(current: st
     profile |= {"orchestratorVersion": current, "currentOrchestratorVersion": current}
     assert cluster_body(cluster, OWNER, live) is None
     assert pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile) is None
-    told = newer_than_requested(cluster, OWNER, live)
-    assert [sentence.partition(",")[0] for sentence in told] == [
+    sentences = newer_than_requested(cluster, OWNER, live)
+    assert [sentence.partition(",")[0] for sentence in sentences] == [
         f"the control plane runs {current}",
         f"node pool system runs {current}",
     ]
@@ -167,7 +167,7 @@ def test_a_creation_switches_kubernetes_rbac_on() -> None:
     assert body["properties"]["enableRBAC"] is True
 
 
-def test_the_spelling_that_azure_gives_back_is_no_difference() -> None:
+def test_the_spelling_that_azure_returns_is_no_difference() -> None:
     pools = [pool(nodeTaints=["a=b:NoSchedule", "c=d:NoExecute"], availabilityZones=["1", "2"])]
     cluster = desired(tags={"Cost": "X"}, nodePools=pools)
     live = created(cluster)
@@ -205,7 +205,7 @@ def test_a_fleet_of_the_same_name_in_another_repository_is_another_fleet() -> No
     )
 
 
-def test_only_a_resource_with_the_marks_of_fleet_and_cluster_is_ours() -> None:
+def test_only_a_resource_with_the_tags_of_fleet_and_cluster_is_ours() -> None:
     assert OWNER.owns({"tags": {**OWNER.tags, "more": "x"}})
     assert OWNER.owns({"tags": {key.upper(): value for key, value in OWNER.tags.items()}})
     assert not OWNER.owns({"tags": {**OWNER.tags, "roadstead-fleet": "other"}})

@@ -1,4 +1,4 @@
-"""A cluster that is certain to be unchanged is not read, and no other cluster counts as unchanged."""
+"""The manifest of a certainly unchanged cluster is not read, and no other cluster counts as unchanged."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def recorded(found: DesiredFleet) -> dict[str, Known]:
 
 
 def resolved_again(files: dict[str, str]) -> list[str]:
-    """Return the clusters that are read when a commit with these files follows on the fleet."""
+    """Return the clusters that are read when a commit with these files follows the one of the fleet."""
     read: list[str] = []
     known = recorded(resolved(fleet(), {}, []))
     again = resolved(fleet() | files, known, read)
@@ -119,7 +119,7 @@ def test_only_the_clusters_that_a_commit_can_change_are_read(files: dict[str, st
     assert "".join(resolved_again(files)) == names
 
 
-def test_a_cluster_that_lost_its_class_or_its_place_is_resolved_again() -> None:
+def test_a_cluster_without_its_class_or_in_another_folder_is_resolved_again() -> None:
     empty = fleet() | {"classes/base.yaml": head("ClusterClass", "base").replace("spec:", "spec: {}")}
     known = recorded(resolved(empty, {}, []))
     del empty["classes/base.yaml"], empty["classes/big.yaml"]
@@ -195,7 +195,7 @@ def changed(files: dict[str, str], changes: list[str | tuple[str, str, str]]) ->
 
 @settings(max_examples=300)
 @given(CHANGES, CHANGES)
-def test_what_is_recorded_changes_the_cost_of_a_commit_and_nothing_else(
+def test_records_change_the_cost_of_a_commit_and_nothing_else(
     before: list[str | tuple[str, str, str]], after: list[str | tuple[str, str, str]]
 ) -> None:
     old = changed(fleet(), before)

@@ -15,7 +15,7 @@ from tests.support.resolved_fleets import GOOD
 
 PATHS = sorted(GOOD)
 SECONDS = 10
-"""Far above what a case needs on a busy machine; a hang is above it."""
+"""Far more than a case needs on a busy machine, and less than a hang."""
 bounded = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 TOKENS = st.sampled_from(
@@ -57,7 +57,7 @@ TOKENS = st.sampled_from(
         r"\ud7ff",
     ]
 ).map(lambda token: token.encode().decode("unicode_escape")) | st.sampled_from(["9" * 400, "a" * 300])
-"""What YAML, numbers, networks and our own words are sensitive to."""
+"""Tokens with a meaning in YAML, in numbers, in networks and in manifests."""
 NAMES = st.sampled_from(
     [
         "clusters",
@@ -82,7 +82,7 @@ NAMES = st.sampled_from(
 
 
 def survives(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> None:
-    """Resolve the files, and use everything that the answer offers."""
+    """Resolve the files, and use everything that the result offers."""
     began = time.monotonic()
     tree = Files(dict.fromkeys(files, "blob"), other)
     fleet = resolve("example", tree, files)

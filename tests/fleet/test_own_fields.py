@@ -18,12 +18,12 @@ def one(old: str, new: str) -> Desired:
 
 
 def test_adoption_is_stored_only_when_the_manifest_requests_it() -> None:
-    asked = one("  name: one", "  name: one\n  annotations: {roadstead.dev/adopt: when-equal, note: x}")
-    silent = one("  name: one", "  name: one\n  annotations: {note: x}")
-    assert (asked.adopt, silent.adopt) == ("when-equal", "")
-    assert asked.document()["adopt"] == "when-equal"
-    assert "adopt" not in silent.document()
-    assert Desired.from_document(asked.document()) == asked
+    adopted = one("  name: one", "  name: one\n  annotations: {roadstead.dev/adopt: when-equal, note: x}")
+    other = one("  name: one", "  name: one\n  annotations: {note: x}")
+    assert (adopted.adopt, other.adopt) == ("when-equal", "")
+    assert adopted.document()["adopt"] == "when-equal"
+    assert "adopt" not in other.document()
+    assert Desired.from_document(adopted.document()) == adopted
 
 
 @pytest.mark.parametrize("until", ["2026-05-01T13:00:00Z", "2026-05-01T15:00:00+02:00"])

@@ -1,4 +1,4 @@
-"""The plan: what is created, changed, deleted or held, for any pair of fleets."""
+"""The plan: which clusters are created, changed or deleted and which need an approval, for any two fleets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_new_folder_is_a_create_and_a_changed_one_an_update_with_its_fields() 
     assert (plan.items[0].generation, plan.items[1].generation) == (2, 1)
 
 
-def test_a_change_that_azure_cannot_make_is_refused_with_the_way_out() -> None:
+def test_a_change_that_azure_cannot_make_is_refused_with_an_alternative() -> None:
     before, after = (with_field(desired("a"), "dnsPrefix", value) for value in ("one", "two"))
     plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
     assert actions(plan) == {"a": Action.REFUSED}
@@ -54,7 +54,7 @@ def test_a_cluster_with_the_annotation_is_adopted_instead_of_created() -> None:
     assert plan.items[0].acts
 
 
-def test_a_suspended_cluster_is_not_deleted_unasked() -> None:
+def test_a_suspended_cluster_is_not_deleted_without_an_approval() -> None:
     suspend = {"owner": "team-a", "reason": "an audit", "until": "2026-01-02T00:00:00Z"}
     row = record(with_field(desired("a"), "suspend", suspend))
     held = make_plan(COMMIT, fleet(budget=9), row, now=NOW)
@@ -85,7 +85,7 @@ def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
     assert plan.items[0].reason == "nothing is deleted while fleet.yaml is invalid"
 
 
-def test_what_is_wanted_again_waits_for_its_deletion_and_a_failed_deletion_is_tried_again() -> None:
+def test_a_cluster_added_again_waits_for_its_deletion_and_a_failed_deletion_is_retried() -> None:
     row = Row(desired("a").document(), deleting=True)
     for retryable_failure, action in ((False, Action.HELD), (True, Action.RETRY)):
         plan = make_plan(
@@ -98,7 +98,7 @@ def test_what_is_wanted_again_waits_for_its_deletion_and_a_failed_deletion_is_tr
     assert not gone.items[0].awaits_deletion
 
 
-def test_a_job_that_gave_up_over_something_passing_is_tried_again_without_a_new_generation() -> None:
+def test_a_job_with_a_retryable_failure_is_retried_without_a_new_generation() -> None:
     failed = replace(record(desired("a"))["a"], retryable_failure=True)
     plan = make_plan(COMMIT, fleet(desired("a")), {"a": failed}, now=NOW)
     assert (plan.items[0].action, plan.items[0].generation) == (Action.RETRY, 1)
@@ -109,16 +109,16 @@ def test_an_invalid_manifest_never_deletes() -> None:
     assert actions(plan) == {"a": Action.INVALID}
 
 
-def test_what_was_begun_by_an_interrupted_attempt_is_reported_and_sent_again() -> None:
-    made = make_plan(COMMIT, fleet(desired("a"), desired("b")), {}, now=NOW)
-    first = replace(made, items=tuple(replace(item, uid="0badcafe") for item in made.items))
+def test_the_items_of_an_interrupted_attempt_are_reported_and_sent_again() -> None:
+    plan = make_plan(COMMIT, fleet(desired("a"), desired("b")), {}, now=NOW)
+    first = replace(plan, items=tuple(replace(item, uid="0badcafe") for item in plan.items))
     second = make_plan(COMMIT, fleet(desired("a"), desired("b")), record(desired("a")), now=NOW)
     assert actions(second.resume(replace(first, applied=True))) == actions(second.resume(first))
     assert actions(second.resume(first)) == {"a": Action.CREATE, "b": Action.CREATE}
     assert actions(second.resume(None)) == {"a": Action.UNCHANGED, "b": Action.CREATE}
 
 
-def test_differences_pair_named_things_and_name_the_leaf() -> None:
+def test_differences_pair_items_by_name_and_report_the_leaf() -> None:
     old = {"pools": [{"name": "a", "size": 1}, {"name": "b"}], "tags": {"x": "1"}}
     new = {"pools": [{"name": "a", "size": 2}, {"name": "c"}], "tags": {}}
     assert list(differences(old, new)) == [
@@ -169,7 +169,7 @@ def test_a_plan_never_deletes_what_the_guards_forbid(
     assert {item.cluster for item in plan.items} == set(rows) | broken | {c.name for c in good}
 
 
-def test_another_case_of_letters_is_no_other_place() -> None:
+def test_a_place_in_another_letter_case_is_the_same_place() -> None:
     cluster = desired("a", location="eastus")
     document = cluster.document()
     document["spec"] = {**document["spec"], "resourceGroup": "RG-A", "location": "EastUS"}

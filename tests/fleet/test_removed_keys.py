@@ -1,4 +1,4 @@
-"""Labels and taints to remove from a node pool: collected over generations until one of them is Ready."""
+"""Labels and taints to remove from a node pool: collected over generations until the cluster is Ready."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ POOLS = st.fixed_dictionaries(
 DOCUMENTS = POOLS.map(lambda pool: {"spec": {"nodePools": [pool]}})
 
 
-def marks(document: Any) -> set[str]:
+def keys(document: Any) -> set[str]:
     (pool,) = document["spec"]["nodePools"]
     return {*pool.get("nodeLabels", ()), *pool.get("nodeTaints", ())}
 
 
 @given(st.lists(DOCUMENTS, min_size=1, max_size=6))
-def test_what_any_generation_had_and_the_last_one_has_not_is_dropped(generations: list[Any]) -> None:
-    found: dict[str, tuple[str, ...]] = {}
+def test_keys_of_any_generation_that_the_last_one_lacks_are_removed(generations: list[Any]) -> None:
+    removed: dict[str, tuple[str, ...]] = {}
     for before, after in pairwise(generations):
-        found = keys_to_remove(before, after, found)
-    had = set[str]().union(*map(marks, generations))
-    assert set(found.get("apps", ())) == had - marks(generations[-1])
+        removed = keys_to_remove(before, after, removed)
+    had = set[str]().union(*map(keys, generations))
+    assert set(removed.get("apps", ())) == had - keys(generations[-1])
 
 
-def test_another_value_of_a_label_drops_nothing_and_another_effect_drops_the_old_taint() -> None:
+def test_another_value_of_a_label_removes_nothing_and_another_effect_removes_the_old_taint() -> None:
     before = {"name": "apps", "nodeLabels": {"tier": "web"}, "nodeTaints": ["a=1:NoSchedule"]}
     after = {"name": "apps", "nodeLabels": {"tier": "db"}, "nodeTaints": ["a=1:NoExecute"]}
-    found = keys_to_remove({"spec": {"nodePools": [before]}}, {"spec": {"nodePools": [after]}}, {})
-    assert found == {"apps": ("a=1:NoSchedule",)}
+    removed = keys_to_remove({"spec": {"nodePools": [before]}}, {"spec": {"nodePools": [after]}}, {})
+    assert removed == {"apps": ("a=1:NoSchedule",)}
 
 
 def test_a_removed_pool_leaves_no_keys_to_remove() -> None:

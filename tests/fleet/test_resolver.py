@@ -1,4 +1,4 @@
-"""What the files of a commit ask for, and how mistakes are reported."""
+"""What the files of a commit request, and how their problems are reported."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_stored_form_gives_the_same_cluster_and_digest_back() -> None:
         assert again.digest == cluster.digest
 
 
-def test_a_new_pin_of_flux_is_a_new_digest_for_every_cluster() -> None:
+def test_another_version_of_flux_gives_every_cluster_a_new_digest() -> None:
     before = resolved(fleet_files.example())
     files = fleet_files.example()
     after = resolved(files | {"flux/gotk-components.yaml": files["flux/gotk-components.yaml"] + b"#\n"})
@@ -47,7 +47,7 @@ def test_a_new_pin_of_flux_is_a_new_digest_for_every_cluster() -> None:
 
 
 CLUSTER = "clusters/one/cluster.yaml"
-MISTAKES = [
+INVALID = [
     (
         "location: eastus",
         "loaction: eastus",
@@ -115,30 +115,30 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "words"), MISTAKES, ids=[words[:40] for _, _, words in MISTAKES])
-def test_a_mistake_is_reported_with_its_place_and_a_way_to_correct_it(old: str, new: str, words: str) -> None:
+@pytest.mark.parametrize(("old", "new", "message"), INVALID, ids=[text[:40] for _, _, text in INVALID])
+def test_a_problem_is_reported_with_its_place_and_a_correction(old: str, new: str, message: str) -> None:
     fleet = edited(old, new)
     assert fleet.clusters == {}
     assert len(fleet.problems) == 1
     line = str(fleet.problems[0])
     assert line.startswith(CLUSTER)
-    assert words in line
+    assert message in line
 
 
-def test_a_mistake_in_the_defaults_is_reported_at_its_place_in_fleet_yaml() -> None:
+def test_a_problem_in_the_defaults_is_reported_at_its_place_in_fleet_yaml() -> None:
     fleet = edited("vmSize: Standard_D4s_v5", "vmSize: tiny", "fleet.yaml")
     assert [problem.file for problem in fleet.problems] == ["fleet.yaml"]
     assert fleet.problems[0].field == "spec.defaults.nodePools[system].vmSize"
     assert list(fleet.invalid) == ["one"]
 
 
-def test_all_mistakes_of_a_manifest_are_reported_at_once() -> None:
+def test_all_problems_of_a_manifest_are_reported_at_once() -> None:
     fleet = edited("  resourceGroup: rg-one\n  location: eastus", "  resourceGroup: ''\n  location: ''")
     assert [problem.field for problem in fleet.problems] == ["spec.resourceGroup", "spec.location"]
 
 
 @pytest.mark.parametrize(
-    ("files", "words"),
+    ("files", "message"),
     [
         ({"fleet.yaml": None}, "the repository has no fleet.yaml"),
         ({"fleet.yaml": b"kind: Fleet\n"}, "apiVersion: is required"),
@@ -148,13 +148,13 @@ def test_all_mistakes_of_a_manifest_are_reported_at_once() -> None:
     ],
 )
 def test_a_missing_or_invalid_file_invalidates_what_depends_on_it(
-    files: dict[str, bytes | None], words: str
+    files: dict[str, bytes | None], message: str
 ) -> None:
     merged: dict[str, bytes | None] = {**fleet_files.fleet("one"), **files}
     fleet = resolved({path: content for path, content in merged.items() if content is not None})
     assert fleet.clusters == {}
     assert list(fleet.invalid) == ["one"]
-    assert words in str(fleet.problems[0])
+    assert message in str(fleet.problems[0])
 
 
 def test_a_fleet_of_another_name_is_not_ours_to_serve() -> None:
@@ -164,7 +164,7 @@ def test_a_fleet_of_another_name_is_not_ours_to_serve() -> None:
 
 
 @pytest.mark.parametrize("path", ["fleet.yaml", "clusters"])
-def test_a_link_in_the_place_of_what_all_depend_on_leaves_the_guards_unknown(path: str) -> None:
+def test_a_link_in_the_place_of_fleet_yaml_or_clusters_leaves_the_guards_unknown(path: str) -> None:
     files = {p: c for p, c in fleet_files.fleet("one").items() if p != path and not p.startswith("clusters")}
     fleet = resolved(files, frozenset({path}))
     assert fleet.guards is None
@@ -188,12 +188,12 @@ MISPLACED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "linked", "words"), MISPLACED, ids=[words for *_, words in MISPLACED])
-def test_an_unreadable_folder_does_not_count_as_deleted(path: str, linked: bool, words: str) -> None:
+@pytest.mark.parametrize(("path", "linked", "message"), MISPLACED, ids=[text for *_, text in MISPLACED])
+def test_an_unreadable_folder_does_not_count_as_deleted(path: str, linked: bool, message: str) -> None:
     files = fleet_files.fleet("one") | ({} if linked else {path: b""})
     fleet = resolved(files, frozenset({path} if linked else ()))
     assert list(fleet.clusters) == ["one"]
-    assert words in str(fleet.invalid["two"][0])
+    assert message in str(fleet.invalid["two"][0])
 
 
 @pytest.mark.parametrize("path", ["clusters/README.md", "clusters/.gitkeep"])
@@ -218,7 +218,7 @@ TOKEN = "ghp_planted0123456789"
         f"location: 'https://bot:{TOKEN}@github.com/x/y'",
     ],
 )
-def test_no_message_shows_a_token_that_somebody_put_in_an_address(text: str) -> None:
+def test_no_message_shows_a_token_from_an_address(text: str) -> None:
     fleet = edited("  location: eastus\n", f"  {text}\n")
     assert fleet.problems
     assert TOKEN not in str(fleet.problems)

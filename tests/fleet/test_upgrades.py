@@ -1,4 +1,4 @@
-"""Versions move one minor at a time, the control plane before its pools."""
+"""Upgrades proceed one minor at a time, the control plane before its pools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_no_minor_is_skipped() -> None:
     assert next_version("1.34.1", "1.33.4") == "1.34.1"
 
 
-def test_what_runs_already_asks_for_nothing() -> None:
+def test_a_version_that_runs_needs_no_upgrade() -> None:
     assert next_version("1.33", "1.33.4") == ""
     assert next_version("1.32", "1.33.4") == ""
     assert next_version("1.33.5", "1.33.4") == "1.33.5"
@@ -33,7 +33,7 @@ def test_hops_end_at_the_desired_version_and_never_go_back(wanted: int, start: i
     assert not needs_upgrade(f"1.{wanted}", current)
 
 
-def test_a_pool_never_asks_for_more_than_the_control_plane_runs() -> None:
+def test_a_pool_never_requests_a_newer_version_than_the_control_plane_runs() -> None:
     assert no_newer_than("1.32.9", "1.34") == "1.32"
     assert no_newer_than("1.32.9", "1.32.10") == "1.32.9"
     assert no_newer_than("1.32.9", "1.31") == "1.31"
