@@ -12,7 +12,7 @@
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
     │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
-    │   ├── Unexpected           an error that nobody foresaw; a few attempts
+    │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
     └── Terminal                 waits for a new commit, or for an operator's replay
@@ -22,7 +22,7 @@
         ├── Aborted              somebody cancelled the operation in Azure, or undid it
         ├── Locked               a lock, or a disabled subscription, forbids the change
         ├── NotOwned             the resource exists, but does not belong to this fleet
-        └── DeadLettered         the queue gave up the job's message; the next commit tries again
+        └── DeadLettered         the queue gave up the job's message; the next commit retries it
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """
@@ -95,7 +95,7 @@ class Blocked(Retryable):
 
 
 class Unexpected(Retryable):
-    """An error that nobody foresaw: a defect here, or in a library."""
+    """An unforeseen error: a defect in Roadstead or in a library."""
 
 
 class Unauthenticated(Retryable):

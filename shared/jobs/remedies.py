@@ -73,7 +73,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         no_policy=True,
     ),
     errors.Unexpected: Remedy(
-        "An error that nobody foresaw: a defect in Roadstead or in a library.",
+        "An unforeseen error: a defect in Roadstead or in a library.",
         "Find the error in the logs by the cluster's name, and report it.",
     ),
     errors.Unauthenticated: Remedy(
@@ -109,7 +109,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A resource of that name exists, and its tags show that it does not belong to this fleet.",
         "Give the cluster another name; a resource without the tags of a fleet can be adopted with the"
         " annotation roadstead.dev/adopt (docs/lifecycle.md).",
-        "Changes nothing, and stops the job until a commit changes the cluster or somebody replays it.",
+        "Changes nothing, and stops the job until a commit changes the cluster or an operator replays it.",
         action_on_delete="Restore the tags in the message, or delete the resource by hand; then run"
         " `roadstead replay NAME`.",
     ),
@@ -147,7 +147,9 @@ def reaction(kind: type[ReconcileError], policies: Policies = DEFAULTS) -> str:
     if remedy.no_policy:
         return remedy.reaction
     if issubclass(kind, Terminal):
-        return remedy.reaction or "Stops the job until a commit changes the cluster or somebody replays it."
+        return (
+            remedy.reaction or "Stops the job until a commit changes the cluster or an operator replays it."
+        )
     return f"{remedy.reaction} {_describe(policy_for(kind, policies))}".strip()
 
 

@@ -106,14 +106,16 @@ def with_limits(text: str) -> Policies:
     for limit in text.replace(",", " ").split():
         match = _LIMIT.fullmatch(limit)
         if match is None:
-            raise ValueError(f"{limit[:60]!r} must be as Unexpected=3 or Unavailable=forever/600")
+            raise ValueError(f"{limit[:60]!r} must have the form Unexpected=3 or Unavailable=forever/600")
         kind = classes.get(match["name"])
         if kind is None:
-            raise ValueError(f"{match['name'][:60]!r} is not tried again; these are: {', '.join(classes)}")
+            raise ValueError(
+                f"{match['name'][:60]!r} is never retried; the retried classes are: {', '.join(classes)}"
+            )
         attempts = None if match["attempts"] == "forever" else int(match["attempts"])
         longest = float(match["longest"] or DEFAULTS[kind].longest)
         if attempts == 0 or not 1 <= longest <= LONGEST:
-            raise ValueError(f"{limit!r}: at least 1 try, and a longest wait of 1 to {LONGEST} seconds")
+            raise ValueError(f"{limit!r}: at least 1 attempt, and a longest wait of 1 to {LONGEST} seconds")
         first = min(DEFAULTS[kind].first, longest)
         changed[kind] = replace(DEFAULTS[kind], first=first, longest=longest, attempts=attempts)
     return changed

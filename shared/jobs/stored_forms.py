@@ -22,6 +22,7 @@ def _names(**names: str) -> Mapping[str, str]:
 
 ERRORS = _names(NotShown="NotYetVisible")
 STEPS = _names(forget="finalize")
+ACTIONS = _names(held="on-hold")
 CONDITIONS = _names(Forgotten="Finalized")
 CLUSTER_FIELDS = _names(begun="creation_requested", owned="was_tagged", dropped="removed_keys")
 JOB_FIELDS = _names(claim="lease", looked="rechecking", lost="abandoned_leases")
@@ -174,7 +175,12 @@ _EFFECTS = (
 
 
 def _item(stored: _JsonObject) -> _JsonObject:
-    stored = {**stored, "changes": [_change(change) for change in stored.get("changes", ())]}
+    action = stored["action"]
+    stored = {
+        **stored,
+        "action": ACTIONS.get(action, action),
+        "changes": [_change(change) for change in stored.get("changes", ())],
+    }
     if "reason" not in stored:
         return stored
     rest = {key: value for key, value in stored.items() if key not in ("reason", "held_delete")}

@@ -25,14 +25,14 @@ from tests.support.webhook_deliveries import COMMIT, payload, sign
 def test_every_parameter_is_a_binding_by_name() -> None:
     all_functions = functions(MemoryCloud().ports)
     assert {"planner", "worker"} <= set(all_functions)
-    for name, made in all_functions.items():
-        bindings = {binding.name for binding in made.get_bindings() if isinstance(binding, Trigger)}
-        assert set(inspect.signature(made.get_user_function()).parameters) == bindings, name
+    for name, each in all_functions.items():
+        bindings = {binding.name for binding in each.get_bindings() if isinstance(binding, Trigger)}
+        assert set(inspect.signature(each.get_user_function()).parameters) == bindings, name
 
 
 def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     triggers = {
-        name: made.get_trigger().get_dict_repr() for name, made in functions(MemoryCloud().ports).items()
+        name: each.get_trigger().get_dict_repr() for name, each in functions(MemoryCloud().ports).items()
     }
     assert triggers["planner"]["queueName"] == "plans"
     assert triggers["worker"]["queueName"] == "jobs"
@@ -46,8 +46,8 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
 
 def test_only_the_webhook_is_anonymous() -> None:
     levels = {
-        name: made.get_trigger().get_dict_repr().get("authLevel")
-        for name, made in functions(MemoryCloud().ports).items()
+        name: each.get_trigger().get_dict_repr().get("authLevel")
+        for name, each in functions(MemoryCloud().ports).items()
     }
     assert {name for name, level in levels.items() if level == func.AuthLevel.ANONYMOUS} == {"github"}
 
@@ -67,7 +67,7 @@ def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> 
 def test_a_dead_letter_is_saved_without_secrets_even_in_its_id() -> None:
     cloud, app = MemoryCloud(), func.FunctionApp()
     app.register_functions(dead_letters.blueprint(cloud.ports, secrets=("a-long-secret",)))
-    trigger = next(made for made in app.get_functions() if made.get_function_name() == "dead_jobs")
+    trigger = next(each for each in app.get_functions() if each.get_function_name() == "dead_jobs")
     metadata = {
         name: Datum("is a-long-secret", "string")
         for name in ("MessageId", "DeadLetterReason", "DeadLetterErrorDescription")

@@ -1,4 +1,4 @@
-"""No answer of the API grows with the fleet: clusters come in pages; what is held says how it is released."""
+"""Clusters come in pages, so no response grows with the fleet; blocked deletes show how to approve them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def call(cloud: MemoryCloud, function: str, route: dict[str, str] | None = None,
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    made = MemoryCloud()
-    push(made, fleet_files.fleet(*NAMES))
-    made.run()
-    return made
+    new = MemoryCloud()
+    push(new, fleet_files.fleet(*NAMES))
+    new.run()
+    return new
 
 
 @pytest.mark.parametrize(
@@ -38,40 +38,40 @@ def cloud() -> MemoryCloud:
 def test_all_pages_together_have_every_cluster_once(
     cloud: MemoryCloud, function: str, names: str, key: str
 ) -> None:
-    route, found, after = {"commit": cloud.state.fleet().commit}, list[str](), ""
+    route, listed, after = {"commit": cloud.state.fleet().commit}, list[str](), ""
     for _ in range(3):
         status, body = call(cloud, function, route, limit="2", after=after)
         assert (status, len(body[names]) <= 2) == (200, True)
-        found += [each[key] for each in body[names]]
+        listed += [each[key] for each in body[names]]
         after = body["next"]
-    assert found == NAMES
+    assert listed == NAMES
     assert after is None
 
 
 @pytest.mark.parametrize("limit", ["0", "501", "-1", "x", "1e3"])
 @pytest.mark.parametrize("function", ["clusters", "recorded", "plan"])
 def test_the_size_of_a_page_is_limited(cloud: MemoryCloud, function: str, limit: str) -> None:
-    found = call(cloud, function, {"commit": cloud.state.fleet().commit}, limit=limit)
-    assert found == (400, {"error": "limit must be 1 to 500"})
+    answer = call(cloud, function, {"commit": cloud.state.fleet().commit}, limit=limit)
+    assert answer == (400, {"error": "limit must be 1 to 500"})
 
 
 def test_every_view_shows_what_needs_approval_and_how_to_approve_it(cloud: MemoryCloud) -> None:
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
-    held = ["five", "four", "three"]
+    blocked = ["five", "four", "three"]
     _, plan = call(cloud, "plan", {"commit": commit})
-    assert (plan["needsApproval"], plan["needsApprovalCount"]) == (held, 3)
+    assert (plan["needsApproval"], plan["needsApprovalCount"]) == (blocked, 3)
     assert plan["howToApprove"].startswith(
         f"roadstead approve {commit[:8]}, or POST api/plans/{commit}/approve"
     )
     _, plans = call(cloud, "plans")
-    assert [found["needsApprovalCount"] for found in plans["plans"]] == [3, 0]
+    assert [each["needsApprovalCount"] for each in plans["plans"]] == [3, 0]
     _, fleet = call(cloud, "clusters")
-    assert [found["name"] for found in fleet["clusters"] if found["plan"]["needsApproval"]] == held
+    assert [each["name"] for each in fleet["clusters"] if each["plan"]["needsApproval"]] == blocked
     _, one = call(cloud, "cluster", {"name": "four"})
     assert one["plan"]["reason"].startswith("the commit removes 3 clusters, guards.deleteBudget")
     _, recorded = call(cloud, "recorded")
-    assert [found["name"] for found in recorded["clusters"] if found["needsApproval"]] == held
+    assert [each["name"] for each in recorded["clusters"] if each["needsApproval"]] == blocked
 
 
 def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> None:
@@ -80,7 +80,7 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
     approve(commit, ["five", "four", "three"], "ada", cloud.ports)
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
     _, recorded = call(cloud, "recorded")
-    given = {found["name"] for found in recorded["clusters"] if found["approved"]}
+    given = {each["name"] for each in recorded["clusters"] if each["approved"]}
     assert given
     assert given <= {"five", "four", "three"}
     assert (recorded["approval"]["by"], recorded["approval"]["clusterCount"]) == ("ada", 3)

@@ -1,4 +1,4 @@
-"""What a plan on an operator's machine is made against."""
+"""The recorded state with which a plan on an operator's machine is compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an outcome becomes the next row, and what is told of it."""
+"""How an outcome becomes the next record, and which events it has."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def put(digest: str, request_id: str = "") -> AcceptedWrite:
 
 def test_done_continues_with_the_next_step_at_once() -> None:
     after = apply_outcome(
-        record(reason="waited", attempts={"Conflict": 3}), Done("made it"), now=later(5), jitter=0
+        record(reason="waited", attempts={"Conflict": 3}), Done("created it"), now=later(5), jitter=0
     )
     assert (after.job.step.name, after.job.sequence, after.job.next_run.at) == (Step.CLUSTER, 2, later(5))
     assert (after.job.reason, after.job.attempts, after.job.lease) == ("", 0, None)
     condition = after.condition("ResourceGroupReady")
     assert condition is not None
-    assert (condition.status, condition.message) == (True, "made it")
+    assert (condition.status, condition.message) == (True, "created it")
 
 
 def test_the_last_done_is_ready_and_observed() -> None:
@@ -214,9 +214,9 @@ def test_a_repeated_wait_is_one_event() -> None:
     ],
 )
 def test_every_http_response_has_an_error_class(status: int, code: str, kind: type[ReconcileError]) -> None:
-    error = from_http(status, code, "words", request_id="r")
+    error = from_http(status, code, "a message", request_id="r")
     assert type(error) is kind
-    assert (str(error), error.code, error.request_id) == ("words", code, "r")
+    assert (str(error), error.code, error.request_id) == ("a message", code, "r")
 
 
 @pytest.mark.parametrize(
@@ -244,19 +244,19 @@ def test_every_http_response_has_an_error_class(status: int, code: str, kind: ty
     ],
 )
 def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: type[ReconcileError]) -> None:
-    error = from_operation(state, code, "words", request_id="r")
+    error = from_operation(state, code, "a message", request_id="r")
     assert type(error) is kind
-    assert (str(error), error.code, error.request_id) == ("words", code, "r")
+    assert (str(error), error.code, error.request_id) == ("a message", code, "r")
 
 
 def test_a_repeated_retry_is_an_event_only_when_its_attempts_double() -> None:
-    current, told = record(), list[int]()
+    current, reported = record(), list[int]()
     for number in range(1, 2001):
         outcome = Retry(Conflict("busy"))
         after = apply_outcome(current, outcome, now=NOW, jitter=0)
-        told += [number for _ in events_between(current, after, outcome)]
+        reported += [number for _ in events_between(current, after, outcome)]
         current = after
-    assert told == [2**n for n in range(11)]
+    assert reported == [2**n for n in range(11)]
 
 
 def test_a_retry_with_another_message_class_or_phase_is_an_event() -> None:

@@ -1,4 +1,4 @@
-"""What a message may do, decided by the row alone."""
+"""What a message may do, decided by the record alone."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_an_early_message_is_postponed() -> None:
 
 
 def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:
-    held = record(lease=Lease("other", later(20)))
-    assert isinstance(decide(held, job_message(held)), NotYet)
+    leased = record(lease=Lease("other", later(20)))
+    assert isinstance(decide(leased, job_message(leased)), NotYet)
     ended = record(lease=Lease("other", NOW))
     assert isinstance(decide(ended, job_message(ended)), Run)
 
@@ -104,16 +104,16 @@ def test_abandoned_leases_are_counted_until_there_is_an_outcome() -> None:
 
 def test_a_recheck_resets_no_counter_and_a_lost_lease_after_it_requires_another_recheck() -> None:
     died = record(abandoned_leases=1, attempts={"Unavailable": 2})
-    looked = apply_outcome(died, Retry(NotYetVisible("not shown", retry_after=20)), now=NOW, jitter=0)
+    rechecked = apply_outcome(died, Retry(NotYetVisible("not shown", retry_after=20)), now=NOW, jitter=0)
     assert (
-        looked.job.step.rechecking,
-        looked.job.step.abandoned_leases,
-        looked.job.step.attempts["Unavailable"],
+        rechecked.job.step.rechecking,
+        rechecked.job.step.abandoned_leases,
+        rechecked.job.step.attempts["Unavailable"],
     ) == (True, 1, 2)
-    decision = acquire_lease(looked, job_message(looked), now=later(20), owner="me", seconds=90)
+    decision = acquire_lease(rechecked, job_message(rechecked), now=later(20), owner="me", seconds=90)
     assert isinstance(decision, Run)
     assert (decision.record.job.step.rechecking, decision.record.job.step.abandoned_leases) == (True, 1)
-    again = acquire_lease(decision.record, job_message(looked), now=later(200), owner="you", seconds=90)
+    again = acquire_lease(decision.record, job_message(rechecked), now=later(200), owner="you", seconds=90)
     assert isinstance(again, Run)
     assert (again.record.job.step.rechecking, again.record.job.step.abandoned_leases) == (False, 2)
 

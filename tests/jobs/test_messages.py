@@ -1,4 +1,4 @@
-"""What the queues carry says of which version it is."""
+"""Every queued message states its schema version."""
 
 from __future__ import annotations
 

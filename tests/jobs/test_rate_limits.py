@@ -1,4 +1,4 @@
-"""Azure's token buckets: never more than the documented limit, whoever asks, and whatever their clocks."""
+"""Azure's token buckets: never more calls than the documented limit, whatever the workers' clocks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ASKS = st.lists(
     min_size=1,
     max_size=30,
 )
-"""Pauses in seconds, how far the clocks of asker and user are ahead, and how many ask at once."""
+"""Pauses in seconds, how far the clocks at reservation and call are ahead, and how many calls at once."""
 
 
 def busiest(moments: list[datetime], limit: Limit) -> float:
-    """Return by how many calls the busiest window is over the limit: at most 0 is right."""
+    """Return by how many calls the busiest window exceeds the limit; at most 0 is correct."""
     ordered = sorted(moments)
     over = -1e9
     lowest = -1e9  # of r * t_i - i over the earlier calls

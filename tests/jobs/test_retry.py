@@ -1,4 +1,4 @@
-"""How often errors are tried again, and how an operator changes it."""
+"""How often errors are retried, and how an operator changes that."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def test_an_excessive_retry_after_counts_as_one_hour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "explanation"),
     [
-        ("Unexpected", "must be as Unexpected=3"),
-        ("Unexpected=-1", "must be as Unexpected=3"),
-        ("Unexpected=0", "at least 1 try"),
+        ("Unexpected", "must have the form Unexpected=3"),
+        ("Unexpected=-1", "must have the form Unexpected=3"),
+        ("Unexpected=0", "at least 1 attempt"),
         ("Unavailable=3/0", "1 to 3600 seconds"),
         ("Unavailable=3/99999", "1 to 3600 seconds"),
-        ("Quota=3", "'Quota' is not tried again; these are: Throttled"),
-        ("Immutable=3", "'Immutable' is not tried again"),
+        ("Quota=3", "'Quota' is never retried; the retried classes are: Throttled"),
+        ("Immutable=3", "'Immutable' is never retried"),
     ],
 )
-def test_invalid_limits_are_refused_with_an_explanation(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_invalid_limits_are_refused_with_an_explanation(text: str, explanation: str) -> None:
+    with pytest.raises(ValueError, match=explanation):
         with_limits(text)

@@ -1,4 +1,4 @@
-"""What a service says of when to come back, as RFC 9110 lets it."""
+"""The Retry-After of a response, as RFC 9110 defines it."""
 
 from __future__ import annotations
 

@@ -1,27 +1,37 @@
-"""The stored form of the version before: records that it wrote, and the way back from a record of today."""
+"""The stored form of the version before: records that it wrote, and the way back from a present record."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shared.jobs import stored_forms
 from shared.jobs.job import AcceptedWrite, Job, StepState, WriteKind
 from shared.jobs.record import ClusterRecord, to_json
 
 RECORDED = Path(__file__).parent / "recorded"
 
 
+def _former(names: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the former name of each present one."""
+    return {new: old for old, new in names.items()}
+
+
+ERRORS, STEPS, CONDITIONS = map(_former, (stored_forms.ERRORS, stored_forms.STEPS, stored_forms.CONDITIONS))
+
+
 def recorded(kind: str) -> dict[str, dict[str, Any]]:
     """Return what the version before stored, by a description of its state."""
-    found: dict[str, dict[str, Any]] = json.loads((RECORDED / f"{kind}.json").read_text())
-    return found
+    examples: dict[str, dict[str, Any]] = json.loads((RECORDED / f"{kind}.json").read_text())
+    return examples
 
 
 def as_before(record: ClusterRecord) -> dict[str, Any]:
     """Return a record as the version before would have stored it."""
     stored: dict[str, Any] = json.loads(to_json(record))
-    for new, old in (("creation_requested", "begun"), ("was_tagged", "owned"), ("removed_keys", "dropped")):
+    for old, new in stored_forms.CLUSTER_FIELDS.items():
         stored[old] = stored.pop(new)
     stored["conditions"] = [_condition(condition) for condition in stored["conditions"]]
     stored["job"] = _job(record.job, stored["job"])
@@ -29,8 +39,8 @@ def as_before(record: ClusterRecord) -> dict[str, Any]:
 
 
 def _condition(stored: dict[str, Any]) -> dict[str, Any]:
-    kind = "Forgotten" if stored["type"] == "Finalized" else stored["type"]
-    reasons = {"Retained": "Done", "NotYetVisible": "NotShown"}
+    kind = CONDITIONS.get(stored["type"], stored["type"])
+    reasons = {"Retained": "Done", **ERRORS}
     return {**stored, "type": kind, "reason": reasons.get(stored["reason"], stored["reason"])}
 
 
@@ -40,9 +50,10 @@ def _job(job: Job, stored: dict[str, Any]) -> dict[str, Any]:
     if failure is not None:
         failure = {key: value for key, value in failure.items() if key != "attempts"}
         failure["kind"] = _error(failure["kind"])
+    renamed = {**step, "lease": stored["lease"]}
     return {
         **{key: stored[key] for key in ("recipe", "sequence", "started", "active", "restarts")},
-        "step": "forget" if step["name"] == "finalize" else step["name"],
+        "step": STEPS.get(step["name"], step["name"]),
         "step_since": step["since"],
         "moved": None if step["last_progress"] == step["since"] else step["last_progress"],
         "tries": {_error(kind): count for kind, count in step["attempts"].items()},
@@ -52,18 +63,16 @@ def _job(job: Job, stored: dict[str, Any]) -> dict[str, Any]:
         "request_id": last.request_id if last else "",
         "part": _part(job.step),
         "part_since": (step["waiting_on"] or {}).get("since"),
-        "looked": step["rechecking"],
-        "lost": step["abandoned_leases"],
         "next_at": run["at"],
         "reason": run["reason"],
         "person": run["action_required"],
         "reserved": run["reservations"],
-        "claim": stored["lease"],
+        **{old: renamed[new] for old, new in stored_forms.JOB_FIELDS.items()},
     }
 
 
 def _error(kind: str) -> str:
-    return "NotShown" if kind == "NotYetVisible" else kind
+    return ERRORS.get(kind, kind)
 
 
 def _wrote(write: AcceptedWrite) -> str:
@@ -84,7 +93,7 @@ def _wrote(write: AcceptedWrite) -> str:
 
 
 def _part(step: StepState) -> str:
-    """Return the part that was waited for; evictions gave it their digest."""
+    """Return the part that the step waits on, with the digest of its last evictions."""
     waiting, last = step.waiting_on, step.last_write
     if waiting is None:
         return ""

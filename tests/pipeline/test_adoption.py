@@ -1,4 +1,4 @@
-"""Clusters and node pools that are there already: taken over when asked for, and otherwise not touched."""
+"""Existing clusters and node pools: adopted when the manifest asks for it, otherwise not touched."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.support.one_cluster import (
     ONE,
     SUBSCRIPTION,
     WINDOW,
+    advice,
     api,
     cluster,
     files,
@@ -21,7 +22,6 @@ from tests.support.one_cluster import (
     pools,
     ready,
     record,
-    said,
 )
 from tests.support.pipeline_runs import accepted, phases, push
 
@@ -131,9 +131,9 @@ def test_windows_and_another_flux_source_are_differences_of_a_cluster_to_adopt()
     push(cloud, files(WINDOW, annotations="{roadstead.dev/adopt: when-equal}"))
     cloud.run(seconds=900)
     assert accepted(cloud) == before
-    told = record(cloud).job.reason
-    assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in told
-    assert "Flux GitRepository flux-system: spec.url" in told
+    reason = record(cloud).job.reason
+    assert "maintenanceWindows[aksManagedAutoUpgradeSchedule]" in reason
+    assert "Flux GitRepository flux-system: spec.url" in reason
     assert "roadstead-fleet" not in cluster(cloud)["tags"]
 
 

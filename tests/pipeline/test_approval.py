@@ -1,4 +1,4 @@
-"""Held deletes are released by approving exactly what is held, at exactly the planned commit."""
+"""Deletes that need approval: an approval names exactly that set, at exactly the planned commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.pipeline_runs import phases, push, pushed, status
 from tests.support.replaced_ports import around
 
 
-def held() -> tuple[MemoryCloud, str]:
+def blocked_deletes() -> tuple[MemoryCloud, str]:
     """Return a cloud whose last commit removes every cluster, and that commit."""
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two", "three"))
@@ -32,7 +32,7 @@ ALL = ["one", "two", "three"]
 
 
 def test_an_approval_of_the_exact_set_at_the_planned_commit_releases_and_reports_it() -> None:
-    cloud, commit = held()
+    cloud, commit = blocked_deletes()
     answer = approve(commit, ALL, "ada", cloud.ports)
     assert (answer.status, answer.body["approved"]) == (202, ["one", "three", "two"])
     cloud.run()
@@ -46,7 +46,7 @@ def test_an_approval_of_the_exact_set_at_the_planned_commit_releases_and_reports
 
 @pytest.mark.parametrize("clusters", [[], ["one"], [*ALL, "four"], ["One", "two", "three"]])
 def test_any_other_set_is_refused(clusters: list[str]) -> None:
-    cloud, commit = held()
+    cloud, commit = blocked_deletes()
     answer = approve(commit, clusters, "ada", cloud.ports)
     assert answer.status == 409
     assert "exactly the deletes that need it: one, three, two" in answer.body["error"]
@@ -55,7 +55,7 @@ def test_any_other_set_is_refused(clusters: list[str]) -> None:
 
 
 def test_a_later_commit_needs_a_new_approval() -> None:
-    cloud, commit = held()
+    cloud, commit = blocked_deletes()
     newer = push(cloud, {**fleet_files.fleet(), "README.md": b"x"})
     cloud.run()
     assert approve(commit, ALL, "ada", cloud.ports).status == 409
@@ -67,7 +67,7 @@ def test_a_later_commit_needs_a_new_approval() -> None:
 
 
 def test_an_approval_superseded_by_a_commit_releases_nothing() -> None:
-    cloud, commit = held()
+    cloud, commit = blocked_deletes()
     assert approve(commit, ALL, "ada", cloud.ports).status == 202
     cloud.repository.push({**fleet_files.fleet(), "README.md": b"x"})
     cloud.run()
@@ -75,7 +75,7 @@ def test_an_approval_superseded_by_a_commit_releases_nothing() -> None:
 
 
 def test_an_unknown_commit_is_not_found() -> None:
-    cloud, _ = held()
+    cloud, _ = blocked_deletes()
     assert approve("0" * 40, ALL, "ada", cloud.ports).status == 404
 
 
@@ -86,7 +86,7 @@ def protected() -> dict[str, bytes]:
     return files
 
 
-def held_by_protection() -> tuple[MemoryCloud, str]:
+def blocked_by_protection() -> tuple[MemoryCloud, str]:
     """Return a cloud whose last commit removes a protected cluster, and that commit."""
     cloud = MemoryCloud()
     push(cloud, protected())
@@ -97,7 +97,7 @@ def held_by_protection() -> tuple[MemoryCloud, str]:
 
 
 def test_an_approval_releases_a_protected_cluster_too() -> None:
-    cloud, commit = held_by_protection()
+    cloud, commit = blocked_by_protection()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert status(cloud, commit)[1].startswith("one: deletionProtection is on; roadstead approve releases")
     approve(commit, ["one"], "ada", cloud.ports)
@@ -106,7 +106,7 @@ def test_an_approval_releases_a_protected_cluster_too() -> None:
 
 
 def test_a_repeated_approval_has_no_further_effect() -> None:
-    cloud, commit = held()
+    cloud, commit = blocked_deletes()
     approve(commit, ALL, "ada", cloud.ports)
     approve(commit, ALL, "ada", cloud.ports)
     cloud.run()
@@ -125,14 +125,14 @@ def test_a_refused_change_is_reported_on_the_commit_and_changes_nothing() -> Non
     commit = push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
-    state, words = status(cloud, commit)
+    state, description = status(cloud, commit)
     assert state == "failure"
-    assert words.startswith("one: spec.dnsPrefix cannot change from first to second")
+    assert description.startswith("one: spec.dnsPrefix cannot change from first to second")
     assert {record.name: record.generation for record in cloud.state.clusters()} == {"one": 1, "two": 2}
 
 
 def test_an_approval_ends_with_its_plan() -> None:
-    cloud, removed = held_by_protection()
+    cloud, removed = blocked_by_protection()
     assert approve(removed, ["one"], "ada", cloud.ports).status == 202
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}
@@ -149,7 +149,7 @@ def test_an_approval_ends_with_its_plan() -> None:
 
 
 def test_an_approval_lost_to_an_unreadable_repository_is_requested_again() -> None:
-    cloud, commit = held_by_protection()
+    cloud, commit = blocked_by_protection()
 
     def refused(branch: str) -> BranchHead:
         raise Unauthenticated("the token has expired")

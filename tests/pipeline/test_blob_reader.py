@@ -1,4 +1,4 @@
-"""Files of a commit are read in few calls, each is believed by its id, and what was read once is kept."""
+"""Files of a commit are read in few calls, verified by their ids, and cached."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_a_few_files_are_a_call_each_and_many_are_one_archive() -> None:
         cloud, calls = MemoryCloud(), Calls()
         calls.watch(cloud)
         commit, ids = committed(cloud, dict(list(MANY.items())[:count]))
-        found = read_blobs(commit, ids, cloud.ports)
-        assert found == {blob_id(data): data for data in list(MANY.values())[:count]}
+        contents = read_blobs(commit, ids, cloud.ports)
+        assert contents == {blob_id(data): data for data in list(MANY.values())[:count]}
         assert (len(calls.blobs), calls.archives) == (blobs, archives)
 
 

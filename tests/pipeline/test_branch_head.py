@@ -1,4 +1,4 @@
-"""Which head is believed: the simulation found the cases here."""
+"""Which head is planned: cases that the simulation found."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_planner_frozen_before_it_saved_a_record_creates_nothing_beyond_the_ne
 
     def meanwhile() -> None:
         overtake(cloud, fleet_files.fleet("one"))
-        cloud.clock.advance(200)  # the plan that is made again meanwhile finds nothing
+        cloud.clock.advance(200)  # the repeated plan of the meantime changes nothing
         while cloud.step():
             pass
 
@@ -116,8 +116,8 @@ def test_confirming_one_head_does_not_confirm_another() -> None:
     shows_first(cloud, old)
     head = cloud.repository.head("main")
     confirmation = HeadConfirmation(head=head, planned=head, reads=CONFIRM_READS)
-    worn = PlanRequest(commit="f" * 40, confirmation=confirmation)
-    request_plan(worn, message_id="doubted another head", ports=cloud.ports)
+    confirmed = PlanRequest(commit="f" * 40, confirmation=confirmation)
+    request_plan(confirmed, message_id="confirmed another head", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == dict.fromkeys(["one", "two", "three"], Phase.READY)
     assert accepted(cloud)["delete", "three"] == 0
@@ -131,7 +131,9 @@ def test_a_confirmation_from_before_a_plan_does_not_count_after_it() -> None:
     cloud.run()
     shows_first(cloud, removed)
     request_plan(
-        PlanRequest(commit=removed, confirmation=confirmation), message_id="doubted before", ports=cloud.ports
+        PlanRequest(commit=removed, confirmation=confirmation),
+        message_id="confirmed before",
+        ports=cloud.ports,
     )
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -140,7 +142,7 @@ def test_a_confirmation_from_before_a_plan_does_not_count_after_it() -> None:
 
 def test_a_head_is_confirmed_for_half_a_minute_even_when_clocks_differ() -> None:
     skew = 3.0
-    assert sum(CONFIRM_SECONDS * look - skew for look in range(1, CONFIRM_READS + 1)) > 30
+    assert sum(CONFIRM_SECONDS * number - skew for number in range(1, CONFIRM_READS + 1)) > 30
 
 
 def test_a_late_webhook_of_an_earlier_head_does_not_restore_it() -> None:
@@ -177,7 +179,7 @@ def test_a_push_under_confirmation_before_the_last_plan_is_confirmed_after_it() 
     cloud.run(1)
     shows_first(cloud, old)
     late = PlanRequest(commit=old, confirmation=confirmation, at=pushed)
-    request_plan(late, message_id="doubted before", ports=cloud.ports)
+    request_plan(late, message_id="confirmed before", ports=cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -190,22 +192,22 @@ def test_a_commit_newer_than_the_last_plan_needs_no_confirmation() -> None:
     assert cloud.step()
     assert cloud.state.fleet().commit == announced
     cloud.clock.advance(LAG.total_seconds() + 3)
-    found = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
+    commit = cloud.repository.push(fleet_files.fleet("one") | {"README.md": b"its webhook is lost"})
     assert missed_work.plan_missed_head(cloud.ports)
     assert cloud.step()
-    assert cloud.state.fleet().commit == found
+    assert cloud.state.fleet().commit == commit
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("timed", [True, False])
 def test_a_commit_reverted_before_the_last_plan_is_confirmed_although_it_is_a_descendant(
-    told: bool,
+    timed: bool,
 ) -> None:
     cloud = MemoryCloud()
-    kept = push(cloud, fleet_files.fleet("one", "two"))
+    planned = push(cloud, fleet_files.fleet("one", "two"))
     removed = cloud.repository.push(fleet_files.fleet("one"))
-    late = Pushed("late", removed, cloud.clock() if told else None)
+    late = Pushed("late", removed, cloud.clock() if timed else None)
     cloud.clock.advance(30)
-    cloud.repository.reset(kept)
+    cloud.repository.reset(planned)
     cloud.run(1)
     shows_first(cloud, removed)
     accept(late, cloud.ports)
@@ -217,13 +219,13 @@ def test_a_commit_reverted_before_the_last_plan_is_confirmed_although_it_is_a_de
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_reverted_commit_is_confirmed_although_the_revert_needed_no_plan(lost: bool) -> None:
     cloud = ready("one", "two")
-    kept = cloud.repository.head("main")
+    planned = cloud.repository.head("main")
     cloud.clock.advance(100)
     removed = cloud.repository.push(fleet_files.fleet("one"))
     late = pushed(cloud, removed)
     cloud.clock.advance(3)
-    cloud.repository.reset(kept)
-    accept(replace(pushed(cloud, kept), delivery="back"), cloud.ports)
+    cloud.repository.reset(planned)
+    accept(replace(pushed(cloud, planned), delivery="back"), cloud.ports)
     cloud.run(1)
     shows_first(cloud, removed, removed)
     if lost:
@@ -252,11 +254,11 @@ def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
     cloud = ready("one")
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(43)
-    looked = cloud.state.fleet().head_read_at
-    assert looked is not None
+    read_at = cloud.state.fleet().head_read_at
+    assert read_at is not None
     cloud.clock.advance(1)
     commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
-    accept(Pushed("quick", commit, looked + timedelta(seconds=1)), cloud.ports)
+    accept(Pushed("quick", commit, read_at + timedelta(seconds=1)), cloud.ports)
     assert cloud.step()
     assert cloud.state.fleet().commit == commit
 
@@ -271,8 +273,8 @@ def test_a_forced_push_to_a_new_commit_is_confirmed_and_then_planned() -> None:
     forced = push(cloud, fleet_files.fleet("one", "three"))
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
-    told = f"{forced[:8]} may be a forced push or a stale read: it is planned at"
-    assert told in fleet_view(cloud.ports)["waiting"]
+    waiting = f"{forced[:8]} may be a forced push or a stale read: it is planned at"
+    assert waiting in fleet_view(cloud.ports)["waiting"]
     cloud.run()
     assert cloud.state.fleet().commit == forced
     assert fleet_view(cloud.ports)["waiting"] == ""
@@ -299,8 +301,8 @@ def test_an_announced_head_that_github_does_not_show_yet_is_reported() -> None:
     shows_first(cloud, cloud.state.fleet().commit)
     commit = push(cloud, fleet_files.fleet("one", "two"))
     assert cloud.step()
-    told = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
-    assert cloud.state.fleet().waiting.startswith(told)
+    waiting = f"GitHub does not show the announced commit {commit[:8]} yet: reading again until "
+    assert cloud.state.fleet().waiting.startswith(waiting)
     cloud.run()
     assert cloud.state.fleet().waiting == ""
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
@@ -311,9 +313,9 @@ def test_a_confirmation_ends_when_the_head_is_the_planned_one() -> None:
     planned = cloud.state.fleet()
     shows_first(cloud, cloud.repository.push(fleet_files.fleet()))
     cloud.repository.reset(planned.commit)
-    request_plan(PlanRequest(), message_id="sees an old head", ports=cloud.ports)
+    request_plan(PlanRequest(), message_id="sees a stale head", ports=cloud.ports)
     send = cloud.ports.plans.send
-    around(cloud, "plans", send=lambda _: None)  # the message that looks again is lost
+    around(cloud, "plans", send=lambda _: None)  # the message that reads the head again is lost
     assert cloud.step()
     around(cloud, "plans", send=send)
     assert cloud.state.fleet().waiting != ""

@@ -1,4 +1,4 @@
-"""A crash before and after every call to the outside: the fleet converges, and nothing happens twice.
+"""A crash before and after every call to a port: the fleet converges, and nothing happens twice.
 
 The same call in the same step is tried once. ``make crashes`` tries every single call.
 """
@@ -27,7 +27,7 @@ PRODUCTION = str(Path(shared.__file__).parent)
 EVERY_CALL = os.environ.get("CRASHES") == "all"
 
 Place: TypeAlias = tuple[str, tuple[tuple[str, int], ...]]
-"""Where a call is made: the step of the job, if one runs, and the instructions that lead to the call."""
+"""The place of a call: the step of the job, if one runs, and the instructions that lead to the call."""
 
 
 class Recorder(Counter):
@@ -58,7 +58,7 @@ def _step(cloud: MemoryCloud, name: str) -> str:
     return record.job.step.name if record is not None else ""
 
 
-def whole_life(counter: Counter) -> None:
+def whole_run(counter: Counter) -> None:
     """Create two clusters, change one and remove the other, while the host dies at some points."""
     cloud = MemoryCloud()
     if isinstance(counter, Recorder):
@@ -81,9 +81,9 @@ def whole_life(counter: Counter) -> None:
 
 @cache
 def calls() -> list[Place]:
-    """Return the place of each call of a life without a crash."""
+    """Return the place of each call of a run without a crash."""
     recorder = Recorder()
-    whole_life(recorder)
+    whole_run(recorder)
     return recorder.places
 
 
@@ -102,11 +102,11 @@ def test_a_run_has_many_places_to_crash_at() -> None:
 @pytest.mark.parametrize("tenth", range(10))
 def test_a_crash_at_any_point_loses_and_repeats_nothing(tenth: int) -> None:
     for point in points()[tenth::10]:
-        whole_life(Counter(point))
+        whole_run(Counter(point))
 
 
 @settings(max_examples=40)
 @given(first=st.integers(0, 9999), later=st.one_of(st.integers(1, 30), st.integers(1, 9999)))
 def test_two_crashes_lose_and_repeat_nothing(first: int, later: int) -> None:
     every = 2 * len(calls())
-    whole_life(Counter(first % every, first % every + later % every))
+    whole_run(Counter(first % every, first % every + later % every))

@@ -1,4 +1,4 @@
-"""What the queues gave up: told, never lost, and harmless when somebody sends it again."""
+"""Dead letters: reported, never lost, and harmless when they are sent again."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tests.support.pipeline_runs import accepted, phases, push
 
 
 def received(cloud: MemoryCloud, queue: str, body: str, **changes: Any) -> ReceivedDeadLetter:
-    made = ReceivedDeadLetter(
+    letter = ReceivedDeadLetter(
         queue, "7:m", cloud.clock(), body.encode(), body, "MaxDeliveryCountExceeded", "after 10 attempts"
     )
-    return replace(made, **changes)
+    return replace(letter, **changes)
 
 
 def working() -> tuple[MemoryCloud, ClusterRecord]:
@@ -148,7 +148,7 @@ def test_an_unavailable_state_leaves_the_message_in_its_queue() -> None:
     away: Any = Away()
     cloud = MemoryCloud()
     with pytest.raises(Unavailable):
-        handle_dead_letter(received(cloud, "jobs", "words"), replace(cloud.ports, state=away))
+        handle_dead_letter(received(cloud, "jobs", "unreadable"), replace(cloud.ports, state=away))
 
 
 class Recorder:

@@ -1,4 +1,4 @@
-"""Deletes: what is gone counts as done, what is not ours stays, and a delete that fails is told."""
+"""Deletes: a missing resource is success, a foreign one stays, and a failed delete is reported."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_a_foreign_cluster_that_azure_did_not_show_is_left_without_a_delete() ->
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert phases(cloud) == {}
-    told = cloud.state.events("one", 1)[0].message
-    assert "left the cluster one: it was never this fleet's" in told
+    message = cloud.state.events("one", 1)[0].message
+    assert "left the cluster one: it was never this fleet's" in message
     assert cloud.ports.azure.call(GetCluster(ONE)) is not None
 
 

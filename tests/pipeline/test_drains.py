@@ -1,4 +1,4 @@
-"""Drains: pods move with respect for disruption budgets, and no node stays closed that should be open."""
+"""Drains: pods move within disruption budgets, and no node stays cordoned without need."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_blocked_pods_do_not_block_the_others() -> None:
     api(cloud).apply(budget("held", minAvailable=60))
     push(cloud, files(pool("Standard_D8s_v5")))
     cloud.run(seconds=900)
-    left = {found["metadata"]["name"] for found in api(cloud).list("v1", "Pod", namespace="default")}
+    left = {pod["metadata"]["name"] for pod in api(cloud).list("v1", "Pod", namespace="default")}
     assert left == {f"a{number:02}" for number in range(60)}
     assert record(cloud).phase is Phase.UPDATING
 

@@ -1,4 +1,4 @@
-"""The lease guard stands before every write to Azure and to a cluster, and before nothing else."""
+"""The lease guard checks every write to Azure and to a cluster, and nothing else."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ READS = {
 GROUP = GroupId("subscription", "rg")
 
 
-class Noted:
-    """Azure and the Kubernetes API of a cluster, which only note what is called."""
+class RecordedCalls:
+    """Azure and the Kubernetes API of a cluster, which only record the calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -43,7 +43,7 @@ class Noted:
 
 
 class Connected:
-    """Leads to the one API that is noted."""
+    """Connects to the one API whose calls are recorded."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -52,9 +52,9 @@ class Connected:
         return self._api
 
 
-def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Noted]:
+def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, RecordedCalls]:
     """Return ports guarded for a record whose lease lasts so many seconds, and the port behind the guard."""
-    cloud, port = cloud or MemoryCloud(), Noted()
+    cloud, port = cloud or MemoryCloud(), RecordedCalls()
     outside: dict[str, Any] = {"azure": port, "kubernetes": Connected(port)}
     lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
     mine = cloud.state.save(replace(record(lease=lease), etag=""))
@@ -122,10 +122,10 @@ def test_nothing_is_written_after_a_slow_read_of_the_record() -> None:
     read = cloud.ports.state.cluster
 
     def slow(name: str) -> ClusterRecord | None:
-        found = read(name)
+        current = read(name)
         cloud.clock.advance(5)
         remove(cloud)
-        return found
+        return current
 
     around(cloud, "state", cluster=slow)
     ports, port = leased(90, cloud)

@@ -1,4 +1,4 @@
-"""Every table is lost: docs/how-to/recover-from-a-disaster.md says what happens then."""
+"""Every table is lost: docs/how-to/recover-from-a-disaster.md describes what happens then."""
 
 from __future__ import annotations
 

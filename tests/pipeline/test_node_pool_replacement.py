@@ -1,4 +1,4 @@
-"""New node pools for old: a field that is fixed gives a pool a replacement, and no circle comes of it."""
+"""A changed fixed field gives a node pool a replacement, once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_only_system_pool_can_be_replaced() -> None:
     push(cloud, files("      vmSize: Standard_D8s_v5\n"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert {name: found["mode"] for name, found in pools(cloud).items()} == {"systemb": "System"}
+    assert {name: profile["mode"] for name, profile in pools(cloud).items()} == {"systemb": "System"}
 
 
 def test_two_pools_swap_the_system_mode() -> None:
@@ -58,7 +58,7 @@ def test_two_pools_swap_the_system_mode() -> None:
     push(cloud, files("      mode: User\n" + pool(mode="System")))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert {name: found["mode"] for name, found in pools(cloud).items()} == {
+    assert {name: profile["mode"] for name, profile in pools(cloud).items()} == {
         "system": "User",
         "apps": "System",
     }
@@ -91,10 +91,10 @@ def shows(cloud: MemoryCloud, change: Callable[[dict[str, Any]], None]) -> None:
     azure = cloud.ports.azure
 
     def shown(read: GetCluster) -> Json | None:
-        found = azure.call(read)
-        if found is None:
+        existing = azure.call(read)
+        if existing is None:
             return None
-        changed = deepcopy(dict(found))
+        changed = deepcopy(dict(existing))
         change(changed)
         return changed
 

@@ -1,4 +1,4 @@
-"""What Azure accepts and then does not bring to its end: told by class, with the request that began it."""
+"""Operations that Azure accepts and that fail later: reported by class, with their request ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSU
 
 
 def failed(cloud: MemoryCloud) -> Failure:
-    """Return what the job failed of."""
+    """Return the failure of the job."""
     assert phases(cloud) == {"one": Phase.FAILED}
     failure = record(cloud).job.step.failure
     assert failure is not None
@@ -50,8 +50,8 @@ def test_a_creation_that_fails_inside_azure_is_repeated(code: str) -> None:
     push(cloud, files())
     cloud.run(SLOW)
     assert phases(cloud) == {"one": Phase.READY}
-    told = [event for event in cloud.state.events("one", 100) if event.warning]
-    assert [(event.reason, event.request_ids) for event in told] == [("Retrying", (ids[0],))]
+    warnings = [event for event in cloud.state.events("one", 100) if event.warning]
+    assert [(event.reason, event.request_ids) for event in warnings] == [("Retrying", (ids[0],))]
     assert len(ids) == 2
 
 
@@ -122,8 +122,8 @@ def test_a_write_whose_outcome_a_newer_commit_discarded_is_an_event() -> None:
     push(cloud, files())
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    told = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
-    assert [(event.generation, event.step, event.reason) for event in told] == [(1, "cluster", "Waiting")]
+    events = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
+    assert [(event.generation, event.step, event.reason) for event in events] == [(1, "cluster", "Waiting")]
 
 
 def test_a_write_before_one_that_a_newer_commit_prevents_is_an_event() -> None:
@@ -141,8 +141,8 @@ def test_a_write_before_one_that_a_newer_commit_prevents_is_an_event() -> None:
     push(cloud, files(TWO_WINDOWS))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    (told,) = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
-    assert (told.generation, told.step, told.reason) == (1, "maintenance-windows", "Superseded")
+    (event,) = [event for event in cloud.state.events("one", 100) if ids[0] in event.request_ids]
+    assert (event.generation, event.step, event.reason) == (1, "maintenance-windows", "Superseded")
 
 
 def test_a_failure_that_could_not_be_reported_at_once_is_reported_later() -> None:

@@ -24,7 +24,7 @@ NAMES = [f"c{number}" for number in range(40)]
 
 
 def planned(cloud: MemoryCloud, files: dict[str, bytes]) -> Calls:
-    """Plan a commit in a process that starts cold, and return what it asked the repository for."""
+    """Plan a commit in a new process, and return its calls to the repository."""
     calls = Calls()
     cloud.with_ports(lambda ports: replace(ports, repository=cloud.repository))
     calls.watch(cloud)
@@ -107,7 +107,7 @@ def test_lost_fingerprints_cost_one_archive_and_change_nothing() -> None:
     planned(cloud, fleet_files.fleet(*NAMES))
     cloud.state.save_fingerprints({})
     records = cloud.state.clusters()
-    planned(cloud, fleet_files.fleet(*NAMES) | {"README.md": b"words"})
+    planned(cloud, fleet_files.fleet(*NAMES) | {"README.md": b"text"})
     assert cloud.state.clusters() == records
     assert resolved_again(cloud) == []
 
@@ -118,7 +118,7 @@ def test_an_invalid_manifest_is_resolved_again_from_the_cache() -> None:
     files = fleet_files.fleet(*NAMES)
     files["clusters/c1/cluster.yaml"] += b"  loaction: eastus\n"
     assert len(planned(cloud, files).blobs) == 1
-    again = planned(cloud, files | {"README.md": b"words"})
+    again = planned(cloud, files | {"README.md": b"text"})
     assert (again.blobs, again.archives) == ([], 0)
     assert counts(cloud) == {Action.UNCHANGED: 39, Action.INVALID: 1}
 
@@ -151,7 +151,7 @@ def test_a_planner_superseded_during_its_reads_plans_again() -> None:
 
 
 def older(cloud: MemoryCloud, name: str, **spec: object) -> None:
-    """Let a row look as an earlier version of Roadstead wrote it; None takes a field away."""
+    """Save a record as an earlier version of Roadstead would have; None removes a field."""
     record = cloud.state.cluster(name)
     assert record is not None
     merged = {key: value for key, value in {**record.document["spec"], **spec}.items() if value is not None}
@@ -163,7 +163,7 @@ def test_a_default_introduced_by_an_upgrade_is_no_change() -> None:
     cloud = ready("one")
     older(cloud, "one", deletionProtection=None)
     writes = list(cloud.azure.accepted)
-    planned(cloud, fleet_files.fleet("one") | {"README.md": b"words"})
+    planned(cloud, fleet_files.fleet("one") | {"README.md": b"text"})
     assert counts(cloud) == {Action.UNCHANGED: 1}
     assert resolved_again(cloud) == []
     files = fleet_files.fleet("one") | {"clusters/one/cluster.yaml": fleet_files.cluster("one", count=2)}

@@ -1,4 +1,4 @@
-"""The whole text of what is shown on a pull request, and that no manifest can break out of it."""
+"""The whole comment on a pull request; no manifest can break out of its Markdown."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from shared.pipeline.pull_requests.markdown import code, fence, fit, prose, tabl
 from shared.ports import Annotation, CommitStatus
 
 BASE, HEAD = "a" * 40, "b" * 40
+BLOCKED = Action.ON_HOLD
 
 
 def document(name: str, count: int = 1) -> dict[str, Any]:
@@ -47,7 +48,7 @@ MIXED = view(
     Item("green", Action.UNCHANGED, 4),
     Item("grey", Action.DELETE, 3),
     Item("red", Action.INVALID, 1, hold=Hold(HoldKind.INVALID_MANIFEST, {"problem": str(MISTAKE)})),
-    Item("white", Action.HELD, 1, hold=Hold(HoldKind.INVALID_FLEET_FILE)),
+    Item("white", Action.ON_HOLD, 1, hold=Hold(HoldKind.INVALID_FLEET_FILE)),
     problems=(MISTAKE,),
     documents={
         "amber": (None, document("amber")),
@@ -63,7 +64,7 @@ MIXED_TEXT = f"""\
 ### Roadstead: what `bbbbbbbb` would do
 
 Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
-1 held, 1 invalid**; about 3 PUT and 2 DELETE to Azure.
+1 {BLOCKED}, 1 invalid**; about 3 PUT and 2 DELETE to Azure.
 
 #### Problems
 
@@ -123,8 +124,8 @@ def test_items_not_carried_out_come_first_then_destructive_ones_then_the_rest() 
 
 
 def test_a_pull_request_from_a_fork_shows_no_recorded_state() -> None:
-    found = PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,))
-    assert comment_of(found) == (
+    plan = PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,))
+    assert comment_of(plan) == (
         f"<!-- roadstead:plan acme base={BASE} head={HEAD} -->\n"
         "### Roadstead: what `bbbbbbbb` would do\n\n"
         "This pull request comes from a fork: its manifests were validated, and the recorded state "
@@ -143,7 +144,7 @@ def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure()
     check = check_of(MIXED)
     assert (check.name, check.conclusion) == ("roadstead/plan", "failure")
     assert check.title == (
-        "1 create, 1 update, 1 delete, 1 unchanged, 1 held, 1 invalid; 1 problem in the manifests"
+        f"1 create, 1 update, 1 delete, 1 unchanged, 1 {BLOCKED}, 1 invalid; 1 problem in the manifests"
     )
     assert check.annotations == (
         Annotation("clusters/red/cluster.yaml", 7, "spec.loaction: there is no such field | @ops"),
@@ -155,7 +156,7 @@ def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure()
     ("shown", "conclusion", "state"),
     [
         (view(UPDATE), "success", "success"),
-        (view(Item("a", Action.HELD, 1, hold=Hold(HoldKind.AWAITS_DELETION))), "neutral", "success"),
+        (view(Item("a", Action.ON_HOLD, 1, hold=Hold(HoldKind.AWAITS_DELETION))), "neutral", "success"),
         (view(UPDATE, note="there are conflicts"), "neutral", "success"),
         (view(UPDATE, problems=(MISTAKE,)), "failure", "failure"),
         (view(refusal="too much"), "failure", "failure"),
@@ -195,8 +196,8 @@ def test_a_long_diff_is_shortened_and_says_so() -> None:
 
 def test_deletes_that_one_guard_blocks_are_grouped() -> None:
     budget = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
-    held = [Item(name, Action.HELD, 1, hold=budget) for name in ("a", "b")]
-    other = Item("c", Action.HELD, 1, hold=Hold(HoldKind.DELETION_PROTECTION))
+    held = [Item(name, Action.ON_HOLD, 1, hold=budget) for name in ("a", "b")]
+    other = Item("c", Action.ON_HOLD, 1, hold=Hold(HoldKind.DELETION_PROTECTION))
     documents = {name: (document(name), None) for name in "abc"}
     body = comment_of(view(*held, other, documents=documents))
     assert f"#### `c`: **delete, needs approval**\n\n{other.reason}\n" in body
@@ -204,20 +205,20 @@ def test_deletes_that_one_guard_blocks_are_grouped() -> None:
 
 
 def test_destructive_changes_are_bold() -> None:
-    gone = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
-    rotated = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
-    body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(gone, rotated))))
+    removed = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
+    replaced = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
+    body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(removed, replaced))))
     assert "| `nodePools[batch]` | `batch` |  | **the node pool is deleted** |  |" in body
     assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool replacement** | `fleet.yaml:3` |" in body
 
 
 def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_diff() -> None:
-    def made(*pools: tuple[str, int, list[str]]) -> dict[str, Any]:
-        found = [{"name": name, "count": count, "nodeTaints": taints} for name, count, taints in pools]
-        return {"name": "a", "spec": {"nodePools": found}, "components": ""}
+    def with_pools(*pools: tuple[str, int, list[str]]) -> dict[str, Any]:
+        node_pools = [{"name": name, "count": count, "nodeTaints": taints} for name, count, taints in pools]
+        return {"name": "a", "spec": {"nodePools": node_pools}, "components": ""}
 
-    old = made(("one", 1, ["a=b:NoSchedule", "c=d:NoSchedule"]), ("two", 1, []))
-    new = made(("two", 1, []), ("one", 2, ["c=d:NoSchedule", "a=b:NoSchedule"]))
+    old = with_pools(("one", 1, ["a=b:NoSchedule", "c=d:NoSchedule"]), ("two", 1, []))
+    new = with_pools(("two", 1, []), ("one", 2, ["c=d:NoSchedule", "a=b:NoSchedule"]))
     body = comment_of(view(Item("a", Action.UPDATE, 2), documents={"a": (old, new)}))
     lines = body.split("```diff\n")[1].split("```")[0].splitlines()[2:]
     assert [line for line in lines if line[0] in "+-"] == ["-- count: 1", "+- count: 2"]

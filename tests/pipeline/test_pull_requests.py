@@ -1,4 +1,4 @@
-"""Pull requests, in memory: planned read-only, told on the pull request, marked when their base moves."""
+"""Pull requests, in memory: planned read-only, commented on, marked as out of date when their base moves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support import fleet_files
 
 @dataclass(frozen=True)
 class Repo:
-    """A cloud with a fleet that is planned, and a branch on which somebody works."""
+    """A cloud with a fleet that is planned, and a branch for pull requests."""
 
     cloud: MemoryCloud
 
@@ -48,15 +48,15 @@ class Repo:
         return [comment.body for comment in self.cloud.repository.pulls.comments(number)]
 
     def status(self, commit: str) -> tuple[str, str, str]:
-        found = self.cloud.repository.statuses.latest(commit)[0].status
-        return found.context, found.state, found.description
+        latest = self.cloud.repository.statuses.latest(commit)[0].status
+        return latest.context, latest.state, latest.description
 
 
 @pytest.fixture
 def repo() -> Repo:
-    made = Repo(MemoryCloud())
-    made.push(fleet_files.fleet("one", "two"))
-    return made
+    repo = Repo(MemoryCloud())
+    repo.push(fleet_files.fleet("one", "two"))
+    return repo
 
 
 def test_a_pull_request_shows_its_plan_and_changes_nothing(repo: Repo) -> None:
@@ -124,8 +124,8 @@ def test_a_pull_request_from_a_fork_is_validated_and_shows_nothing_of_the_fleet(
     assert "did you mean location?" in body
     assert "two" not in body
     assert "delete" not in body
-    _, state, words = repo.status(repo.cloud.repository.head("topic"))
-    assert (state, words) == ("failure", "1 problem in the manifests")
+    _, state, description = repo.status(repo.cloud.repository.head("topic"))
+    assert (state, description) == ("failure", "1 problem in the manifests")
 
 
 def test_open_pull_requests_are_marked_as_out_of_date_when_their_base_moves(repo: Repo) -> None:
@@ -228,7 +228,7 @@ POOLS = {"spec": {"nodePools": [{"name": "system"}, {"name": "batch"}]}}
         (Action.CREATE, [], 2, 0),
         (Action.DELETE, [], 0, 2),
         (Action.UNCHANGED, [], 0, 0),
-        (Action.HELD, ["spec.tags.owner"], 0, 0),
+        (Action.ON_HOLD, ["spec.tags.owner"], 0, 0),
         (Action.UPDATE, ["spec.tags.owner", "spec.sku.tier"], 1, 0),
         (Action.UPDATE, ["spec.nodePools[batch].count", "spec.nodePools[batch].mode"], 1, 0),
         (Action.UPDATE, ["spec.nodePools[gone]", "spec.nodePools[batch]"], 1, 1),

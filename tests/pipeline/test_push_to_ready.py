@@ -1,4 +1,4 @@
-"""The way of a push, in memory: from a commit to Ready clusters, and back."""
+"""How a push is processed, in memory: from a commit to Ready clusters, and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
     cloud.run()
     writes = accepted(cloud)
     records = cloud.state.clusters()
-    commit = push(cloud, fleet_files.example() | {"README.md": b"words\n"})
+    commit = push(cloud, fleet_files.example() | {"README.md": b"text\n"})
     cloud.run()
     assert accepted(cloud) == writes
     assert cloud.state.clusters() == records
@@ -48,7 +48,7 @@ def test_a_second_run_over_a_finished_cluster_writes_nothing() -> None:
     writes = accepted(cloud)
     written: list[str] = []
     connect = cloud.ports.kubernetes.connect
-    around(cloud, "kubernetes", connect=lambda *to, **how: Noting(connect(*to, **how), written))
+    around(cloud, "kubernetes", connect=lambda *to, **how: WriteRecorder(connect(*to, **how), written))
     files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] += b"  deletionProtection: true\n"
     push(cloud, files)
@@ -60,8 +60,8 @@ def test_a_second_run_over_a_finished_cluster_writes_nothing() -> None:
     assert written == []
 
 
-class Noting:
-    """The API of a cluster, which notes each use of it that is not a look."""
+class WriteRecorder:
+    """The API of a cluster, which records each call that is not a read."""
 
     def __init__(self, inner: KubernetesApi, written: list[str]) -> None:
         self._inner, self._written = inner, written
@@ -101,13 +101,13 @@ def test_a_removed_folder_deletes_the_cluster_and_the_group_that_we_created() ->
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one", "two"))
     cloud.run()
-    gone = cloud.state.cluster("two")
-    assert gone is not None
+    removed = cloud.state.cluster("two")
+    assert removed is not None
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert cloud.ports.azure.call(GetCluster(gone.desired.id)) is None
-    assert cloud.ports.azure.call(GetGroup(GroupId(gone.desired.id.subscription, "rg-two"))) is None
+    assert cloud.ports.azure.call(GetCluster(removed.desired.id)) is None
+    assert cloud.ports.azure.call(GetGroup(GroupId(removed.desired.id.subscription, "rg-two"))) is None
     assert status(cloud, commit) == ("success", "2 of 2 clusters in sync (1 delete, 1 unchanged)")
     assert cloud.state.events("two", 1)[0].reason == "Deleted"
 
@@ -133,9 +133,11 @@ def test_more_deletes_than_the_budget_need_approval_and_are_reported() -> None:
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert len(phases(cloud)) == 3
-    state, words = status(cloud, commit)
+    state, description = status(cloud, commit)
     assert state == "failure"
-    assert words.startswith("three: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml allows")
+    assert description.startswith(
+        "three: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml allows"
+    )
     cloud.run(600)
     push(cloud, fleet_files.fleet("one", budget=2))
     cloud.run()
@@ -160,9 +162,9 @@ def test_an_invalid_manifest_keeps_only_its_own_cluster_at_the_last_valid_spec()
     commit = push(cloud, files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY, "new": Phase.READY}
-    state, words = status(cloud, commit)
+    state, description = status(cloud, commit)
     assert state == "failure"
-    assert words.startswith("one: clusters/one/cluster.yaml:")
+    assert description.startswith("one: clusters/one/cluster.yaml:")
 
 
 def test_a_truncated_tree_changes_nothing_and_is_read_again() -> None:
@@ -236,9 +238,9 @@ def test_a_failed_creation_is_reported_and_the_next_commit_retries_it() -> None:
     commit = push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED}
-    state, words = status(cloud, commit)
+    state, description = status(cloud, commit)
     assert state == "failure"
-    assert "no vCPUs are left in eastus" in words
+    assert "no vCPUs are left in eastus" in description
     files = fleet_files.fleet("one")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
     commit = push(cloud, files)

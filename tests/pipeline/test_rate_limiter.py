@@ -1,4 +1,4 @@
-"""Azure's limits are kept before Azure has to refuse."""
+"""Azure's limits are respected before Azure has to refuse a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.replaced_ports import around, on_azure
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
 
-def cloud_with_row() -> tuple[MemoryCloud, ClusterRecord]:
+def cloud_with_record() -> tuple[MemoryCloud, ClusterRecord]:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
@@ -40,7 +40,7 @@ def reserving(record: ClusterRecord, reservations: Mapping[str, tuple[datetime, 
 
 
 def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
-    """Let others have taken everything until a time."""
+    """Let other workers take every token of the next ``seconds``."""
     key = f"{SUBSCRIPTION}|{limit.name}"  # type: ignore[attr-defined]
     before = cloud.state.bucket(key)
     full_at = cloud.clock() + timedelta(seconds=seconds) + (limit.usable - 1) * limit.interval  # type: ignore[attr-defined]
@@ -48,7 +48,7 @@ def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
 
 
 def test_a_step_without_a_token_runs_at_its_reservation_without_a_failed_attempt() -> None:
-    cloud, _ = cloud_with_row()
+    cloud, _ = cloud_with_record()
     emptied(cloud, ARM_WRITE, 30)
     while not any(record.job.next_run.reservations for record in cloud.state.clusters()):
         assert cloud.step()
@@ -65,7 +65,7 @@ def test_a_step_without_a_token_runs_at_its_reservation_without_a_failed_attempt
 
 
 def test_a_reservation_is_used_once_and_only_while_it_is_valid() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
     now = cloud.clock()
     key = f"{SUBSCRIPTION}|{ARM_WRITE.name}"
 
@@ -75,7 +75,7 @@ def test_a_reservation_is_used_once_and_only_while_it_is_valid() -> None:
         return limiter
 
     assert use(now).reserved == {}
-    assert cloud.state.bucket(key) is None  # the reservation was made before
+    assert cloud.state.bucket(key) is None  # the reservation has its token already
     with pytest.raises(RateLimited):
         use(now + timedelta(seconds=5))
     use(now - timedelta(minutes=5))
@@ -83,7 +83,7 @@ def test_a_reservation_is_used_once_and_only_while_it_is_valid() -> None:
 
 
 def test_a_call_that_needs_two_tokens_retains_the_first_one() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
     emptied(cloud, ARM_READ, 20)
     limiter = RateLimiter(record, cloud.ports)
     with pytest.raises(RateLimited):
@@ -97,7 +97,7 @@ def test_a_call_that_needs_two_tokens_retains_the_first_one() -> None:
 
 
 def test_many_waiting_steps_get_consecutive_reservations() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
     reservations = []
     for _ in range(200):
         try:
@@ -111,7 +111,7 @@ def test_many_waiting_steps_get_consecutive_reservations() -> None:
 
 
 def test_a_step_with_several_calls_on_an_empty_bucket_completes() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
     emptied(cloud, AKS_OTHER, 20)
     rounds = 0
     while True:
@@ -129,7 +129,7 @@ def test_a_step_with_several_calls_on_an_empty_bucket_completes() -> None:
 
 
 def test_reads_are_taken_from_the_state_in_batches() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
     for _ in range(10):
         RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_READ], lambda: None)
     bucket = cloud.state.bucket(f"{SUBSCRIPTION}|arm-read")
@@ -155,7 +155,7 @@ def test_reads_are_taken_from_the_state_in_batches() -> None:
 def test_a_refusal_empties_only_the_bucket_that_refused(
     code: str, limits: list[object], empty: list[str]
 ) -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
 
     def refuse() -> None:
         raise Throttled("slow down", code=code, retry_after=40)
@@ -173,7 +173,7 @@ def test_a_refusal_empties_only_the_bucket_that_refused(
 
 
 def test_a_refusal_whose_bucket_cannot_be_written_still_has_its_retry_after() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
 
     save, away = cloud.ports.state.save_bucket, list[str]()
 
@@ -213,7 +213,7 @@ def test_an_excessive_retry_after_stops_a_subscription_for_one_hour(seconds: flo
 
 
 def test_a_worker_whose_clock_is_hours_ahead_blocks_no_other() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
     ahead = replace(cloud.ports, clock=lambda: cloud.clock() + timedelta(hours=10))
     RateLimiter(record, ahead).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
     cloud.run(3600)
@@ -221,7 +221,7 @@ def test_a_worker_whose_clock_is_hours_ahead_blocks_no_other() -> None:
 
 
 def test_a_contended_bucket_postpones_the_step() -> None:
-    cloud, record = cloud_with_row()
+    cloud, record = cloud_with_record()
 
     class Crowded:
         def __getattr__(self, name: str) -> object:

@@ -1,4 +1,4 @@
-"""A person begins a failed job anew."""
+"""An operator starts a failed job again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_a_replayed_job_becomes_ready_without_a_commit() -> None:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert status(cloud, commit)[0] == "success"
-    told = [event.message for event in cloud.state.events("one", 100) if event.reason == "Replayed"]
-    assert told == ["replayed by an operator"]
+    messages = [event.message for event in cloud.state.events("one", 100) if event.reason == "Replayed"]
+    assert messages == ["replayed by an operator"]
 
 
 def test_a_job_that_has_not_failed_is_not_replayed_and_the_reply_says_why() -> None:
@@ -46,16 +46,16 @@ def test_an_unknown_cluster_is_404() -> None:
 
 def test_why_and_events_explain_a_failure_and_a_deleted_cluster() -> None:
     cloud, _ = failed()
-    why = why_view("one", cloud.ports)
-    assert why is not None
-    assert why["lastError"] is not None
-    assert why["lastError"]["class"] == "QuotaExceeded"
-    assert "Raise the quota" in why["suggestedAction"]
+    view = why_view("one", cloud.ports)
+    assert view is not None
+    assert view["lastError"] is not None
+    assert view["lastError"]["class"] == "QuotaExceeded"
+    assert "Raise the quota" in view["suggestedAction"]
     push(cloud, fleet_files.fleet("two"))
     cloud.run()
-    gone = why_view("one", cloud.ports)
-    assert gone is not None
-    assert gone["phase"] == "Deleted"
+    deleted = why_view("one", cloud.ports)
+    assert deleted is not None
+    assert deleted["phase"] == "Deleted"
     assert why_view("nope", cloud.ports) is None
     assert events_view("nope", 5, None, cloud.ports) is None
 

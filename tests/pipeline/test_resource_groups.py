@@ -1,4 +1,4 @@
-"""Resource groups: shared by clusters, made by others, and deleted only when they are ours and empty."""
+"""Resource groups: shared by clusters, created by others, and deleted only when they are ours and empty."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
     cloud = MemoryCloud()
     push(cloud, shared_group("one"))
     cloud.run()
-    azure, tries = cloud.ports.azure, iter(range(20))
+    azure, writes = cloud.ports.azure, iter(range(20))
 
     def slow(write: PutCluster) -> Written:
-        if write.target.name == "two" and next(tries, None) is not None:
+        if write.target.name == "two" and next(writes, None) is not None:
             raise Throttled("slow down", retry_after=5)
         return azure.call(write)
 
@@ -68,8 +68,8 @@ def test_a_group_created_by_others_at_the_same_moment_is_given_back() -> None:
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    told = [event.message for event in cloud.state.events("one", 50) if event.step == "resource-group"]
-    assert any("somebody else created the resource group rg-one" in message for message in told)
+    messages = [event.message for event in cloud.state.events("one", 50) if event.step == "resource-group"]
+    assert any("somebody else created the resource group rg-one" in message for message in messages)
     group = cloud.ports.azure.call(GetGroup(ONE.group))
     assert group is not None
     assert group["tags"] == {}
@@ -143,7 +143,7 @@ def test_a_group_of_ours_that_azure_does_not_show_yet_stays_ours(lost: bool) -> 
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud)["update-group", "rg-one"] == 0, "it is looked for again, not written over"
+    assert accepted(cloud)["update-group", "rg-one"] == 0, "it is read again, not overwritten"
     push(cloud, fleet_files.fleet())
     cloud.run()
     assert azure.call(GetGroup(ONE.group)) is None
@@ -176,36 +176,36 @@ def test_a_group_without_our_tags_stays_foreign_while_azure_does_not_show_it() -
 
 
 def ended_by(error: BaseException) -> tuple[ClusterRecord, Sequence[datetime]]:
-    """Return the row of a cluster whose every write of a group ends so, and when it was written."""
+    """Return the record of a cluster whose writes of its group all fail, and the times of the writes."""
     cloud = MemoryCloud()
-    tries = []
+    writes = []
 
     def put(_: PutGroup) -> Written:
-        tries.append(cloud.clock())
+        writes.append(cloud.clock())
         raise error
 
     on_azure(cloud, PutGroup, put)
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     (record,) = cloud.state.clusters()
-    return record, tries
+    return record, writes
 
 
 @pytest.mark.parametrize("error", [Unauthorized("no role here"), Unavailable("no answer")])
 def test_a_group_that_cannot_be_created_fails_the_job_despite_its_rechecks(error: Retryable) -> None:
-    record, tries = ended_by(error)
+    record, writes = ended_by(error)
     limit = DEFAULTS[type(error)].attempts
     assert record.phase is Phase.FAILED
     assert record.job.reason == f"{error.kind}: {error}"
-    assert (len(tries), record.job.attempts) == (limit, limit)
-    assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(tries))
+    assert (len(writes), record.job.attempts) == (limit, limit)
+    assert all((later - try_).total_seconds() >= LAG_SECONDS for try_, later in pairwise(writes))
 
 
 def test_a_worker_that_dies_at_each_creation_of_a_group_fails_the_job() -> None:
-    record, tries = ended_by(Crash())
+    record, writes = ended_by(Crash())
     assert record.phase is Phase.FAILED
     assert f"the worker died {MAX_ABANDONED_LEASES} times in resource-group" in record.job.reason
-    assert len(tries) == MAX_ABANDONED_LEASES
+    assert len(writes) == MAX_ABANDONED_LEASES
 
 
 def test_a_group_that_two_clusters_create_at_the_same_moment_is_ours() -> None:
@@ -231,7 +231,7 @@ def test_of_two_clusters_deleted_at_the_same_moment_one_deletes_their_group() ->
         seen = clusters()
         if any(record.job.step.name is Step.DELETE_RESOURCE_GROUP for record in seen):
             around(cloud, "state", clusters=clusters)
-            cloud.run(5)  # the other one goes, and comes to the group
+            cloud.run(5)  # the other delete reaches the group
         return seen
 
     around(cloud, "state", clusters=late)
@@ -275,8 +275,8 @@ def test_the_intent_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None
     for record in cloud.state.clusters():
         cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", intent_of(record))
     cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", GroupDeleteIntent("gone", "0badcafe"))
-    made = fleet_files.fleet("lives") | {"clusters/two/cluster.yaml": fleet_files.cluster("two")}
-    push(cloud, made)
+    changed = fleet_files.fleet("lives") | {"clusters/two/cluster.yaml": fleet_files.cluster("two")}
+    push(cloud, changed)
     cloud.run(600)
     assert phases(cloud)["two"] is Phase.READY
 

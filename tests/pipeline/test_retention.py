@@ -1,4 +1,4 @@
-"""What is old goes, what is needed stays."""
+"""Expired records are removed, and no others."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_manifests_that_the_branch_no_longer_has_are_removed() -> None:
     push(cloud, fleet_files.fleet("two"))
     cloud.run()
     assert purge_expired(cloud.ports)["blobs"] == 1
-    kept = cloud.repository.tree(cloud.state.fleet().commit)
-    (gone,) = {entry.sha for entry in old} - {entry.sha for entry in kept}
-    assert cloud.state.blobs([gone]) == {}
+    current = cloud.repository.tree(cloud.state.fleet().commit)
+    (removed,) = {entry.sha for entry in old} - {entry.sha for entry in current}
+    assert cloud.state.blobs([removed]) == {}
 
 
 def test_a_busy_cluster_has_about_the_configured_number_of_events() -> None:

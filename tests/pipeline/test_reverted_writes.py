@@ -1,4 +1,4 @@
-"""What Azure accepted and does not keep, by a policy or a mishap: it is told, and not written for ever."""
+"""Writes that Azure accepts and a policy or a mishap reverts: reported, and not repeated indefinitely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may go wrong around the pipeline, each as it would happen: nothing is lost, doubled or unasked."""
+"""Failures around the pipeline: nothing is lost, repeated or changed without need."""
 
 from __future__ import annotations
 
@@ -165,14 +165,14 @@ def test_a_clock_behind_service_bus_costs_little_time(skew: float) -> None:
     assert seconds_until_ready(skew) <= seconds_until_ready(0) + 5
 
 
-@pytest.mark.parametrize("why", ["another worker has the row", "its time has not come"])
-def test_all_early_messages_become_one_for_the_time_of_the_record(why: str) -> None:
+@pytest.mark.parametrize("reason", ["another worker has the lease", "it is not due"])
+def test_all_early_messages_become_one_for_the_time_of_the_record(reason: str) -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: bool(cloud.state.clusters()))
     (record,) = cloud.state.clusters()
     at = cloud.clock() + timedelta(seconds=90)
-    changed = {"lease": Lease("other", at)} if why.startswith("another") else {"next_run": NextRun(at)}
+    changed = {"lease": Lease("other", at)} if reason.startswith("another") else {"next_run": NextRun(at)}
     early = cloud.state.save(replace(record, job=replace(record.job, **changed)))
     before = len(cloud.broker.peek("jobs", session="one"))
     for _ in range(5):

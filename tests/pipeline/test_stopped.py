@@ -1,4 +1,4 @@
-"""Clusters that somebody stops in Azure while Roadstead works inside them."""
+"""Clusters that an operator stops in Azure during a job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.pipeline_runs import phases, push, status
 def test_a_cluster_stopped_during_the_flux_steps_waits_for_its_start(step: Step) -> None:
     cloud = MemoryCloud()
     push(cloud, files())
-    while (found := cloud.state.cluster("one")) is None or found.job.step.name != step:
+    while (current := cloud.state.cluster("one")) is None or current.job.step.name != step:
         if not cloud.step():
             cloud.clock.advance(1)
             cloud.azure.complete_due()
@@ -36,8 +36,8 @@ def test_a_stopped_cluster_is_no_failure_and_why_says_to_start_it() -> None:
     cloud.run(seconds=4 * 3600)
     assert record(cloud).phase is Phase.UPDATING
     assert advice(cloud).startswith("Start the cluster with `az aks start`")
-    words = "0 of 1 clusters in sync; one: the cluster is stopped; start it, Azure allows nothing else"
-    assert status(cloud, commit) == ("pending", words)
+    description = "0 of 1 clusters in sync; one: the cluster is stopped; start it, Azure allows nothing else"
+    assert status(cloud, commit) == ("pending", description)
     assert [plan_record.settled for plan_record in cloud.state.open_plans()] == [True]
     cloud.azure.interventions.start(ONE)
     cloud.run()

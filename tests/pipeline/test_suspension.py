@@ -1,4 +1,4 @@
-"""Clusters that are left alone for a while: suspended by git, or stopped in Azure."""
+"""Clusters that are left alone for a time: suspended in git, or stopped in Azure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upgrades: Kubernetes versions, node images, and the windows in which Azure makes its own."""
+"""Upgrades: Kubernetes versions, node images, and the windows of Azure's own upgrades."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.support.pipeline_runs import accepted, phases, push, status
 
 
 def versions(cloud: MemoryCloud) -> set[str]:
-    found = {profile["currentOrchestratorVersion"] for profile in pools(cloud).values()}
-    return found | {cluster(cloud)["properties"]["currentKubernetesVersion"]}
+    running = {profile["currentOrchestratorVersion"] for profile in pools(cloud).values()}
+    return running | {cluster(cloud)["properties"]["currentKubernetesVersion"]}
 
 
 def version(number: str) -> str:
@@ -117,8 +117,8 @@ def test_an_old_node_image_is_replaced_and_an_impossible_one_is_refused() -> Non
 
 def test_maintenance_windows_are_written_once() -> None:
     cloud = ready(WINDOW)
-    found = cloud.ports.azure.call(ListMaintenance(ONE))["aksManagedAutoUpgradeSchedule"]
-    assert found["properties"]["maintenanceWindow"]["durationHours"] == 4
+    window = cloud.ports.azure.call(ListMaintenance(ONE))["aksManagedAutoUpgradeSchedule"]
+    assert window["properties"]["maintenanceWindow"]["durationHours"] == 4
     push(cloud, files(WINDOW + "  tags: {a: b}\n"))
     cloud.run()
     assert accepted(cloud)["put-maintenance", "aksManagedAutoUpgradeSchedule"] == 1

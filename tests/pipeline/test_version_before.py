@@ -1,4 +1,4 @@
-"""Jobs continue on records of the version before: here each record passes through that stored form."""
+"""Jobs continue on records of the version before: each record here passes through that stored form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.replaced_ports import on_azure
 @pytest.fixture(autouse=True)
 def stored_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save every record in the form of the version before."""
-    monkeypatch.setattr(memory_state, "to_json", lambda found: json.dumps(as_before(found)))
+    monkeypatch.setattr(memory_state, "to_json", lambda saved: json.dumps(as_before(saved)))
 
 
 def test_a_cluster_is_created_changed_and_deleted() -> None:

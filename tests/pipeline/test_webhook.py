@@ -1,4 +1,4 @@
-"""What a delivery is taken for, from its headers and raw body alone."""
+"""What a webhook delivery means, from its headers and raw body alone."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def read(body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: s
 
 
 @pytest.mark.parametrize(
-    ("said", "at"),
+    ("pushed_at", "at"),
     [
         (1767225600, datetime(2026, 1, 1, tzinfo=UTC)),
-        *((said, None) for said in (None, "2026-01-01T00:00:00Z", True, -1, 1 << 60)),
+        *((invalid, None) for invalid in (None, "2026-01-01T00:00:00Z", True, -1, 1 << 60)),
     ],
 )
-def test_the_time_of_a_push_is_read_where_it_is_valid(said: object, at: datetime | None) -> None:
-    body = payload(repository={"full_name": "example/fleet", "pushed_at": said})
+def test_the_time_of_a_push_is_read_where_it_is_valid(pushed_at: object, at: datetime | None) -> None:
+    body = payload(repository={"full_name": "example/fleet", "pushed_at": pushed_at})
     assert read(body) == Pushed("d1", COMMIT, at)
 
 
@@ -66,7 +66,7 @@ def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("signature", "secrets", "words"),
+    ("signature", "secrets", "reason"),
     [
         (sign(payload(), "wrong"), ("new",), "signature is wrong"),
         ("", ("new",), "is missing"),
@@ -77,12 +77,12 @@ def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
     ],
 )
 def test_a_delivery_without_a_valid_signature_is_refused(
-    signature: str, secrets: tuple[str, ...], words: str
+    signature: str, secrets: tuple[str, ...], reason: str
 ) -> None:
     answer = read(payload(), secrets=secrets, X_Hub_Signature_256=signature)
     assert isinstance(answer, Refused)
     assert answer.status == 401
-    assert words in answer.reason
+    assert reason in answer.reason
 
 
 def test_nothing_is_parsed_before_the_signature_is_checked() -> None:

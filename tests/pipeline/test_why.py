@@ -1,4 +1,4 @@
-"""What a person is told of a cluster that the newest commit does not change, or does not make."""
+"""Why a cluster is in its state when the newest commit does not change or create it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BROKEN = "  locaton: nowhere\n"
 
 
 def why(cloud: MemoryCloud, name: str = "one") -> Json:
-    found = why_view(name, cloud.ports)
-    assert found is not None
-    return found
+    explained = why_view(name, cloud.ports)
+    assert explained is not None
+    return explained
 
 
 @pytest.mark.parametrize(
-    ("pushed", "plan", "person"),
+    ("pushed", "plan", "action"),
     [
         (files(BROKEN), "invalid", "Correct the file: `roadstead validate` reports every problem"),
         (fleet_files.fleet(), "held", "`roadstead approve {commit}` releases the delete, or a commit that"),
@@ -41,19 +41,19 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
             "Restore the old value, remove the cluster's folder, or add the new cluster under another name.",
         ),
     ],
-    ids=["a mistake", "a held delete", "another location"],
+    ids=["an invalid manifest", "a protected cluster", "another location"],
 )
 def test_why_shows_what_the_newest_commit_does_not_carry_out_and_the_action(
-    pushed: dict[str, bytes], plan: str, person: str
+    pushed: dict[str, bytes], plan: str, action: str
 ) -> None:
     cloud = ready("  deletionProtection: true\n")
     commit = push(cloud, pushed)[:8]
     cloud.run()
-    found = why(cloud)
+    explained = why(cloud)
     verified = "is idle: generation 1 was verified Ready"
-    assert found["doing"] == f"{verified}; commit {commit} changes nothing here"
-    assert found["plan"]["action"] == plan
-    assert found["suggestedAction"].startswith(person.format(commit=commit))
+    assert explained["doing"] == f"{verified}; commit {commit} changes nothing here"
+    assert explained["plan"]["action"] == plan
+    assert explained["suggestedAction"].startswith(action.format(commit=commit))
 
 
 def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -> None:
@@ -63,22 +63,22 @@ def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -
     cloud.run()
     push(cloud, files(BROKEN))
     cloud.run()
-    said = why(cloud)["suggestedAction"]
-    assert said.startswith("Raise the quota")
-    assert said.endswith("`roadstead validate` reports every problem with its place.")
+    suggested = why(cloud)["suggestedAction"]
+    assert suggested.startswith("Raise the quota")
+    assert suggested.endswith("`roadstead validate` reports every problem with its place.")
 
 
 def test_a_new_cluster_with_an_invalid_manifest_is_explained_before_it_exists() -> None:
     cloud = MemoryCloud()
     commit = push(cloud, files(BROKEN))[:8]
     cloud.run()
-    found = why(cloud)
-    assert (found["phase"], found["plan"]["action"]) == ("NotCreated", "invalid")
-    assert found["doing"] == f"does not exist, and commit {commit} does not create it"
-    assert "spec.locaton" in found["plan"]["reason"]
+    explained = why(cloud)
+    assert (explained["phase"], explained["plan"]["action"]) == ("NotCreated", "invalid")
+    assert explained["doing"] == f"does not exist, and commit {commit} does not create it"
+    assert "spec.locaton" in explained["plan"]["reason"]
     shown = cluster_detail("one", cloud.ports)
     assert shown is not None
-    assert (shown["phase"], shown["plan"]) == ("NotCreated", found["plan"])
+    assert (shown["phase"], shown["plan"]) == ("NotCreated", explained["plan"])
     assert why_view("two", cloud.ports) is None
 
 
@@ -87,12 +87,14 @@ def test_a_rate_limit_is_shown_before_the_last_error() -> None:
     now = cloud.clock()
     beginning = accept_retry(record(cloud), now=now)
     refused = apply_outcome(beginning, Retry(Throttled("slow down")), now=now, jitter=0)
-    until, turn = now + timedelta(hours=30), "waits for Azure's write limit"
-    cloud.state.save(postpone(refused, until=until, reason=turn, reservations={"key": (until,)}, now=now))
-    found = why(cloud)
-    assert found["doing"] == f"{turn}, in the step resource-group (1 of 8 of provision)"
-    assert (found["next"], found["nextAt"]) == ("runs the step", until.isoformat(timespec="seconds"))
-    assert found["lastError"]["class"] == "Throttled"
+    until, rate_limited = now + timedelta(hours=30), "waits for Azure's write limit"
+    cloud.state.save(
+        postpone(refused, until=until, reason=rate_limited, reservations={"key": (until,)}, now=now)
+    )
+    explained = why(cloud)
+    assert explained["doing"] == f"{rate_limited}, in the step resource-group (1 of 8 of provision)"
+    assert (explained["next"], explained["nextAt"]) == ("runs the step", until.isoformat(timespec="seconds"))
+    assert explained["lastError"]["class"] == "Throttled"
     assert advice(cloud).startswith(
         "No action needed. If it persists, find out what else uses the same subscription"
     )
@@ -100,8 +102,8 @@ def test_a_rate_limit_is_shown_before_the_last_error() -> None:
 
 def test_a_delete_without_our_tags_suggests_restoring_them() -> None:
     cloud = ready()
-    found = cluster(cloud)
-    cloud.ports.azure.call(PutCluster(ONE, {**found, "tags": {}}, etag=found["eTag"]))
+    existing = cluster(cloud)
+    cloud.ports.azure.call(PutCluster(ONE, {**existing, "tags": {}}, etag=existing["eTag"]))
     cloud.clock.advance(600)
     push(cloud, fleet_files.fleet())
     cloud.run()
@@ -129,7 +131,7 @@ def test_an_unreadable_repository_is_shown_for_each_cluster() -> None:
     around(cloud, "repository", read_head=refused)
     push(cloud, files("  tags: {a: b}\n"))
     cloud.run()
-    found = why(cloud)
-    assert "the token has expired" in found["problem"]
-    assert found["suggestedAction"].startswith("The timer plans again")
-    assert found["suggestedAction"].endswith("Renew the credential in the message (docs/settings.md).")
+    explained = why(cloud)
+    assert "the token has expired" in explained["problem"]
+    assert explained["suggestedAction"].startswith("The timer plans again")
+    assert explained["suggestedAction"].endswith("Renew the credential in the message (docs/settings.md).")
