@@ -99,11 +99,6 @@ class GitHubServer:
         body = {"zen": "Keep it logically awesome.", "hook_id": 1, "hook": hook}
         self.hooks.send("ping", {**body, "repository": repository_json(place), "sender": OPERATOR})
 
-    def open_pull(self, full_name: str, head: str, *, fork: bool = False, base: str = "main") -> int:
-        """Open a pull request of a branch, as its author would; return its number."""
-        wanted = {"head": head, "base": base, "title": f"Merge {head}", "fork": fork}
-        return int(pulls.opened(self._place(full_name), wanted)["number"])
-
     def _place(self, full_name: str) -> Place:
         return Place(self.repository(full_name), full_name, self.url, OPERATOR, self.hooks.send)
 
