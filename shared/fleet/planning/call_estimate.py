@@ -1,8 +1,9 @@
-"""How many writes to Azure a plan needs: an upper bound, for operators who plan around Azure's limits.
+"""How many writes to Azure a plan needs: an estimate, for operators who plan around Azure's limits.
 
 Reads are not counted: a waiting job reads its cluster every few seconds. One PUT creates a cluster with its
 node pools; later each changed pool has a PUT of its own, and a new version takes one for the cluster and one
-for each pool.
+for each pool. An upgrade over several minor versions, each maintenance window and an autoscaler that is
+switched off take more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from shared.fleet.planning.plan import Action, Item
 _POOL = re.compile(r"spec\.nodePools\[([^\]]*)\](.*)\Z", re.DOTALL)
 _NOT_AZURE = (
     *("components", "environment", "class", "labels", "spec.class", "spec.environment"),
-    *("spec.flux", "spec.deletionProtection"),
+    *("spec.flux", "spec.deletionProtection", "spec.suspend", "spec.minNodeImageVersion", "adopt"),
 )
 
 
