@@ -120,13 +120,13 @@ def main() -> None:
     workers = int(sys.argv[2]) if len(sys.argv) > 2 else 4
     alone, whole = roll_out(1, 1), roll_out(clusters, workers)
     needed = lower_bound(alone, {name: number * clusters for name, number in alone.calls.items()})
-    made = lower_bound(alone, whole.calls)
+    sent = lower_bound(alone, whole.calls)
     early = sum(second < FIRST for second in whole.refused)
     print(f"{whole.ready} of {clusters} clusters Ready, {workers} workers, one subscription")
     print(f"429 in the first minute {early}, after it {len(whole.refused) - early}")
     print(f"virtual time    {whole.seconds:8.0f} s")
     print(f"lower bound     {needed:8.0f} s  for the calls needed; one cluster alone {alone.seconds:.0f} s")
-    print(f"                {made:8.0f} s  for the calls made: each worker fetches credentials of its own")
+    print(f"                {sent:8.0f} s  for the calls sent: each worker fetches credentials of its own")
     print(f"real time       {whole.real:8.1f} s")
     print("calls of each cluster, and alone:")
     for name, number in whole.calls.most_common():

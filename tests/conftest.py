@@ -1,9 +1,9 @@
-"""What holds for every test."""
+"""Settings of every test."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
-# No example is timed: a machine that is busy with something else has not found a defect.
+# Examples have no deadline: a busy machine is not a defect.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -85,8 +85,8 @@ def test_every_local_setting_is_set_in_azure_or_is_local_only() -> None:
 
 
 def test_every_setting_that_the_app_reads_is_set_in_azure_or_is_local_only() -> None:
-    known = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
-    assert set(Settings.model_fields) <= known
+    all_names = {name.lower() for name in app_settings() | LOCAL_ONLY} | {"website_hostname"}
+    assert set(Settings.model_fields) <= all_names
 
 
 def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names() -> None:
@@ -151,8 +151,8 @@ def test_no_output_shows_a_secret() -> None:
     for name, template in TEMPLATES.items():
         secure = [p.name for p in template.of("param").values() if "@secure()" in p.decorators]
         for output in template.of("output").values():
-            words = set(re.findall(r"\w+", str(output.value)))
-            assert not words & set(secure), (name, output.name)
+            names = set(re.findall(r"\w+", str(output.value)))
+            assert not names & set(secure), (name, output.name)
             assert "ConnectionString" not in str(output.value), (name, output.name)
 
 

@@ -16,7 +16,7 @@ def written() -> Iterator[io.StringIO]:
     factory = logging.getLogRecordFactory()
     out = io.StringIO()
     handler = logging.StreamHandler(out)
-    logger = logging.getLogger("somebody.else")
+    logger = logging.getLogger("another.library")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -27,7 +27,7 @@ def written() -> Iterator[io.StringIO]:
 
 def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.StringIO) -> None:
     logs.configure(["canary-secret", "canary-secret-long"])
-    logger = logging.getLogger("somebody.else")
+    logger = logging.getLogger("another.library")
     logger.info("token canary-secret and %s", "canary-secret-long")
     try:
         int("canary-secret")
@@ -40,7 +40,7 @@ def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.Str
 
 def test_short_values_are_not_masked(written: io.StringIO) -> None:
     logs.configure(["", "git"])
-    logging.getLogger("somebody.else").info("git %d", 5)
+    logging.getLogger("another.library").info("git %d", 5)
     assert written.getvalue() == "git 5\n"
 
 

@@ -43,8 +43,8 @@ def test_a_copy_of_the_example_is_enough(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_example_names_only_settings_that_are_read() -> None:
-    known = {field.lower() for field in Settings.model_fields}
-    extra = {name for name in VALUES if name.lower() not in known} - HOST_OWN - LIBRARIES_OWN
+    all_names = {field.lower() for field in Settings.model_fields}
+    extra = {name for name in VALUES if name.lower() not in all_names} - HOST_OWN - LIBRARIES_OWN
     assert extra == set()
 
 
@@ -58,8 +58,8 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("GITHUB_REPOSITORY", "example/fleet")
     with pytest.raises(SettingsError) as caught:
         load_settings()
-    for words in ("GITHUB_TOKEN, or GITHUB_APP_ID", "ServiceBus__fullyQualifiedNamespace", "TABLES_ENDPOINT"):
-        assert words in str(caught.value)
+    for name in ("GITHUB_TOKEN, or GITHUB_APP_ID", "ServiceBus__fullyQualifiedNamespace", "TABLES_ENDPOINT"):
+        assert name in str(caught.value)
 
 
 @pytest.mark.parametrize(

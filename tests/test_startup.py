@@ -1,4 +1,4 @@
-"""What is imported before anybody needs it: nothing heavy, whatever the clock says."""
+"""Start-up imports: nothing heavy is imported before it is needed."""
 
 from __future__ import annotations
 

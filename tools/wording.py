@@ -1,6 +1,7 @@
 """``python -m tools.wording``: find wording that ``tools/vocabulary.txt`` replaces.
 
-Reads the documents, and of Python files the comments and strings: names of variables are the reviewer's.
+Reads the documents, and of Python files the comments and strings. A reviewer reads names of variables, and
+strings of one word, such as the "rows" of a protocol.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         return
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
-            if token.type in (tokenize.COMMENT, tokenize.STRING):
+            word = token.string.strip("\"'").isidentifier()
+            if token.type in (tokenize.COMMENT, tokenize.STRING) and not word:
                 yield token.start[0], token.string
 
 
-def findings(text: str, known: Mapping[re.Pattern[str], str]) -> Iterator[tuple[int, str, str]]:
-    """Yield the line (from 0), the wording and its replacement of everything that is found in a text."""
-    for expression, instead in known.items():
+def findings(text: str, entries: Mapping[re.Pattern[str], str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the line (from 0), the wording and the replacement of each finding in a text."""
+    for expression, instead in entries.items():
         for match in expression.finditer(text):
             yield text.count("\n", 0, match.start()), " ".join(match[0].split()), instead
 
@@ -53,18 +55,17 @@ def files(root: Path, checked: tuple[str, ...]) -> Iterator[Path]:
     """Yield every file to check."""
     for name in checked:
         path = root / name
-        found = [path] if path.is_file() else sorted((*path.rglob("*.md"), *path.rglob("*.py")))
-        yield from found
+        yield from [path] if path.is_file() else sorted((*path.rglob("*.md"), *path.rglob("*.py")))
 
 
 def main() -> int:
     """Print each finding with its place; return 1 when there is one."""
-    known = vocabulary(VOCABULARY.read_text(encoding="utf-8"))
+    entries = vocabulary(VOCABULARY.read_text(encoding="utf-8"))
     found = [
         (path.relative_to(ROOT).as_posix(), start + line, wording, instead)
         for path in files(ROOT, CHECKED)
         for start, text in texts(path)
-        for line, wording, instead in findings(text, known)
+        for line, wording, instead in findings(text, entries)
     ]
     for name, line, wording, instead in sorted(found):
         print(f"{name}:{line}: {wording!r}; write: {instead}")

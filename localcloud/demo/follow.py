@@ -71,7 +71,7 @@ def _lines(api: Api, commit: str, cloud: LocalCloud, console: Console) -> Iterat
 
 
 def _step(view: dict[str, Any]) -> str:
-    return f"{view['step']}: {view['waitingFor']}" if view["waitingFor"] else str(view["step"])
+    return f"{view['step']}: {view['reason']}" if view["reason"] else str(view["step"])
 
 
 def _polls(cloud: LocalCloud) -> Iterator[None]:

@@ -85,10 +85,10 @@ def test_the_page_names_no_command_and_no_option_that_does_not_exist() -> None:
     assert set(re.findall(r"^### (roadstead .+)$", PAGE, re.MULTILINE)) == set(COMMANDS)
     examples = "\n".join(re.findall(r"```console\n(.*?)```", PAGE, re.S)).replace("\\\n", " ")
     for text in re.findall(r"^(?:\$ )?(roadstead .*)$", examples, re.MULTILINE):
-        words = shlex.split(text)
-        command = COMMANDS.get(" ".join(words[:2])) or COMMANDS.get(" ".join(words[:3]))
+        parts = shlex.split(text)
+        command = COMMANDS.get(" ".join(parts[:2])) or COMMANDS.get(" ".join(parts[:3]))
         if command is not None:
-            assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options(command), (
+            assert {part.partition("=")[0] for part in parts if part.startswith("--")} <= options(command), (
                 text
             )
 

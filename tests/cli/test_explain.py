@@ -20,11 +20,11 @@ def example(tmp_path: Path) -> Path:
     return write(tmp_path, fleet_files.example())
 
 
-def said(value: Any) -> Any:
+def without_empty(value: Any) -> Any:
     """Return a value without what is empty."""
     if isinstance(value, dict):
-        return {key: said(inner) for key, inner in value.items() if inner not in ({}, [], None)}
-    return [said(inner) for inner in value] if isinstance(value, list) else value
+        return {key: without_empty(inner) for key, inner in value.items() if inner not in ({}, [], None)}
+    return [without_empty(inner) for inner in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -32,7 +32,7 @@ def said(value: Any) -> Any:
 def test_it_prints_the_resolved_spec_as_yaml_at_any_width(example: Path, name: str, width: int) -> None:
     shown = plain(on_terminal("explain", name, cwd=example, columns=width)[1])
     document = open_worktree(example).resolve().clusters[name].document()
-    assert said(yaml.safe_load(shown)["spec"]) == said(document["spec"])
+    assert without_empty(yaml.safe_load(shown)["spec"]) == without_empty(document["spec"])
     comments = [text for text in shown.splitlines()[1:] if "#" in text]
     assert comments
     assert all(len(text) <= width for text in comments)
@@ -62,7 +62,7 @@ def test_scripts_get_the_whole_spec_and_a_place_for_every_value(example: Path) -
 def test_layers_defaults_class_and_environment_are_shown(example: Path) -> None:
     shown = roadstead("explain", "pacific-aks", cwd=example).stdout
     assert shown.startswith("# pacific-aks: class apps-fixed, environment production; fleet example\n")
-    for words in (
+    for pattern in (
         r"tier: Standard +# fleet.yaml:\d+",
         r"vmSize: Standard_D8s_v5 +# classes/apps.yaml:\d+",
         r"deletionProtection: true +# environments/production.yaml:\d+",
@@ -70,14 +70,14 @@ def test_layers_defaults_class_and_environment_are_shown(example: Path) -> None:
         r"mode: User +# default",
         r"- name: apps ",
     ):
-        assert re.search(words, shown), words
+        assert re.search(pattern, shown), pattern
 
 
 def test_an_unknown_name_is_reported_with_the_nearest_one(example: Path) -> None:
     done = roadstead("explain", "pacifc-aks", cwd=example)
     assert (done.returncode, done.stdout) == (2, "")
-    words = "roadstead: there is no cluster pacifc-aks in the repository; did you mean pacific-aks?\n"
-    assert done.stderr == words
+    message = "roadstead: there is no cluster pacifc-aks in the repository; did you mean pacific-aks?\n"
+    assert done.stderr == message
 
 
 def test_an_invalid_cluster_shows_its_problems(tmp_path: Path) -> None:
@@ -85,5 +85,5 @@ def test_an_invalid_cluster_shows_its_problems(tmp_path: Path) -> None:
     done = roadstead("explain", "one", cwd=write(tmp_path, files))
     assert done.returncode == 1
     assert "clusters/one/cluster.yaml:1:1 apiVersion: is required; add it" in done.stdout
-    told = roadstead("explain", "one", "-o", "json", cwd=tmp_path)
-    assert (told.returncode, json.loads(told.stdout)["problems"][0]["field"]) == (1, "apiVersion")
+    explained = roadstead("explain", "one", "-o", "json", cwd=tmp_path)
+    assert (explained.returncode, json.loads(explained.stdout)["problems"][0]["field"]) == (1, "apiVersion")

@@ -44,7 +44,7 @@ THEIRS: dict[str, Any] = {
 
 @pytest.fixture
 def cloud() -> MemoryCloud:
-    """Return a cloud with a fleet, and a cluster that is nobody's."""
+    """Return a cloud with a fleet, and a cluster that belongs to no fleet."""
     made = MemoryCloud()
     made.ports.azure.call(PutGroup(ONE.group, {"location": "westeurope", "tags": {}}))
     made.ports.azure.call(PutCluster(ONE, THEIRS, etag=None))
@@ -132,7 +132,7 @@ def test_a_manifest_that_uses_layers_adopts_the_cluster_by_its_tags_alone(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "words"),
+    ("arguments", "status", "message"),
     [
         (["/subscriptions/x"], 1, "resource must be the id of a managed cluster, as /subscriptions/"),
         ([ONE.resource.replace("shop", "toy")], 1, "there is no managed cluster toy-aks in rg-toy"),
@@ -142,12 +142,12 @@ def test_a_manifest_that_uses_layers_adopts_the_cluster_by_its_tags_alone(
     ],
 )
 def test_what_cannot_be_imported_is_reported(
-    tmp_path: Path, url: str, arguments: list[str], status: int, words: str
+    tmp_path: Path, url: str, arguments: list[str], status: int, message: str
 ) -> None:
     shutil.copytree(fleet_files.EXAMPLE, tmp_path / "fleet")
     done = roadstead("import", *arguments, cwd=tmp_path, ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout) == (status, "")
-    assert words in done.stderr
+    assert message in done.stderr
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.from_regex(r"[-+.0-9eExo_:~]{1,6}")

@@ -25,10 +25,10 @@ def cloud() -> MemoryCloud:
 def test_why_shows_the_error_and_the_suggested_action(url: str) -> None:
     code, shown = on_terminal("why", "one", ROADSTEAD_URL=url)
     assert code == 0, shown
-    words = " ".join(plain(shown).split())
-    assert "failed in the step cluster (2 of " in words
-    assert "last error QuotaExceeded" in words
-    assert "Raise the quota or free some, then run `roadstead replay one`" in words
+    text = " ".join(plain(shown).split())
+    assert "failed in the step cluster (2 of " in text
+    assert "last error QuotaExceeded" in text
+    assert "Raise the quota or free some, then run `roadstead replay one`" in text
     assert max(len(line) for line in plain(shown).splitlines()) <= 80
     assert json.loads(roadstead("why", "one", "-o", "json", "--url", url).stdout)["phase"] == "Failed"
 
@@ -66,8 +66,8 @@ def test_a_replay_records_who_requested_it(url: str, name: str) -> None:
     shown = roadstead("replay", "one", ROADSTEAD_URL=url, LOGNAME=name)
     assert (shown.returncode, shown.stdout) == (0, "one: started again\n"), shown.stderr
     as_json = json.loads(roadstead("events", "one", "-o", "json", "--url", url).stdout)
-    told = next(event["message"] for event in as_json["events"] if event["reason"] == "Replayed")
-    assert told == f"replayed by {name.translate({10: 0xFFFD, 27: 0xFFFD})}"
+    message = next(event["message"] for event in as_json["events"] if event["reason"] == "Replayed")
+    assert message == f"replayed by {name.translate({10: 0xFFFD, 27: 0xFFFD})}"
 
 
 def test_a_user_without_a_name_is_recorded_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,11 +82,11 @@ def test_a_user_without_a_name_is_recorded_by_number(monkeypatch: pytest.MonkeyP
 def test_a_cluster_deleted_since_it_was_listed_does_not_prevent_the_other_replays(
     cloud: MemoryCloud, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("gone", "one", "two")]
+    listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("deleted", "one", "two")]
     monkeypatch.setattr(Api, "fleet", lambda _: {"clusters": listed})
     replay(everything=True, url=url)
     assert capsys.readouterr().out.splitlines() == [
-        "there is no cluster gone in the fleet example",
+        "there is no cluster deleted in the fleet example",
         "one: started again",
         "two has not failed: it is idle: generation 1 was verified Ready",
         "Started 1 of 3.",
@@ -102,7 +102,7 @@ def test_an_invalid_cluster_name_is_a_usage_error(url: str, command: str, name: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "words"),
+    ("arguments", "status", "message"),
     [
         (["two"], 1, "two has not failed: it is idle"),
         (["nope"], 1, "there is no cluster nope"),
@@ -112,11 +112,11 @@ def test_an_invalid_cluster_name_is_a_usage_error(url: str, command: str, name: 
     ],
 )
 def test_an_impossible_replay_is_a_one_line_error(
-    url: str, arguments: list[str], status: int, words: str
+    url: str, arguments: list[str], status: int, message: str
 ) -> None:
     shown = roadstead("replay", *arguments, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (status, "")
-    assert words in shown.stderr
+    assert message in shown.stderr
 
 
 def test_a_class_without_failed_clusters_is_reported(url: str) -> None:
@@ -127,17 +127,17 @@ def test_a_class_without_failed_clusters_is_reported(url: str) -> None:
 def test_dead_letters_are_shown_and_counted(cloud: MemoryCloud, url: str) -> None:
     assert "no dead letters" in roadstead("dead-letters", ROADSTEAD_URL=url).stdout
     cloud.state.save_dead_letter(
-        DeadLetter("jobs", "7:m", cloud.clock(), "TooOften", "ten times", "{odd\n", 5)
+        DeadLetter("jobs", "7:m", cloud.clock(), "TooOften", "ten times", "{unreadable\n", 12)
     )
     shown = roadstead("dead-letters", ROADSTEAD_URL=url).stdout
     assert "TooOften: ten times" in shown
-    assert "{odd" in shown
+    assert "{unreadable" in shown
     assert "1 dead letter; see roadstead dead-letters" in roadstead("status", ROADSTEAD_URL=url).stdout
 
 
 def test_dead_letters_that_were_seen_are_dismissed_and_no_others(cloud: MemoryCloud, url: str) -> None:
     for name in ("7:m", "8:m/?#", "9:m"):
-        cloud.state.save_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{odd", 4))
+        cloud.state.save_dead_letter(DeadLetter("jobs", name, cloud.clock(), "", "", "{unreadable", 4))
     refused = roadstead("dead-letters", "--dismiss", ROADSTEAD_URL=url)
     assert (refused.returncode, cloud.state.count_dead_letters()) == (1, 3)
     typo = roadstead("dead-letters", "8:m/?#", "7:typo", "--dismiss", "--yes", ROADSTEAD_URL=url)
@@ -159,12 +159,14 @@ def test_an_invalid_dismissal_is_refused_with_the_reason(url: str) -> None:
 def test_text_from_elsewhere_moves_no_cursor(cloud: MemoryCloud, url: str) -> None:
     escape = "\x1b]0;title\x07"
     cloud.state.save_dead_letter(
-        DeadLetter("jobs", f"7:{escape}", cloud.clock(), f"Too{escape}", f"ten{escape}", f"odd{escape}", 5)
+        DeadLetter(
+            "jobs", f"7:{escape}", cloud.clock(), f"Too{escape}", f"ten{escape}", f"escaped{escape}", 5
+        )
     )
     record = cloud.state.cluster("one")
     assert record is not None
-    odd = replace(record.job.next_run, reason=f"no{escape}")
-    cloud.state.save(replace(record, job=replace(record.job, next_run=odd)))
+    escaped = replace(record.job.next_run, reason=f"no{escape}")
+    cloud.state.save(replace(record, job=replace(record.job, next_run=escaped)))
     for command in (["dead-letters"], ["status"], ["status", "one"], ["why", "one"]):
         shown = roadstead(*command, ROADSTEAD_URL=url).stdout
         assert "]0;title" in shown

@@ -65,7 +65,7 @@ def moved(name: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("files", "status", "words"),
+    ("files", "status", "summary"),
     [
         (changed(), 0, "3 unchanged"),
         (changed(four=fleet_files.cluster("four")), 3, "1 create, 3 unchanged"),
@@ -76,11 +76,11 @@ def moved(name: str) -> bytes:
     ],
 )
 def test_the_exit_status_shows_whether_there_are_changes(
-    tmp_path: Path, url: str, files: Mapping[str, bytes], status: int, words: str
+    tmp_path: Path, url: str, files: Mapping[str, bytes], status: int, summary: str
 ) -> None:
     write(tmp_path, files)
     done = roadstead("plan", "--exit-code", "--url", url, cwd=tmp_path)
-    assert done.stdout.splitlines()[0].endswith(words), done.stdout + done.stderr
+    assert done.stdout.splitlines()[0].endswith(summary), done.stdout + done.stderr
     assert done.returncode == status
     assert roadstead("plan", cwd=tmp_path, ROADSTEAD_URL=url).returncode == (1 if status == 1 else 0)
 
@@ -91,7 +91,7 @@ def test_each_change_is_shown_with_its_effect_and_place(tmp_path: Path, url: str
     text = " ".join(done.stdout.split())
     assert "nodePools[system].count: 1 -> 3 in place, clusters/one/cluster.yaml:10" in text
     assert "spec.location cannot change from eastus to westus2" in text
-    places = [text.index(words) for words in ("on hold two", "delete three DESTROYS", "update one")]
+    places = [text.index(line) for line in ("on hold two", "delete three DESTROYS", "update one")]
     assert places == sorted(places)
 
 
@@ -101,13 +101,15 @@ def test_deletes_over_the_budget_share_one_reason_and_a_recorded_plan_shows_how_
     commit = push(cloud, changed("one", "two"))
     cloud.run()
     done = roadstead("plan", "--url", url, cwd=write(tmp_path, changed("one", "two")))
-    words = " ".join(done.stdout.split())
-    assert f"2 deletes need approval (roadstead approve {commit[:8]}): one, two" in words
-    assert words.count("the commit removes 2 clusters") == 1
+    text = " ".join(done.stdout.split())
+    assert f"2 deletes need approval (roadstead approve {commit[:8]}): one, two" in text
+    assert text.count("the commit removes 2 clusters") == 1
     approve(commit, ["one", "two"], "ada", cloud.ports)
     cloud.run(until=lambda: any(record.deleting for record in cloud.state.clusters()))
-    told = roadstead("plan", "--url", url, cwd=tmp_path).stdout
-    assert f"ada approved the delete of one, two at {commit[:8]}, for that commit" in " ".join(told.split())
+    approved = roadstead("plan", "--url", url, cwd=tmp_path).stdout
+    assert f"ada approved the delete of one, two at {commit[:8]}, for that commit" in " ".join(
+        approved.split()
+    )
     view = json.loads(roadstead("plan", "-o", "json", "--url", url, cwd=tmp_path).stdout)
     assert view["recorded"]["approval"]["clusters"] == ["one", "two"]
 
@@ -154,7 +156,7 @@ def test_one_cluster_alone_with_what_the_whole_commit_does_to_it(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "code", "message"),
     [
         (["--cluster", "ones"], 2, "there is no cluster ones; did you mean one?"),
         (["--url", "http://127.0.0.1:1"], 1, "no answer from"),
@@ -163,11 +165,11 @@ def test_one_cluster_alone_with_what_the_whole_commit_does_to_it(tmp_path: Path,
     ],
 )
 def test_errors_have_the_exit_codes_of_every_command(
-    tmp_path: Path, url: str, arguments: list[str], code: int, words: str
+    tmp_path: Path, url: str, arguments: list[str], code: int, message: str
 ) -> None:
     done = roadstead("plan", "--exit-code", *arguments, cwd=write(tmp_path, PUSHED), ROADSTEAD_URL=url)
     assert (done.returncode, done.stdout) == (code, "")
-    assert words in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -15,7 +15,7 @@ from shared.fleet.manifests import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = reference.page()
-ROWS_TOLD = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
+TABLE = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| `")]
 
 
 def test_the_reference_in_the_repository_is_current() -> None:
@@ -23,8 +23,8 @@ def test_the_reference_in_the_repository_is_current() -> None:
 
 
 def test_every_field_has_a_meaning() -> None:
-    assert ROWS_TOLD
-    assert [cells[0] for cells in ROWS_TOLD if not re.search(r"\w", cells[-1].removesuffix("|"))] == []
+    assert TABLE
+    assert [cells[0] for cells in TABLE if not re.search(r"\w", cells[-1].removesuffix("|"))] == []
 
 
 @pytest.mark.parametrize("model", [Fleet, Environment, Cluster, System])
@@ -51,16 +51,16 @@ def test_every_link_of_the_index_leads_to_a_heading() -> None:
 
 
 def test_the_effect_of_a_change_is_that_of_the_table_of_effects() -> None:
-    told = {cells[0].strip("| `"): cells[3] for cells in ROWS_TOLD if len(cells) == 5}
+    effects = {cells[0].strip("| `"): cells[3] for cells in TABLE if len(cells) == 5}
     for record in FIELD_EFFECTS:
         if record.effect is Effect.AZURE:
             assert f"`{record.pattern}`" in TEXT
-        elif told.get(record.pattern):
-            assert told[record.pattern].startswith(record.effect.value), record.pattern
+        elif effects.get(record.pattern):
+            assert effects[record.pattern].startswith(record.effect.value), record.pattern
     assert field_effect("nodePools[].vmSize") is not None
-    assert told["nodePools[].vmSize"] == "node pool replacement"
-    assert told["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool replacement"
-    assert told["networkProfile.networkDataplane"] == (
+    assert effects["nodePools[].vmSize"] == "node pool replacement"
+    assert effects["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool replacement"
+    assert effects["networkProfile.networkDataplane"] == (
         "needs recreation; in place: `azure` or nothing to `cilium`"
     )
-    assert told["networkProfile.outboundType"] == "in place"
+    assert effects["networkProfile.outboundType"] == "in place"

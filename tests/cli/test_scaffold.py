@@ -36,7 +36,7 @@ def test_the_fields_that_a_new_cluster_lacks_are_listed_at_once(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["alpha", "--class", "aps"], "there is no class aps; did you mean apps?"),
         (
@@ -51,12 +51,12 @@ def test_the_fields_that_a_new_cluster_lacks_are_listed_at_once(tmp_path: Path) 
     ],
 )
 def test_an_invalid_new_cluster_is_refused_and_nothing_is_written(
-    tmp_path: Path, arguments: list[str], words: str
+    tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     before = set(write(tmp_path, fleet_files.example()).rglob("*"))
     done = roadstead("new", "cluster", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert words in done.stderr
+    assert message in done.stderr
     assert set(tmp_path.rglob("*")) == before
 
 
@@ -75,6 +75,6 @@ def test_the_options_of_init_are_written_into_the_fleet(tmp_path: Path) -> None:
     options = ["--name", "prod", "--subscription", subscription, "--repository", git]
     assert roadstead("init", "x", *options, cwd=tmp_path).returncode == 0
     text = (tmp_path / "x" / "fleet.yaml").read_text()
-    assert all(words in text for words in ("name: prod", subscription, git))
+    assert all(value in text for value in ("name: prod", subscription, git))
     bad = roadstead("init", "y", "--repository", "git@github.com:example/fleet", cwd=tmp_path)
     assert (bad.returncode, (tmp_path / "y").exists()) == (2, False)

@@ -59,7 +59,7 @@ def test_every_file_of_the_example_and_of_generated_fleets_is_valid() -> None:
     new |= {path: text.encode() for path, text in [cluster("alpha", {"class": "standard"})]}
     for files in (fleet_files.example(), fleet_files.fleet("one"), generate(3), new):
         found = {path: wrong(manifest) for path, manifest in manifests(files).items()}
-        assert {path: told for path, told in found.items() if told} == {}
+        assert {path: errors for path, errors in found.items() if errors} == {}
 
 
 @pytest.mark.parametrize(

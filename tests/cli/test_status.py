@@ -1,4 +1,4 @@
-"""``roadstead status``, run as a person runs it, against an API over HTTP."""
+"""``roadstead status``, run as a process, against an API over HTTP."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--key-file", "key"], "rejected the function key; set ROADSTEAD_KEY"),
         (["nope"], "there is no cluster nope"),
@@ -63,12 +63,12 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(
-    tmp_path: Path, url: str, arguments: list[str], words: str
+    tmp_path: Path, url: str, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "key").write_text("wrong\n")
     shown = roadstead("status", *arguments, cwd=tmp_path, ROADSTEAD_URL=url)
     assert (shown.returncode, shown.stdout) == (1, "")
-    assert words in shown.stderr
+    assert message in shown.stderr
     assert shown.stderr.count("\n") == 1
 
 
@@ -92,9 +92,9 @@ def test_deletes_that_need_approval_are_shown_with_the_command_and_a_long_name_f
     with served(cloud.ports) as url:
         shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
         alone = roadstead("status", "one", ROADSTEAD_URL=url).stdout
-    words = " ".join(shown.split())
-    assert f"2 deletes need approval (roadstead approve {commit}): {name}, one" in words
-    assert words.count("needs approval: the commit removes 2 clusters") == 2
+    text = " ".join(shown.split())
+    assert f"2 deletes need approval (roadstead approve {commit}): {name}, one" in text
+    assert text.count("needs approval: the commit removes 2 clusters") == 2
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "roadstead approve releases the deletes" in " ".join(alone.split())
 
@@ -112,11 +112,13 @@ def test_an_unconfirmed_head_is_shown_with_the_time_of_its_plan() -> None:
         why = roadstead("why", "one", ROADSTEAD_URL=url).stdout
         one = roadstead("status", "one", ROADSTEAD_URL=url).stdout
         new = roadstead("why", "two", ROADSTEAD_URL=url).stderr
-    told = f"{forced} may be a forced push or a stale read: it is planned at"
-    assert told in " ".join(shown.split())
-    assert told in " ".join(why.split())
-    assert told in " ".join(one.split())
-    assert f"there is no cluster two in the fleet example; a newer commit is not planned yet: {told}" in new
+    message = f"{forced} may be a forced push or a stale read: it is planned at"
+    assert message in " ".join(shown.split())
+    assert message in " ".join(why.split())
+    assert message in " ".join(one.split())
+    assert (
+        f"there is no cluster two in the fleet example; a newer commit is not planned yet: {message}" in new
+    )
 
 
 def test_a_repository_that_cannot_be_read_is_shown_with_the_suggested_action() -> None:
@@ -133,10 +135,10 @@ def test_a_repository_that_cannot_be_read_is_shown_with_the_suggested_action() -
     with served(cloud.ports) as url:
         shown = plain(on_terminal("status", ROADSTEAD_URL=url)[1])
         new = roadstead("status", "two", ROADSTEAD_URL=url).stderr
-    words = " ".join(shown.split())
-    assert "the repository could not be read: Unauthenticated: the token has expired" in words
-    assert "The timer plans again at the latest" in words
-    assert "Renew the credential in the message" in words
+    text = " ".join(shown.split())
+    assert "the repository could not be read: Unauthenticated: the token has expired" in text
+    assert "The timer plans again at the latest" in text
+    assert "Renew the credential in the message" in text
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "a newer commit is not planned yet: the repository could not be read" in new
 
@@ -154,7 +156,7 @@ def test_a_cluster_that_is_not_created_because_its_manifest_is_invalid_is_named(
 
 
 @pytest.mark.parametrize(
-    ("left", "words"),
+    ("left", "expected"),
     [
         ({"seconds": -5}, "in 0s"),
         ({"seconds": 20}, "in 20s"),
@@ -164,7 +166,7 @@ def test_a_cluster_that_is_not_created_because_its_manifest_is_invalid_is_named(
     ],
 )
 def test_a_distant_time_is_shown_in_hours_and_days_with_its_date(
-    cloud: MemoryCloud, left: dict[str, float], words: str
+    cloud: MemoryCloud, left: dict[str, float], expected: str
 ) -> None:
     now = datetime(2026, 1, 1, 12, tzinfo=UTC)
     view = why_view("one", cloud.ports)
@@ -172,7 +174,7 @@ def test_a_distant_time_is_shown_in_hours_and_days_with_its_date(
     view["nextAt"] = (now + timedelta(**left)).isoformat()
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(render_cluster.why(view, now))
-    assert words in " ".join(console.export_text().split())
+    assert expected in " ".join(console.export_text().split())
 
 
 @pytest.mark.parametrize("width", [80, 120])

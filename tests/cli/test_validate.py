@@ -21,7 +21,7 @@ WRONG = {
     "clusters/one/cluster.yaml": fleet_files.cluster("one").replace(b"location", b"locaton"),
     "clusters/two/cluster.yaml": fleet_files.cluster("two", extra="  class: appps\n"),
 }
-TOLD = [
+PROBLEMS = [
     "clusters/one/cluster.yaml:7:3 spec.locaton: there is no such field; did you mean location?",
     "clusters/two/cluster.yaml:11:3 spec.class: there is no class appps; did you mean apps?",
 ]
@@ -40,15 +40,15 @@ def test_a_valid_repository_is_reported_in_one_line(tmp_path: Path) -> None:
 def test_all_problems_are_listed_at_once_by_file_with_their_places(wrong: Path) -> None:
     done = roadstead("validate", cwd=wrong)
     summary = "2 problems in 2 files: 2 of 3 clusters are invalid"
-    assert done.stdout.splitlines() == [TOLD[0], "", TOLD[1], "", summary]
+    assert done.stdout.splitlines() == [PROBLEMS[0], "", PROBLEMS[1], "", summary]
     assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_places_are_seen_from_the_current_folder(wrong: Path) -> None:
     done = roadstead("validate", "fleet", cwd=wrong.parent)
-    assert done.stdout.startswith(f"fleet/{TOLD[0]}\n")
+    assert done.stdout.startswith(f"fleet/{PROBLEMS[0]}\n")
     elsewhere = roadstead("validate", str(wrong), cwd=wrong / "flux")
-    assert elsewhere.stdout.startswith(f"{TOLD[0]}\n")
+    assert elsewhere.stdout.startswith(f"{PROBLEMS[0]}\n")
 
 
 def test_a_terminal_of_80_columns_shows_a_long_problem_wrapped_below_its_place(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_sarif_reports_what_it_omits_beyond_the_limit_of_github() -> None:
 
 
 def test_workflow_commands_cannot_be_broken_out_of() -> None:
-    told = list(commands([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str))
+    printed = list(commands([Problem("a,b:c%\n.yaml", 2, 3, "spec.x", "50% off\r\n::error::no")], str))
     place = "file=a%2Cb%3Ac%25%0A.yaml,line=2,col=3"
-    assert told == [f"::error {place},title=Roadstead::spec.x: 50%25 off%0D%0A::error::no"]
+    assert printed == [f"::error {place},title=Roadstead::spec.x: 50%25 off%0D%0A::error::no"]
 
 
 def test_annotations_and_a_summary_for_a_workflow(wrong: Path) -> None:

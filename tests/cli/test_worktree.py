@@ -44,14 +44,14 @@ def test_what_is_not_a_plain_file_is_recognised_and_never_followed(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("folder", "words"),
+    ("folder", "message"),
     [("nowhere", "there is no folder"), ("", "roadstead init"), ("fleet/clusters", "it is in")],
 )
 def test_a_folder_that_is_no_fleet_repository_is_an_error_with_its_remedy(
-    tmp_path: Path, folder: str, words: str
+    tmp_path: Path, folder: str, message: str
 ) -> None:
     write(tmp_path / "fleet", fleet_files.example())
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match=message):
         open_worktree(tmp_path / folder)
 
 

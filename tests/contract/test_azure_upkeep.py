@@ -179,9 +179,9 @@ def test_maintenance_configurations_come_and_go_with_their_cluster(azure: Azure)
     azure.call(PutMaintenance(CLUSTER, "default", slots))
     found = azure.call(ListMaintenance(CLUSTER))
     assert set(found) == {"aksManagedAutoUpgradeSchedule", "default"}
-    kept = found["aksManagedAutoUpgradeSchedule"]["properties"]["maintenanceWindow"]
-    assert kept["schedule"] == {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}}
-    assert (kept["utcOffset"], kept["startDate"]) == ("+00:00", "2026-01-01")
+    stored = found["aksManagedAutoUpgradeSchedule"]["properties"]["maintenanceWindow"]
+    assert stored["schedule"] == {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}}
+    assert (stored["utcOffset"], stored["startDate"]) == ("+00:00", "2026-01-01")
     azure.call(PutMaintenance(CLUSTER, "aksManagedAutoUpgradeSchedule", window(durationHours=8)))
     changed = azure.call(ListMaintenance(CLUSTER))["aksManagedAutoUpgradeSchedule"]["properties"][
         "maintenanceWindow"

@@ -77,7 +77,7 @@ def test_a_node_is_cordoned_and_uncordoned_and_a_missing_one_is_success(setting:
         assert unschedulable()
     setting.api.cordon("one", on=False)
     assert not unschedulable()
-    setting.api.cordon("gone")
+    setting.api.cordon("missing")
 
 
 def test_a_pod_without_a_budget_is_evicted_and_a_missing_one_is_success(setting: Setting) -> None:
@@ -96,8 +96,8 @@ def test_a_budget_blocks_evictions_until_enough_pods_are_healthy(setting: Settin
     with pytest.raises(Blocked) as refused:
         setting.api.evict("default", "a")
     assert (refused.value.code, refused.value.retry_after) == ("TooManyRequests", None)
-    told = "The disruption budget web needs 2 healthy pods and has 2 currently"
-    assert told in str(refused.value)
+    message = "The disruption budget web needs 2 healthy pods and has 2 currently"
+    assert message in str(refused.value)
     assert "pod a in default" in str(refused.value)
     a_pod(setting, "c", two, ready=False)
     with pytest.raises(Blocked):

@@ -49,8 +49,8 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
         return
     with GitHubServer(tmp_path, token="local", webhook_secret="s", app=APP) as server:
         git = server.create_repository("acme/fleet")
-        known = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
-        auth = github_auth(**known) if app else github_auth(token="local")
+        app_credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
+        auth = github_auth(**app_credentials) if app else github_auth(token="local")
         adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
         yield started(Case(adapter.pulls, git, app))
         adapter.close()
@@ -105,7 +105,7 @@ def test_our_comment_is_recognised_and_edited(case: Case) -> None:
     assert case.port.comment(number, MARKER) is None
     case.git.pulls.write_comment(number, "mallory", f"{MARKER}\nmine now")
     case.port.write_comment(number, "no marker", over=None)
-    for text in range(120):  # more than one page of other people's words
+    for text in range(120):  # more than one page of comments by others
         case.git.pulls.write_comment(number, "someone", f"{text} {MARKER}")
     case.port.write_comment(number, f"{MARKER}\nfirst", over=None)
     found = case.port.comment(number, MARKER)
@@ -136,11 +136,11 @@ def test_a_check_run_is_written_by_an_app_alone_with_all_its_annotations(case: C
             case.port.check(commit, check)
         return
     case.port.check(commit, check)
-    (kept,) = case.git.pulls.checks(commit)
-    assert (kept.name, kept.status, kept.conclusion) == ("roadstead/plan", "completed", "failure")
-    assert (kept.output, kept.details_url) == (
+    (run,) = case.git.pulls.checks(commit)
+    assert (run.name, run.status, run.conclusion) == ("roadstead/plan", "completed", "failure")
+    assert (run.output, run.details_url) == (
         {"title": "120 problems", "summary": "# Plan"},
         "https://example.com",
     )
-    assert [a["start_line"] for a in kept.annotations] == list(range(1, 121))
-    assert kept.annotations[0]["annotation_level"] == "failure"
+    assert [a["start_line"] for a in run.annotations] == list(range(1, 121))
+    assert run.annotations[0]["annotation_level"] == "failure"

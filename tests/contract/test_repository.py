@@ -50,9 +50,9 @@ def test_head_follows_the_branch(case: Case) -> None:
     second = case.git.commit({"a.yaml": b"2"})
     other = case.git.commit({"b.yaml": b"3"}, branch="team/next")
     heads = [case.port.read_head(branch) for branch in ("main", "team/next")]
-    assert [look.commit for look in heads] == [second, other]
-    assert all(abs((look.at - datetime.now(UTC)).total_seconds()) < 60 for look in heads)
-    assert not any(look.at.microsecond for look in heads)
+    assert [read.commit for read in heads] == [second, other]
+    assert all(abs((read.at - datetime.now(UTC)).total_seconds()) < 60 for read in heads)
+    assert not any(read.at.microsecond for read in heads)
 
 
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:

@@ -77,7 +77,7 @@ def _answers(port: int) -> bool:
 
 @pytest.fixture(params=["memory", "tables"])
 def state(request: pytest.FixtureRequest) -> Iterator[State]:
-    """A fleet that nobody else uses."""
+    """A fleet that no other test uses."""
     if request.param == "memory":
         yield MemoryState()
         return
@@ -169,10 +169,10 @@ def test_a_record_may_be_larger_than_a_property(state: State) -> None:
 
 
 def event(sequence: int, **changes: Any) -> Event:
-    made = Event(
-        "one", "0badcafe", 1, sequence, later(sequence), False, "Waiting", f"words {sequence}", "cluster"
+    name = Event(
+        "one", "0badcafe", 1, sequence, later(sequence), False, "Waiting", f"message {sequence}", "cluster"
     )
-    return replace(made, **changes)
+    return replace(name, **changes)
 
 
 def test_events_come_newest_first_and_bounded(state: State) -> None:
@@ -208,8 +208,8 @@ def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state
 def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
     change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
     hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
-    made = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
-    return PlanRecord(Plan(commit, made, ("a problem",)), NOW)
+    name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
+    return PlanRecord(Plan(commit, name, ("a problem",)), NOW)
 
 
 @pytest.mark.parametrize("items", [1, 5000])
@@ -246,8 +246,8 @@ def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) 
 
 def test_dead_letters_come_newest_first_and_once(state: State) -> None:
     def letter(number: int) -> DeadLetter:
-        made = f"{number}:odd/?#\\id"
-        return DeadLetter("jobs", made, later(number), "reason", "description", "ünreadable" * 3000, 33_000)
+        name = f"{number}:an id/?#\\id"
+        return DeadLetter("jobs", name, later(number), "reason", "description", "ünreadable" * 3000, 33_000)
 
     assert list(state.dead_letters(5)) == []
     for number in (1, 3, 2, 3):
@@ -257,7 +257,7 @@ def test_dead_letters_come_newest_first_and_once(state: State) -> None:
 
 
 def test_a_dead_letter_is_deleted_and_a_missing_one_is_success(state: State) -> None:
-    first, second = (DeadLetter("jobs", f"{n}:odd/?#\\id", later(n), "", "", "words", 5) for n in (1, 2))
+    first, second = (DeadLetter("jobs", f"{n}:an id/?#\\id", later(n), "", "", "a body", 5) for n in (1, 2))
     state.save_dead_letter(first)
     state.delete_dead_letter(second)
     state.save_dead_letter(second)
@@ -267,13 +267,13 @@ def test_a_dead_letter_is_deleted_and_a_missing_one_is_success(state: State) -> 
 
 
 def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State) -> None:
-    state.append([event(n) for n in range(1, 8)] + [event(1, cluster="gone"), event(2, cluster="gone")])
+    state.append([event(n) for n in range(1, 8)] + [event(1, cluster="deleted"), event(2, cluster="deleted")])
     assert state.prune_events("one", 5) == 2
     assert state.prune_events("one", 5) == 0
     assert [found.sequence for found in state.events("one", 10)] == [7, 6, 5, 4, 3]
     assert state.prune_events_before(later(2), living={"one"}) == 1
     assert len(state.events("one", 10)) == 5
-    assert [found.sequence for found in state.events("gone", 10)] == [2]
+    assert [found.sequence for found in state.events("deleted", 10)] == [2]
 
 
 def test_an_event_is_read_back_with_its_start_and_request_ids(state: State) -> None:
@@ -284,11 +284,11 @@ def test_an_event_is_read_back_with_its_start_and_request_ids(state: State) -> N
 
 def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
     for number, commit in enumerate("abcde"):
-        made = replace(plan(commit * 40), at=NOW + timedelta(minutes=number), open=commit == "b")
-        state.save_plan(made)
+        name = replace(plan(commit * 40), at=NOW + timedelta(minutes=number), open=commit == "b")
+        state.save_plan(name)
     assert state.prune_plans(2) == 2
-    kept = [commit for commit in "abcde" if state.plan(commit * 40)]
-    assert kept == ["b", "d", "e"]
+    remaining = [commit for commit in "abcde" if state.plan(commit * 40)]
+    assert remaining == ["b", "d", "e"]
 
 
 def test_saved_blobs_are_pruned_except_those_in_use(state: State) -> None:
@@ -300,7 +300,7 @@ def test_saved_blobs_are_pruned_except_those_in_use(state: State) -> None:
 def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
     for number in (1, 5):
         state.remember_delivery(f"d{number}", later(number))
-        state.save_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "words", 5))
+        state.save_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "a body", 5))
     assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
     assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
     assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
@@ -322,9 +322,9 @@ def test_a_token_bucket_is_written_by_compare_and_swap(state: State) -> None:
 
 
 def test_a_delivery_is_seen_once_it_is_remembered(state: State) -> None:
-    state.remember_delivery("2f1c/?#\\odd", NOW)
-    state.remember_delivery("2f1c/?#\\odd", NOW)
-    assert state.delivery_seen("2f1c/?#\\odd")
+    state.remember_delivery("2f1c/?#\\id", NOW)
+    state.remember_delivery("2f1c/?#\\id", NOW)
+    assert state.delivery_seen("2f1c/?#\\id")
     assert not state.delivery_seen("other")
 
 

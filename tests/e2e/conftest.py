@@ -16,7 +16,7 @@ from tests.support.local_cloud_start import Start
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a cloud with options of one's own; it ends with the test."""
+    """Start a cloud with the options of a test; it ends with the test."""
     with ExitStack() as stack:
 
         def begin(options: Options) -> Operator:

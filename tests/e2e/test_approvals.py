@@ -22,23 +22,23 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
 
     written = roadstead("import", ONE.resource, "--url", url)
     assert (written.returncode, "name: one" in written.stdout) == (0, True)
-    assert not [said for said in written.stdout.splitlines() if said.startswith("#")]
+    assert not [line for line in written.stdout.splitlines() if line.startswith("#")]
 
     author = Author(operator, "empty")
     proposed = author.push(fleet_files.fleet())
     author.propose()
     author.wait_for("#### 2 clusters: **deletes that need approval**")
-    assert operator.status(proposed) == "success: 2 held"
+    assert operator.status(proposed) == "success: 2 needs approval"
     assert author.checks(proposed) == []
 
     commit = operator.push(fleet_files.fleet())
-    words = operator.wait_for_status(commit, "failure")
-    assert words.startswith("failure: one: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml")
+    status = operator.wait_for_status(commit, "failure")
+    assert status.startswith("failure: one: the commit removes 2 clusters, guards.deleteBudget in fleet.yaml")
     author.wait_for("**Out of date**")
-    release = f"{commit[:8]} holds the delete of one, two: roadstead approve {commit[:8]} releases it"
+    release = f"2 deletes need approval (roadstead approve {commit[:8]}): one, two"
     assert release in " ".join(roadstead("status", "--url", url).stdout.split())
     planned = roadstead("plan", "--exit-code", "--url", url, cwd=operator.checkout.folder)
-    assert planned.returncode == 2
+    assert planned.returncode == 3
     assert release in " ".join(planned.stdout.split())
     plan = operator.plan(commit)
     assert plan is not None
@@ -59,8 +59,8 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
 
     done = roadstead("approve", newer[:8], "--yes", "--url", url)
     assert done.returncode == 0, done.stderr
-    told = operator.wait_for_status(newer, "success")
-    assert told == "success: 2 of 2 clusters in sync (2 delete)"
+    status = operator.wait_for_status(newer, "success")
+    assert status == "success: 2 of 2 clusters in sync (2 delete)"
     assert operator.phases() == {}
     accepted = operator.accepted()
     assert {name: accepted["delete", name] for name in ("one", "two")} == {"one": 1, "two": 1}

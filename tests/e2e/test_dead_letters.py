@@ -17,8 +17,8 @@ from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
 
-def bury(operator: Operator, body: str) -> None:
-    """Put a message into the dead letters of the queue of jobs, as its receiver."""
+def dead_letter(operator: Operator, body: str) -> None:
+    """Send a message to the queue of jobs and dead-letter it, as its receiver."""
     connection = operator.cloud.settings["ServiceBus"]
     with (
         service_bus_client(connection_string=connection) as client,
@@ -31,8 +31,8 @@ def bury(operator: Operator, body: str) -> None:
 
 
 def record(operator: Operator) -> Any:
-    (found,) = (entity for entity in table_entities(operator.cloud) if entity["table"] == CLUSTERS)
-    return json.loads(found["body0"])
+    (stored,) = (entity for entity in table_entities(operator.cloud) if entity["table"] == CLUSTERS)
+    return json.loads(stored["body0"])
 
 
 def test_every_dead_letter_is_reported_and_its_job_replayed(start: Start) -> None:
@@ -50,9 +50,9 @@ def test_every_dead_letter_is_reported_and_its_job_replayed(start: Start) -> Non
         generation=present["generation"],
         sequence=present["job"]["sequence"],
     )
-    bury(operator, moment.model_copy(update={"sequence": 1}).model_dump_json())
-    bury(operator, "not a message")
-    bury(operator, moment.model_dump_json())
+    dead_letter(operator, moment.model_copy(update={"sequence": 1}).model_dump_json())
+    dead_letter(operator, "not a message")
+    dead_letter(operator, moment.model_dump_json())
     operator.wait(lambda: operator.phases() == {"one": "Failed"}, "the job failed")
     operator.wait(
         lambda: bool(operator.api.get("dead-letters")["deadLetters"]), "the unreadable one is listed"

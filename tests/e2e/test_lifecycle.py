@@ -1,4 +1,4 @@
-"""The later life of clusters over the wire: upgrades under faults, rotation, deletion, adoption, replay."""
+"""Existing clusters over the wire: upgrade under faults, pool replacement, delete, adoption, replay."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ QUICK = Options(
     create_seconds=1,
     lock_seconds=5,
     resend_schedule="*/2 * * * * *",
-    extra={"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/2 Throttled=forever/2 Conflict=forever/2"},
+    extra={"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1"},
 )
 SLOW_DOWN = {"error": {"code": "TooManyRequests", "message": "slow down"}}
 BROKEN = {"error": {"code": "InternalServerError", "message": "try again"}}
 
 
-def spoiled(match: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a fault script that spoils more than a tenth: refused, failed, or done and not answered."""
+def faults(match: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return faults for more than a tenth of the requests: throttled, failed, or done and not answered."""
     often: dict[str, Any] = {"match": match, "times": None, "share": 0.1}
     return [
         {**often, "status": 429, "headers": {"Retry-After": "1"}, "body": body},
@@ -71,12 +71,12 @@ def path(name: str) -> str:
 
 @contextmanager
 def arm(operator: Operator) -> Iterator[httpx.Client]:
-    """Yield a client of Resource Manager, as a person who is signed in has one."""
+    """Yield a client of Resource Manager with the rights of the function app."""
     cloud = operator.cloud
-    asked = {"api-version": "2019-08-01", "resource": cloud.urls.arm}
+    query = {"api-version": "2019-08-01", "resource": cloud.urls.arm}
     headers = {"X-IDENTITY-HEADER": cloud.settings["IDENTITY_HEADER"]}
     endpoint = cloud.settings["IDENTITY_ENDPOINT"]
-    answer = httpx.get(endpoint, params=asked, headers=headers, trust_env=False).json()
+    answer = httpx.get(endpoint, params=query, headers=headers, trust_env=False).json()
     trust = ssl.create_default_context(cafile=str(cloud.state / "ca.pem"))
     signed = {"Authorization": f"Bearer {answer['access_token']}"}
     with httpx.Client(base_url=cloud.urls.arm, headers=signed, verify=trust, trust_env=False) as client:
@@ -98,15 +98,15 @@ def test_a_cluster_with_three_pools_is_upgraded_by_two_minors_under_faults(start
     before = fleet(one=f'{more}  kubernetesVersion: "1.31"\n')
     operator.wait_for_status(operator.push(before), "success")
     calm = len(operator.cloud.requests("arm"))
-    operator.faults(operator.cloud.urls.arm, spoiled("/subscriptions/", BROKEN))
+    operator.faults(operator.cloud.urls.arm, faults("/subscriptions/", BROKEN))
     commit = operator.push(fleet(one=f'{more}  kubernetesVersion: "1.33"\n'))
     operator.wait_for_status(commit, "success", seconds=150)
     operator.faults(operator.cloud.urls.arm, [])
     found = pools(operator, "one")
     assert {p["currentOrchestratorVersion"].rpartition(".")[0] for p in found.values()} == {"1.33"}
     calls = operator.cloud.requests("arm")[calm:]
-    hit = [call for call in calls if call.get("fault")]
-    assert len(hit) >= len(calls) / 10
+    failed = [call for call in calls if call.get("fault")]
+    assert len(failed) >= len(calls) / 10
     minors = [
         event["message"]
         for event in operator.api.get("clusters/one/events?limit=500")["events"]
@@ -131,20 +131,20 @@ def test_a_node_pool_replacement_waits_until_the_disruption_budget_allows_the_ev
 
 
 def test_a_delete_supersedes_a_create(start: Start) -> None:
-    operator = start(replace(QUICK, create_seconds=15))
+    operator = start(replace(QUICK, create_seconds=10))
     operator.push(fleet(one=""))
     operator.wait(lambda: operator.accepted()["create", "one"] == 1, "one is being created")
-    time.sleep(2)  # a push of the second in which the last head was read is looked at for a while
+    time.sleep(2)  # a push in the second of the last read of the head would await confirmation
     commit = operator.push(fleet())
     operator.wait_for_status(commit, "success")
     assert operator.phases() == {}
     with arm(operator) as client:
         assert client.get(path("one")).status_code == 404
     assert operator.accepted()["create", "one"] == 1
-    told = [event["reason"] for event in operator.api.get("clusters/one/events")["events"]]
-    assert told[0] == "Deleted"
-    assert "Ready" not in told
-    assert told.count("Accepted") == 2
+    reasons = [event["reason"] for event in operator.api.get("clusters/one/events")["events"]]
+    assert reasons[0] == "Deleted"
+    assert "Ready" not in reasons
+    assert reasons.count("Accepted") == 2
 
 
 def test_an_existing_cluster_is_imported_and_adopted(start: Start) -> None:
@@ -205,14 +205,14 @@ def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
     commit = operator.push(fleet(one="", two=""))
     operator.wait_for_status(commit, "failure")
     operator.wait(lambda: set(operator.phases().values()) == {"Failed"}, "both failed")
-    strange = ['{"schema_version": 99, "cluster": "one"}', "neither JSON nor anything else"]
-    send(operator, [Message("one", f"strange-{n}", body) for n, body in enumerate(strange)])
+    unreadable = ['{"schema_version": 99, "cluster": "one"}', "neither JSON nor anything else"]
+    send(operator, [Message("one", f"unreadable-{n}", body) for n, body in enumerate(unreadable)])
     operator.wait(lambda: len(operator.api.get("dead-letters")["deadLetters"]) == 2, "two dead letters")
-    kept = {letter["body"] for letter in operator.api.get("dead-letters")["deadLetters"]}
-    assert kept == set(strange)
-    told = roadstead("why", "one", "--url", urls.functions).stdout
-    assert "QuotaExceeded" in told
-    assert "no cores left" in told
+    bodies = {letter["body"] for letter in operator.api.get("dead-letters")["deadLetters"]}
+    assert bodies == set(unreadable)
+    why = roadstead("why", "one", "--url", urls.functions).stdout
+    assert "QuotaExceeded" in why
+    assert "no cores left" in why
 
     operator.faults(urls.arm, [])
     sent = [
@@ -220,7 +220,7 @@ def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
         for number in (3, 1, 2)
         for name in ("one", "two")
     ]
-    send(operator, sent + [Message("one", f"again-{n}", body) for n, body in enumerate(strange)])
+    send(operator, sent + [Message("one", f"again-{n}", body) for n, body in enumerate(unreadable)])
     replayed = roadstead("replay", "--all", "--url", urls.functions)
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     operator.wait_for_status(commit, "success")
@@ -229,7 +229,7 @@ def test_failed_jobs_and_dead_letters_can_be_replayed(start: Start) -> None:
 
 
 def send(operator: Operator, messages: list[Message]) -> None:
-    """Send raw messages to the jobs, as a person with a tool does."""
+    """Send raw messages to the queue of jobs, as an operator's tool does."""
     with closing(service_bus_client(connection_string=operator.cloud.settings["ServiceBus"])) as client:
         queue = ServiceBusQueue(client, "jobs")
         for message in messages:

@@ -1,4 +1,4 @@
-"""Pushes over the wire: repeated, forged, lost, identical, wrong."""
+"""Pushes over the wire: repeated, forged, lost, identical, invalid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support import fleet_files
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 
-QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/2 Throttled=forever/2 Conflict=forever/2"}
+QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1"}
 
 
 def deliver(operator: Operator, commit: str, *, key: str, delivery: str = "d1") -> int:
@@ -65,8 +65,8 @@ def test_an_identical_push_writes_nothing_but_the_commit_status(start: Start) ->
     operator.wait_for_status(operator.push(files), "success")
     before = {service: len(operator.cloud.requests(service)) for service in ("arm", "kubernetes", "github")}
     commit = operator.push(files)
-    words = operator.wait_for_status(commit, "success")
-    assert words == "success: 3 of 3 clusters in sync (3 unchanged)"
+    status = operator.wait_for_status(commit, "success")
+    assert status == "success: 3 of 3 clusters in sync (3 unchanged)"
     new = {service: operator.cloud.requests(service)[seen:] for service, seen in before.items()}
     assert new["arm"] == []
     assert new["kubernetes"] == []
@@ -79,9 +79,10 @@ def test_a_typo_is_reported_on_the_commit_with_its_place_and_blocks_no_other_clu
     files = fleet_files.fleet("one", "two")
     files["clusters/two/cluster.yaml"] = files["clusters/two/cluster.yaml"].replace(b"location", b"loaction")
     commit = operator.push(files)
-    words = operator.wait_for_status(commit, "failure")
+    status = operator.wait_for_status(commit, "failure")
     assert (
-        "clusters/two/cluster.yaml:7:3 spec.loaction: there is no such field; did you mean location?" in words
+        "clusters/two/cluster.yaml:7:3 spec.loaction: there is no such field; did you mean location?"
+        in status
     )
     operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready")
     good = operator.push(fleet_files.fleet("one", "two"))
@@ -114,9 +115,9 @@ def test_faults_at_every_service_are_retried_and_reported(start: Start) -> None:
     commit = operator.push(fleet_files.fleet("one", "two"))
     operator.wait_for_status(commit, "success")
     assert operator.accepted()["create", "one"] == operator.accepted()["create", "two"] == 1
-    told = [
+    retries = [
         event["reason"] + " " + event["message"]
         for name in ("one", "two")
         for event in operator.api.get(f"clusters/{name}")["events"]
     ]
-    assert any(text.startswith("Retrying") and "Throttled" in text for text in told), told
+    assert any(text.startswith("Retrying") and "Throttled" in text for text in retries), retries

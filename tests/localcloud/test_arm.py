@@ -140,11 +140,11 @@ def test_an_upgrade_of_the_node_image_is_an_operation_or_not_modified(served: Se
     newest = served.http.post(url, params=version)
     assert (newest.status_code, newest.content) == (304, b"")
     served.world.interventions.set_node_image(CLUSTER, "system", NODE_IMAGES[0])
-    begun = served.http.post(url, params=version)
-    assert begun.status_code == 202
-    status = served.http.get(begun.headers["Azure-AsyncOperation"]).json()
+    accepted = served.http.post(url, params=version)
+    assert accepted.status_code == 202
+    status = served.http.get(accepted.headers["Azure-AsyncOperation"]).json()
     assert status["status"] == "InProgress"
-    assert begun.json()["properties"]["provisioningState"] == "UpgradingNodeImageVersion"
+    assert accepted.json()["properties"]["provisioningState"] == "UpgradingNodeImageVersion"
     with ContainerServiceClient(Credential(), SUBSCRIPTION, base_url=served.server.url) as aks:
         while aks.agent_pools.get("rg", "aks", "system").node_image_version != NODE_IMAGES[-1]:
             time.sleep(0.05)
@@ -166,7 +166,7 @@ def test_maintenance_is_written_at_once_and_its_names_do_not_lead_elsewhere(serv
 
 
 def test_the_local_azure_takes_faults(served: Served) -> None:
-    def told(control: str, **values: Any) -> int:
+    def control_status(control: str, **values: Any) -> int:
         reply = served.http.post(
             f"/_local/clusters/AKS/{control}", json=values, headers={"Authorization": ""}
         )
@@ -175,19 +175,27 @@ def test_the_local_azure_takes_faults(served: Served) -> None:
     def state() -> str:
         return str(served.world.get_cluster(CLUSTER)["properties"]["provisioningState"])
 
-    assert told("stop") == 404
-    assert told("fail", code="AllocationFailed", message="No capacity.") == 204
+    assert control_status("stop") == 404
+    assert control_status("fail", code="AllocationFailed", message="No capacity.") == 204
     served.world.put_cluster(CLUSTER, BODY)
     while state() == "Creating":
         time.sleep(0.02)
     assert state() == "Failed"
-    assert told("stick") == 204
+    assert control_status("stick") == 204
     served.world.put_cluster(CLUSTER, BODY)
-    assert told("abort") == 204
+    assert control_status("abort") == 204
     assert state() == "Canceled"
-    assert [told("stop"), told("start"), told("scale", pool="system", count=3)] == [204] * 3
+    assert [
+        control_status("stop"),
+        control_status("start"),
+        control_status("scale", pool="system", count=3),
+    ] == [204] * 3
     assert served.world.get_pool(CLUSTER, "system")["properties"]["count"] == 3
-    assert [told("lag"), told("scale", pool="none", count=1), told("explode")] == [400, 400, 404]
+    assert [
+        control_status("lag"),
+        control_status("scale", pool="none", count=1),
+        control_status("explode"),
+    ] == [400, 400, 404]
 
 
 def test_accepted_writes_are_in_the_request_log(served: Served) -> None:

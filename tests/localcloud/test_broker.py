@@ -26,7 +26,7 @@ from localcloud.servicebus.world.broker_values import (
 
 JOBS = QueueConfig("jobs", lock_seconds=60, max_delivery_count=3, duplicate_window_seconds=600)
 LOOSE = QueueConfig("loose", lock_seconds=60, requires_session=False)
-GRAVE = "jobs/$DeadLetterQueue"
+DEAD_LETTERS = "jobs/$DeadLetterQueue"
 
 
 def make() -> tuple[Broker, ManualClock]:
@@ -189,7 +189,7 @@ def test_a_message_abandoned_too_often_is_dead_lettered() -> None:
         broker.abandon("jobs", delivery.lock_token)
     assert receive(broker, lock).message.draft.id == "next"
     assert broker.counts("jobs") == Counts(active=1, scheduled=0, dead_lettered=1)
-    dead = receive(broker, queue=GRAVE).message
+    dead = receive(broker, queue=DEAD_LETTERS).message
     assert (dead.draft.id, dead.delivery_count, dead.dead_letter_reason) == (
         "poison",
         3,
@@ -203,14 +203,14 @@ def test_a_dead_letter_has_its_reason_and_is_read_from_the_dead_letter_queue() -
     token = receive(broker, accept(broker)).lock_token
     broker.dead_letter("jobs", token, reason="Broken", description="no such field")
     for _ in range(20):
-        broker.abandon(GRAVE, receive(broker, queue=GRAVE).lock_token)
-    delivery = receive(broker, queue=GRAVE)
+        broker.abandon(DEAD_LETTERS, receive(broker, queue=DEAD_LETTERS).lock_token)
+    delivery = receive(broker, queue=DEAD_LETTERS)
     assert (delivery.message.dead_letter_reason, delivery.message.dead_letter_description) == (
         "Broken",
         "no such field",
     )
     assert (delivery.message.draft.session, delivery.message.draft.properties["own"]) == ("s", 1)
-    broker.complete(GRAVE, delivery.lock_token)
+    broker.complete(DEAD_LETTERS, delivery.lock_token)
     assert broker.counts("jobs") == Counts(0, 0, 0)
 
 

@@ -67,7 +67,7 @@ class Cluster:
     def install(self) -> None:
         for manifest in yaml.safe_load_all(COMPONENTS.read_text()):
             self.apply(manifest)
-        self.settle()
+        self.let_time_pass()
 
     def sync(self, name: str = "flux-system", **spec: Any) -> None:
         ref = {"kind": "GitRepository", "name": "flux-system"}
@@ -78,7 +78,7 @@ class Cluster:
         whole = {"interval": "1m", "url": URL, "ref": {"branch": "main"}, **spec}
         self.apply(_object(SOURCE, "flux-system", whole))
 
-    def settle(self) -> None:
+    def let_time_pass(self) -> None:
         for _ in range(4):
             self.clock.advance(1)
             self.flux.reconcile()
@@ -111,7 +111,7 @@ def cluster() -> Cluster:
 
 def test_source_and_kustomization_become_ready_and_the_objects_are_there(cluster: Cluster) -> None:
     cluster.sync()
-    cluster.settle()
+    cluster.let_time_pass()
     revision = f"main@sha1:{'1' * 40}"
     assert cluster.ready(SOURCE) == ("True", "Succeeded", f"stored artifact for revision '{revision}'")
     assert cluster.ready() == ("True", "ReconciliationSucceeded", f"Applied revision: {revision}")
@@ -126,51 +126,51 @@ def test_without_its_controllers_nothing_happens(cluster: Cluster) -> None:
     cluster.sync()
     for name in ("source-controller", "kustomize-controller"):
         cluster.world.delete(At(KINDS["Deployment"], name, "flux-system"))
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready() == cluster.ready(SOURCE) == ("", "", "")
 
 
 def test_an_idle_round_writes_nothing(cluster: Cluster) -> None:
     cluster.sync()
     cluster.sync("broken", path="./nowhere")
-    cluster.settle()
+    cluster.let_time_pass()
     before = cluster.world.version
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.world.version == before
 
 
 def test_what_leaves_git_is_pruned_unless_pruning_is_disabled(cluster: Cluster) -> None:
-    kept = (MAP_FILE % b"kept").replace(b"{name: ", b"{annotations: {%s: disabled}, name: ")
-    kept = kept % b"kustomize.toolkit.fluxcd.io/prune"
+    unpruned = (MAP_FILE % b"unpruned").replace(b"{name: ", b"{annotations: {%s: disabled}, name: ")
+    unpruned = unpruned % b"kustomize.toolkit.fluxcd.io/prune"
     cluster.commit(
-        {**cluster.files, "clusters/alpha/two.yaml": MAP_FILE % b"two", "clusters/alpha/k.yaml": kept}
+        {**cluster.files, "clusters/alpha/two.yaml": MAP_FILE % b"two", "clusters/alpha/k.yaml": unpruned}
     )
     cluster.sync()
-    cluster.settle()
-    assert cluster.maps() == ["kept", "one", "two"]
+    cluster.let_time_pass()
+    assert cluster.maps() == ["unpruned", "one", "two"]
     cluster.commit({name: text for name, text in cluster.files.items() if "apps" in name or "ns" in name})
-    cluster.settle()
-    assert cluster.maps() == ["kept", "one"]
+    cluster.let_time_pass()
+    assert cluster.maps() == ["unpruned", "one"]
     assert cluster.ready()[2] == f"Applied revision: main@sha1:{'3' * 40}"
 
 
 def test_what_operators_change_or_delete_is_corrected_after_the_interval(cluster: Cluster) -> None:
     cluster.sync()
-    cluster.settle()
+    cluster.let_time_pass()
     one = At(KINDS["ConfigMap"], "one", "team")
     cluster.world.patch(one, {"data": {"colour": "red", "by-hand": "1"}}, MERGE)
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.world.get(one)["data"]["colour"] == "red"
     cluster.clock.advance(600)
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.world.get(one)["data"] == {"colour": "blue", "by-hand": "1"}
 
 
 def test_a_deleted_kustomization_takes_its_objects_with_it(cluster: Cluster) -> None:
     cluster.sync()
-    cluster.settle()
+    cluster.let_time_pass()
     cluster.world.delete(cluster.at(*KUSTOMIZATION, "flux-system"))
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.world.find(cluster.at(*KUSTOMIZATION, "flux-system")) is None
     assert cluster.maps() == []
 
@@ -193,11 +193,11 @@ def test_a_source_that_cannot_be_fetched_reports_the_reason(
     cluster.apply(_secret("wrong", "guess"))
     cluster.source(**spec)
     cluster.sync()
-    cluster.settle()
-    status, told_reason, told = cluster.ready(SOURCE)
-    assert (status, told_reason) == ("False", reason)
-    assert message in told
-    assert "guess" not in told
+    cluster.let_time_pass()
+    status, shown_reason, shown = cluster.ready(SOURCE)
+    assert (status, shown_reason) == ("False", reason)
+    assert message in shown
+    assert "guess" not in shown
     assert cluster.ready()[:2] == ("False", "ArtifactFailed")
 
 
@@ -213,10 +213,10 @@ def test_a_source_recovers_once_its_secret_is_right(cluster: Cluster) -> None:
     cluster.password = "right"
     cluster.apply(_secret("flux-system", "wrong"))
     cluster.source(secretRef={"name": "flux-system"})
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready(SOURCE)[0] == "False"
     cluster.apply(_secret("flux-system", "right"))
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready(SOURCE)[0] == "True"
 
 
@@ -252,15 +252,15 @@ def test_a_failed_build_or_apply_reports_the_place(
 ) -> None:
     cluster.commit({**cluster.files, f"clusters/alpha/{file}": content})
     cluster.sync()
-    cluster.settle()
-    status, told_reason, told = cluster.ready()
-    assert (status, told_reason) == ("False", reason)
-    assert message in told
+    cluster.let_time_pass()
+    status, shown_reason, shown = cluster.ready()
+    assert (status, shown_reason) == ("False", reason)
+    assert message in shown
 
 
 def test_a_path_that_is_not_in_the_repository_is_an_artifact_failure(cluster: Cluster) -> None:
     cluster.sync(path="./clusters/alp")
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready()[1] == "ArtifactFailed"
     assert "kustomization path not found" in cluster.ready()[2]
 
@@ -268,11 +268,11 @@ def test_a_path_that_is_not_in_the_repository_is_an_artifact_failure(cluster: Cl
 def test_a_dependency_must_be_ready_first(cluster: Cluster) -> None:
     cluster.commit({**cluster.files, "apps/two.yaml": MAP_FILE % b"two"})
     cluster.sync("apps", path="./apps", dependsOn=[{"name": "flux-system"}])
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready(name="apps")[1] == "DependencyNotReady"
     assert "flux-system/flux-system" in cluster.ready(name="apps")[2]
     cluster.sync()
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready(name="apps")[0] == "True"
     assert cluster.maps() == ["one", "two"]
 
@@ -286,7 +286,7 @@ def test_a_kustomization_file_lists_what_counts(cluster: Cluster) -> None:
         }
     )
     cluster.sync()
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.maps() == ["two"]
 
 
@@ -309,7 +309,7 @@ def test_definitions_are_established_before_their_objects(cluster: Cluster) -> N
     cluster.sync()
     cluster.flux.reconcile()
     assert cluster.ready()[:2] == ("Unknown", "Progressing")
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.ready()[0] == "True"
 
 
@@ -320,19 +320,19 @@ def test_variables_are_filled_in_after_the_build(cluster: Cluster) -> None:
     cluster.apply({**values, "data": {"colour": "red", "size": "huge"}})
     post = {"substituteFrom": [{"kind": "ConfigMap", "name": "v"}], "substitute": {"colour": "green"}}
     cluster.sync(postBuild=post)
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.world.get(At(KINDS["ConfigMap"], "vars", "team"))["data"]["colour"] == "green huge "
 
 
 def test_a_request_by_annotation_is_handled_and_a_suspended_object_is_left_alone(cluster: Cluster) -> None:
     cluster.sync()
-    cluster.settle()
+    cluster.let_time_pass()
     at = cluster.at(*KUSTOMIZATION, "flux-system")
     annotation = {"reconcile.fluxcd.io/requestedAt": "now"}
     cluster.world.patch(at, {"metadata": {"annotations": annotation}}, MERGE)
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.world.get(at)["status"]["lastHandledReconcileAt"] == "now"
     cluster.world.patch(at, {"spec": {"suspend": True}}, MERGE)
     cluster.commit({"clusters/alpha/ns.yaml": NAMESPACE_FILE})
-    cluster.settle()
+    cluster.let_time_pass()
     assert cluster.maps() == ["one"]

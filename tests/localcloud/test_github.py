@@ -192,8 +192,8 @@ def test_dropped_webhooks_are_lost_until_someone_redelivers_them(local: Local) -
 
 
 def test_a_receiver_that_is_down_loses_the_event_and_a_ping_reaches_one_that_is_up(local: Local) -> None:
-    with HttpServer(local.receiver.app) as gone:
-        up, local.server.webhook_url = local.server.webhook_url, gone.url
+    with HttpServer(local.receiver.app) as stopped:
+        up, local.server.webhook_url = local.server.webhook_url, stopped.url
     local.server.ping("acme/fleet")
     wait_for(lambda: local.deliveries()[0]["status"].startswith("failed to connect"))
     local.server.webhook_url = up
@@ -253,8 +253,8 @@ def test_a_pull_request_lists_its_commits_and_closes_when_they_are_merged(local:
     assert opened["pull_request"]["head"]["repo"]["full_name"] == opened["repository"]["full_name"]
     newer = local.commit("b.yaml", b"2")
     local.git("push", "--quiet", "origin", "next")
-    told = events_of(local, "pull_request")[-1]
-    assert (told["action"], told["before"], told["after"]) == ("synchronize", head, newer)
+    event = events_of(local, "pull_request")[-1]
+    assert (event["action"], event["before"], event["after"]) == ("synchronize", head, newer)
     local.git("fetch", "--quiet", "origin", "refs/pull/1/head")
     assert local.git("rev-parse", "FETCH_HEAD") == newer
     local.git("switch", "--quiet", "main")
@@ -276,9 +276,9 @@ def test_a_pull_request_is_edited_closed_and_opened_again_over_rest(local: Local
     assert (twice.status_code, "already exists" in twice.text) == (422, True)
     for change in ({"base": "release"}, {"state": "closed"}, {"state": "open"}, {"state": "open"}):
         httpx.patch(f"{root}/1", json=change, headers=headers).raise_for_status()
-    told = events_of(local, "pull_request")
-    assert [event["action"] for event in told] == ["opened", "edited", "closed", "reopened"]
-    assert told[1]["changes"]["base"]["ref"] == {"from": "main"}
+    events = events_of(local, "pull_request")
+    assert [event["action"] for event in events] == ["opened", "edited", "closed", "reopened"]
+    assert events[1]["changes"]["base"]["ref"] == {"from": "main"}
     assert httpx.get(f"{root}?base=main", headers=headers).json() == []
     local.git("push", "--quiet", "origin", ":next")
     assert events_of(local, "pull_request")[-1]["action"] == "closed"

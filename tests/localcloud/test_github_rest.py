@@ -118,8 +118,8 @@ def test_a_github_app_signs_in_and_its_token_ends_after_an_hour(tmp_path: Path) 
         commit = server.create_repository("acme/fleet").commit({"a.yaml": b"1"})
 
         def adapter(**changed: str) -> GitHubRepository:
-            known = {"app_id": "4711", "private_key": KEY, "installation_id": "42", **changed}
-            return GitHubRepository("acme/fleet", github_auth(**known), base_url=server.url)
+            credentials = {"app_id": "4711", "private_key": KEY, "installation_id": "42", **changed}
+            return GitHubRepository("acme/fleet", github_auth(**credentials), base_url=server.url)
 
         good = adapter(private_key=KEY.replace("\n", "\\n"))
         assert (good.read_head("main").commit, good.read_head("main").commit) == (commit, commit)
@@ -239,7 +239,7 @@ TOO_MANY = {"message": "Validation Failed", "errors": [{"message": "maximum numb
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind", "words"),
+    ("fault", "kind", "message"),
     [
         (Fault("POST", 422, TOO_MANY), InvalidManifest, "Validation Failed: maximum number of statuses"),
         (Fault("POST", 422, {"message": "No commit found for SHA: 1"}), InvalidManifest, "No commit found"),
@@ -249,12 +249,12 @@ TOO_MANY = {"message": "Validation Failed", "errors": [{"message": "maximum numb
     ],
 )
 def test_a_refused_status_has_the_message_of_github(
-    server: GitHubServer, fault: Fault, kind: type[ReconcileError], words: str
+    server: GitHubServer, fault: Fault, kind: type[ReconcileError], message: str
 ) -> None:
     commit = server.repository("acme/fleet").commit({"a.yaml": b"1"})
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
     server.door.faults = [fault]
-    with pytest.raises(kind, match=words) as refused:
+    with pytest.raises(kind, match=message) as refused:
         adapter.set_status(commit, CommitStatus("success", "", "c"))
     assert getattr(refused.value, "retry_after", None) == (9 if kind is Throttled else None)
     adapter.close()

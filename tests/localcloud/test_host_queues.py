@@ -22,7 +22,7 @@ from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.servicebus.world.broker_values import Draft, QueueConfig
 from tests.support.waiting import until
 
-GRAVE = "jobs" + DEAD_LETTER_SUFFIX
+DEAD_LETTERS = "jobs" + DEAD_LETTER_SUFFIX
 BUS = HostConfig(service_bus=ServiceBusConfig(max_concurrent_calls=2, renew_seconds=10))
 
 
@@ -32,13 +32,13 @@ def broker() -> Broker:
     return Broker([QueueConfig(name, lock_seconds=1, max_delivery_count=1) for name in names], system_clock)
 
 
-def bury(broker: Broker, body: bytes, message_id: str = "m-1") -> None:
+def dead_letter(broker: Broker, body: bytes, message_id: str = "m-1") -> None:
     broker.send("jobs", Draft(body, id=message_id, session="east-1"))
     lock = broker.accept_session("jobs")
     delivery = broker.receive("jobs", lock)
     assert lock is not None
     assert delivery is not None
-    broker.dead_letter("jobs", delivery.lock_token, reason="TooLate", description="nobody came")
+    broker.dead_letter("jobs", delivery.lock_token, reason="TooLate", description="no receiver")
     broker.release_session("jobs", lock)
 
 
@@ -64,22 +64,22 @@ def app_with(work: Callable[[func.ServiceBusMessage], None], address: str) -> fu
 
 
 def work_off(broker: Broker, work: Callable[[func.ServiceBusMessage], None]) -> None:
-    """Bury a message, and run a function until it is done with it."""
-    bury(broker, b"words")
+    """Dead-letter a message, and run a function until it has completed it."""
+    dead_letter(broker, b"a body")
     app = app_with(work, "jobs/$deadletterqueue")
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
-        until(lambda: broker.counts(GRAVE).active == 0)
+        until(lambda: broker.counts(DEAD_LETTERS).active == 0)
 
 
 @pytest.mark.parametrize("address", ["jobs/$deadletterqueue", "jobs/$DeadLetterQueue"])
 def test_a_dead_letter_arrives_with_the_queues_reason(broker: Broker, address: str) -> None:
     got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
-    bury(broker, b"words")
+    dead_letter(broker, b"a body")
     with ServiceBusServer(broker) as server, running(app_with(got.put, address), server.connection_string):
         message = got.get(timeout=10)
-        until(lambda: broker.counts(GRAVE).active == 0)
-    assert (message.get_body(), message.message_id) == (b"words", "m-1")
-    assert (message.dead_letter_reason, message.dead_letter_error_description) == ("TooLate", "nobody came")
+        until(lambda: broker.counts(DEAD_LETTERS).active == 0)
+    assert (message.get_body(), message.message_id) == (b"a body", "m-1")
+    assert (message.dead_letter_reason, message.dead_letter_error_description) == ("TooLate", "no receiver")
 
 
 def test_a_function_that_raises_is_given_the_dead_letter_again(broker: Broker) -> None:
@@ -109,11 +109,11 @@ def test_the_app_stores_an_unreadable_message_without_secrets(broker: Broker) ->
     cloud = MemoryCloud()
     app = func.FunctionApp()
     app.register_functions(dead_letters.blueprint(cloud.ports, secrets=["hidden-token"]))
-    bury(broker, b"\xff a hidden-token in a message")
+    dead_letter(broker, b"\xff a hidden-token in a message")
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
         until(lambda: cloud.state.count_dead_letters() == 1)
-        until(lambda: broker.counts(GRAVE).active == 0)
+        until(lambda: broker.counts(DEAD_LETTERS).active == 0)
     (letter,) = cloud.state.dead_letters(2)
     assert letter.body == "\\xff a *** in a message"
-    assert (letter.queue, letter.reason, letter.description) == ("jobs", "TooLate", "nobody came")
+    assert (letter.queue, letter.reason, letter.description) == ("jobs", "TooLate", "no receiver")
     assert letter.id.endswith(":m-1")

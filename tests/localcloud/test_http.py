@@ -35,9 +35,9 @@ def test_a_client_that_disconnects_before_the_tls_handshake_leaves_no_socket(
     with HttpServer(_ok, tls=Authority().server_context()) as server:
         address = "127.0.0.1", server.port
         with socket.create_connection(address):  # the server waits for this handshake meanwhile
-            gone = socket.create_connection(address)
-            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
-            gone.close()
+            client = socket.create_connection(address)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+            client.close()
         errors: list[str] = []
 
         def both_are_lost() -> bool:

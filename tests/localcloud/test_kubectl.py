@@ -1,4 +1,4 @@
-"""A cluster of the local cloud serves the tools people use: the Python client, and kubectl where it is found.
+"""A cluster of the local cloud serves the usual tools: the Python client, and kubectl where it is installed.
 
 Both drive the same scenarios with the kubeconfig that the plane writes.
 """

@@ -167,10 +167,10 @@ def test_a_receiver_that_waits_for_any_session_gets_the_first_that_has_a_message
 
 
 def test_no_free_session_is_the_clients_usual_timeout(bus: Bus) -> None:
-    begun = time.monotonic()
+    began = time.monotonic()
     with pytest.raises(OperationTimeoutError, match=r"com\.microsoft:timeout"), bus.receiver(wait=0.5):
         pass
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - began < 3
 
 
 def test_a_session_is_free_after_a_clean_close_and_not_before(bus: Bus) -> None:

@@ -127,7 +127,7 @@ def test_the_commands_of_the_guide_work_as_they_stand_also_a_second_time(tmp_pat
                 for key in ("NAME", "EMAIL")
             }
             done = subprocess.run(
-                ["sh", "-ec", "\n".join(lines)],  # as a person would
+                ["sh", "-ec", "\n".join(lines)],
                 cwd=tmp_path,
                 env={**os.environ, **who},
                 capture_output=True,

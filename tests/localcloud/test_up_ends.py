@@ -67,7 +67,7 @@ def test_each_part_that_is_killed_is_named(tmp_path: Path) -> None:
         signs = {part: f"localcloud.runtime.parts.{part}_part {cloud.state}" for part in PARTS}
         signs["storage"] = f"--blobPort {cloud.ports['blob']}"
         cloud.check()
-        for part in reversed(PARTS):  # the first of the dead is the one that is named
+        for part in reversed(PARTS):  # the cloud names the first part that has ended
             found = [pid for pid, command in processes_below(os.getpid()).items() if signs[part] in command]
             os.kill(found[0], signal.SIGKILL)
             until(partial(_is_named, cloud, part), seconds=5)

@@ -31,29 +31,41 @@ def why(cloud: MemoryCloud, name: str = "one") -> Json:
 
 
 @pytest.mark.parametrize(
-    ("pushed", "plan", "action"),
+    ("pushed", "plan", "doing", "action"),
     [
-        (files(BROKEN), "invalid", "Correct the file: `roadstead validate` reports every problem"),
-        (fleet_files.fleet(), "held", "`roadstead approve {commit}` releases the delete, or a commit that"),
+        (
+            files(BROKEN),
+            "invalid",
+            "commit {commit} is invalid for this cluster",
+            "Correct the file: `roadstead validate` reports every problem",
+        ),
+        (
+            fleet_files.fleet(),
+            "on-hold",
+            "the delete of commit {commit} needs approval",
+            "`roadstead approve {commit}` releases the delete; or restore the folder, commit",
+        ),
         (
             {path: text.replace(b"eastus", b"westus2") for path, text in files().items()},
-            "held",
+            "on-hold",
+            "commit {commit} is on hold for this cluster",
             "Restore the old value, remove the cluster's folder, or add the new cluster under another name.",
         ),
     ],
     ids=["an invalid manifest", "a protected cluster", "another location"],
 )
 def test_why_shows_what_the_newest_commit_does_not_carry_out_and_the_action(
-    pushed: dict[str, bytes], plan: str, action: str
+    pushed: dict[str, bytes], plan: str, doing: str, action: str
 ) -> None:
     cloud = ready("  deletionProtection: true\n")
     commit = push(cloud, pushed)[:8]
     cloud.run()
     explained = why(cloud)
     verified = "is idle: generation 1 was verified Ready"
-    assert explained["doing"] == f"{verified}; commit {commit} changes nothing here"
+    assert explained["doing"] == f"{verified}; {doing.format(commit=commit)}"
     assert explained["plan"]["action"] == plan
     assert explained["suggestedAction"].startswith(action.format(commit=commit))
+    assert action.partition(" ")[2] not in explained["plan"]["reason"]
 
 
 def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -> None:

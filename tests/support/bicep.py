@@ -1,4 +1,4 @@
-"""Reads Bicep templates for tests: just enough of the language to look at declarations and their bodies."""
+"""Reads Bicep templates for tests: enough of the language for declarations and their bodies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Template:
         self.text = path.read_text()
         self._root = Parser(Language(tree_sitter_bicep.language())).parse(self.text.encode()).root_node
         self.broken = [
-            f"{path.name}:{node.start_point.row + 1}: {node.type}"
+            f"{path.name}:{node.start_point[0] + 1}: {node.type}"
             for node in _walk(self._root)
             if node.is_error or node.is_missing
         ]
@@ -64,9 +64,9 @@ _KINDS = {"parameter": "param", "variable": "var"}
 
 
 def _declaration(node: Node, decorators: tuple[str, ...]) -> Declaration:
-    word = node.type.removesuffix("_declaration")
+    keyword = node.type.removesuffix("_declaration")
     name, *rest = node.named_children
-    kind, declared = _KINDS.get(word, word), ""
+    kind, declared = _KINDS.get(keyword, keyword), ""
     if rest and (kind in ("resource", "module") or rest[0].type == "type"):
         declared = _text(rest[0]).strip("'")
         rest = rest[1:]

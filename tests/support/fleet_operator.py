@@ -1,4 +1,4 @@
-"""What an operator and an onlooker do with a local cloud, over its real wire protocols."""
+"""An operator of a local cloud, over its real wire protocols."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Operator:
         self.checkout = Checkout(cloud.remote, folder)
 
     def push(self, files: Mapping[str, bytes], message: str = "a change") -> str:
-        """Make the repository hold exactly these files; return the commit."""
+        """Make the repository contain exactly these files; return the commit."""
         self.checkout.replace_all(files)
         return self.checkout.push(message)
 
@@ -39,8 +39,8 @@ class Operator:
         url = f"{self.cloud.urls.github}/repos/{settings['GITHUB_REPOSITORY']}/commits/{commit}/status"
         token = settings["GITHUB_TOKEN"]
         reply = httpx.get(url, headers={"Authorization": f"token {token}"}, trust_env=False)
-        found = reply.json()["statuses"]
-        return f"{found[0]['state']}: {found[0]['description']}" if found else ""
+        statuses = reply.json()["statuses"]
+        return f"{statuses[0]['state']}: {statuses[0]['description']}" if statuses else ""
 
     def wait_for_status(self, commit: str, state: str, *, seconds: float = 90) -> str:
         """Wait until the commit status has a state; return the status."""
@@ -48,7 +48,7 @@ class Operator:
         return self.status(commit)
 
     def wait(self, holds: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
-        """Wait until something holds, or fail with what the fleet looks like."""
+        """Wait until a condition holds, or fail with the state of the fleet."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.cloud.check()
@@ -70,7 +70,7 @@ class Operator:
         return Counter((r["accepted"], str(r["resource"]).rsplit("/", 1)[-1]) for r in writes)
 
     def faults(self, url: str, rules: list[dict[str, Any]]) -> None:
-        """Give a stand-in its fault script."""
+        """Set the fault script of a service."""
         trust = ssl.create_default_context(cafile=str(self.cloud.state / "ca.pem"))
         httpx.put(f"{url}/_local/faults", json=rules, verify=trust, trust_env=False).raise_for_status()
 

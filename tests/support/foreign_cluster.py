@@ -11,7 +11,7 @@ from tests.support.one_cluster import ONE, SUBSCRIPTION
 
 
 def foreign(cloud: MemoryCloud, **properties: Any) -> None:
-    """Make a cluster in Azure that is nobody's."""
+    """Create a cluster in Azure that belongs to no fleet."""
     cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-one"), {"location": "eastus", "tags": {}}))
     profile = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
     body = {

@@ -1,4 +1,4 @@
-"""Two who drive a cluster as people do, with a kubeconfig: the official Python client, and kubectl."""
+"""Two clients of a cluster with a kubeconfig: the official Python client, and kubectl."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ dynamic: Any = kubernetes_dynamic
 
 
 class Refused(Exception):
-    """The cluster refused; the text is what the tool says."""
+    """The cluster refused; the message is that of the client."""
 
 
 class Driver(Protocol):
-    """What people do with a cluster; ``kind`` is "apiVersion Kind"."""
+    """The operations of a client; ``kind`` is "apiVersion Kind"."""
 
     def names(self, kind: str, namespace: str = "") -> list[str]: ...
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]: ...

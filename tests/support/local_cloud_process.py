@@ -61,11 +61,11 @@ def functions_answer(state: Path) -> bool:
 
 def processes_below(parent: int) -> dict[int, str]:
     """Return the commands of a process's children, and of theirs, by process id."""
-    rows = [line.split(None, 2) for line in _ps("-ewwo", "pid=,ppid=,args=")]
+    listed = [line.split(None, 2) for line in _ps("-ewwo", "pid=,ppid=,args=")]
     found: dict[int, str] = {}
     above = {parent}
     while above:
-        below = {int(pid): command for pid, ppid, command in rows if int(ppid) in above}
+        below = {int(pid): command for pid, ppid, command in listed if int(ppid) in above}
         found |= below
         above = set(below)
     return found

@@ -50,7 +50,7 @@ def suspended(cloud: MemoryCloud, hours: int) -> str:
 
 
 def ready(extra: str = "") -> MemoryCloud:
-    """Return a cloud in which the cluster is Ready; the test looks more often than Azure likes."""
+    """Return a cloud in which the cluster is Ready; the test reads more often than Azure allows."""
     cloud = MemoryCloud(throttle=False)
     push(cloud, files(extra))
     cloud.run()
@@ -65,8 +65,8 @@ def record(cloud: MemoryCloud) -> ClusterRecord:
     return found
 
 
-def said(cloud: MemoryCloud) -> str:
-    """Return what `roadstead why` says that a person can do."""
+def advice(cloud: MemoryCloud) -> str:
+    """Return the suggested action of `roadstead why`."""
     found = why_view("one", cloud.ports)
     assert found is not None
     return str(found["suggestedAction"])

@@ -1,4 +1,4 @@
-"""Somebody who works on a branch and proposes it, and what GitHub then shows them."""
+"""The author of a pull request: pushes a branch, opens the request, reads what GitHub shows."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class Author:
         wanted = {"head": self.branch, "base": "main", "title": "A change"}
         self.number = int(self._github("POST", "/pulls", json=wanted)["number"])
 
-    def wait_for(self, words: str) -> dict[str, Any]:
-        """Wait for the one comment on the pull request to say something; return it."""
+    def wait_for(self, text: str) -> dict[str, Any]:
+        """Wait until the one comment on the pull request contains a text; return it."""
         self.operator.wait(
-            lambda: any(words in comment["body"] for comment in self._comments()), f"the comment says {words}"
+            lambda: any(text in comment["body"] for comment in self._comments()),
+            f"the comment contains {text}",
         )
         (comment,) = self._comments()
         return comment

@@ -1,4 +1,4 @@
-"""Runs ``roadstead`` as a person does, and makes fleet repositories on disk for it."""
+"""Runs ``roadstead`` as a process, and creates fleet repositories on disk for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def roadstead(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """Return what the command of this very checkout printed into pipes, and its exit code."""
+    """Run the command of this checkout; return its output and exit code."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
     command = [str(ROADSTEAD), *arguments]
     return subprocess.run(
@@ -43,7 +43,7 @@ def on_terminal(
     interrupt_at: str = "",
     **env: str,
 ) -> tuple[int, str]:
-    """Return the exit code of the command and what it wrote to a terminal; Ctrl-C once it wrote a text."""
+    """Return the exit code and terminal output of the command; send Ctrl-C once it wrote ``interrupt_at``."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
@@ -71,5 +71,5 @@ def on_terminal(
 
 
 def plain(written: str) -> str:
-    """Return what a terminal shows of text that only has colours."""
+    """Return text without its colours."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r\n", "\n")

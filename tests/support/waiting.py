@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 
 def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to be in time"
+        assert time.monotonic() < deadline, "the condition did not hold in time"
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Pods and disruption budgets for tests, as a person applies them."""
+"""Pods and disruption budgets for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pod(name: str, node: str, *, namespace: str = "default", **metadata: Any) ->
 
 
 def budget(app: str = "web", *, name: str = "", namespace: str = "default", **spec: Any) -> Json:
-    """Return the budget of an app's pods, named like the app; ``spec`` says how many must stay."""
+    """Return the budget of an app's pods, named like the app; ``spec`` states how many must stay."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
