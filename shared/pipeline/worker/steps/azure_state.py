@@ -118,7 +118,7 @@ def stopped(context: StepContext) -> Wait:
     """Return the wait for a stopped cluster; only an operator starts it."""
     return Wait(
         context.poll_seconds * 4,
-        "the cluster is stopped; start it, Azure allows nothing else",
+        "the cluster is stopped; Azure allows nothing but a start",
         action_required="Start the cluster with `az aks start`, or remove its folder, which deletes it.",
         open_ended=True,
     )

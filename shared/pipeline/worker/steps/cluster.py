@@ -164,12 +164,11 @@ def _observed(context: StepContext, existing: Json) -> Outcome | None:
 
 def _nothing_to_adopt(desired: Desired) -> Fail:
     place = f"the resource group {desired.spec.resource_group}"
-    problem = (
-        f"there is no cluster {desired.name} to adopt in {place}; correct the name or the place, or take"
+    problem = f"there is no cluster {desired.name} to adopt in {place}"
+    remedy = (
+        "correct the name or the place, or remove the annotation roadstead.dev/adopt to create the cluster"
     )
-    return Fail(
-        InvalidManifest(f"{problem} the annotation roadstead.dev/adopt away to have the cluster created")
-    )
+    return Fail(InvalidManifest(f"{problem}; {remedy}"))
 
 
 def _impossible_upgrade(context: StepContext, existing: Json) -> Fail | None:
@@ -197,8 +196,8 @@ def _obstacle(context: StepContext, existing: Json, offered: Sequence[str]) -> s
     old = outdated_foreign_pools(context.desired, context.owner, existing)
     if old:
         return (
-            f"AKS lets no node pool follow by more than {POOL_LAG} minors, and the manifest does not have "
-            f"{', '.join(old)}: upgrade or remove them by hand, or take them into the manifest"
+            f"AKS lets no node pool lag by more than {POOL_LAG} minor versions, and the manifest lacks "
+            f"{', '.join(old)}: upgrade or remove them by hand, or add them to the manifest"
         )
     obstacle = not_offered(wanted, current, offered)
     if obstacle:

@@ -110,7 +110,7 @@ def _advanced(context: StepContext, existing: Json, pool: NodePool, stage: Stage
             return _updated(context, existing, pool, profile)
         case Replace(old, name, reason):
             write = new_pool_write(pool, owner, name, like=old, control_plane=plane)
-            text = f"replacing the node pool {old['name']} by {name}, which alone can have {reason}"
+            text = f"replacing the node pool {old['name']} by {name}: only a new pool can have {reason}"
             return _create(context, name, write, text)
         case Retire():
             return _retired(context, existing, pool, stage)
@@ -245,5 +245,5 @@ def _next_hop(context: StepContext, existing: Json) -> Outcome | None:
 
 def _notes(context: StepContext, existing: Json, unwanted: Sequence[Json]) -> list[str]:
     left = ", ".join(sorted(str(profile["name"]) for profile in unwanted))
-    notes = [f"left alone, not created by us: node pool {left}"] if left else []
+    notes = [f"left alone: node pool {left}, not created by Roadstead"] if left else []
     return [*notes, *newer_than_requested(context.desired, context.owner, existing)]

@@ -45,7 +45,7 @@ def _drift(context: StepContext) -> str:
     except ReconcileError as error:
         return f"what differs could not be read: {error.kind}: {error}"
     if existing is None:
-        return "the cluster is not there"
+        return "the cluster does not exist"
     differences = all_differences(desired, owner, existing)
     differences += [f"maintenanceWindows[{name}]" for name in windows]
     differences += [
