@@ -29,11 +29,11 @@ planning timer runs, and plans nothing before that. `roadstead replay` is for jo
 
 def page() -> str:
     """Return the page."""
-    rows = (
+    lines = (
         f"| {kind.__name__} | {remedy.meaning} | {reaction(kind)} | {_suggested(kind)} |\n"
         for kind, remedy in REMEDIES.items()
     )
-    return HEAD + "".join(rows)
+    return HEAD + "".join(lines)
 
 
 def _suggested(kind: type[ReconcileError]) -> str:

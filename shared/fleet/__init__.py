@@ -1,1 +1,1 @@
-"""What a fleet is and what a commit asks for: pure code, without I/O."""
+"""What a fleet is and what a commit requests: pure code, without I/O."""

@@ -1,4 +1,4 @@
-"""A cluster as a commit asks for it, with its spec fully resolved, and its stored form."""
+"""A cluster as a commit requests it, with its spec fully resolved, and its stored form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AzureNames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Desired:
-    """A cluster as a commit asks for it; ``components`` is the blob id of its Flux components file.
+    """A cluster as a commit requests it; ``components`` is the blob id of its Flux components file.
 
     ``environment`` and ``cluster_class`` are "" where it has none; ``labels`` are those of its metadata.
     ``adopt`` is its annotation of that name: "", "when-equal" or "with-differences". ``removed_keys`` has, by

@@ -163,9 +163,9 @@ def test_any_valid_line_in_any_wrong_place_is_resolved_or_reported(
     st.sets(st.sampled_from(PATHS)),
 )
 def test_any_tree_of_files_and_links_is_resolved_or_reported(
-    plain: set[str], links: set[str], gone: set[str]
+    plain: set[str], links: set[str], missing: set[str]
 ) -> None:
-    files = {path: text for path, text in good().items() if path not in gone | links}
+    files = {path: text for path, text in good().items() if path not in missing | links}
     survives(dict.fromkeys(plain - links, b"x") | files, frozenset(links))
 
 

@@ -29,24 +29,24 @@ JsonObject = dict[str, Any]
 FLUX = {"flux": {"repository": "https://github.com/example/fleet", "path": "./platform"}}
 
 
-def strangers(live: dict[str, Any]) -> dict[str, Any]:
+def unowned(live: dict[str, Any]) -> dict[str, Any]:
     """Return a cluster without the tags of a fleet."""
     properties = live["properties"]
     pools = [untagged(pool) for pool in properties["agentPoolProfiles"]]
     return untagged({**live, "properties": {**properties, "agentPoolProfiles": pools}})
 
 
-def lived(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a cluster of nobody's, made as a spec says; some that go together offline Azure refuses."""
+def existing(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a cluster without an owner, created from a spec; reject specs that Azure refuses."""
     try:
-        return strangers(created(desired(**spec)))
+        return unowned(created(desired(**spec)))
     except InvalidManifest:
         reject()
 
 
 def untagged(resource: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in resource["tags"].items() if not key.startswith("roadstead-")}
-    return {**resource, "tags": kept}
+    tags = {key: value for key, value in resource["tags"].items() if not key.startswith("roadstead-")}
+    return {**resource, "tags": tags}
 
 
 def as_desired(name: str, spec: Any) -> Desired:
@@ -57,11 +57,11 @@ def as_desired(name: str, spec: Any) -> Desired:
 
 @GENERATED
 @given(SPECS)
-def test_what_was_imported_is_as_azure_has_it(spec: dict[str, Any]) -> None:
-    live = lived(spec)
+def test_an_imported_manifest_equals_what_azure_has(spec: dict[str, Any]) -> None:
+    live = existing(spec)
     found = imported(ID, OWNER, live, {})
-    for said in (found.spec, found.short):
-        assert all_differences(as_desired(found.name, said), OWNER, live) == []
+    for manifest in (found.spec, found.short):
+        assert all_differences(as_desired(found.name, manifest), OWNER, live) == []
     assert found.differences == ()
     assert found.left == ()
 
@@ -71,25 +71,25 @@ def test_a_windows_pool_inherits_nothing_from_a_layer_that_requests_nothing() ->
     apps = {"name": "apps", "mode": "User", "vmSize": "Standard_D4s_v5", "count": 1}
     place = {"subscriptionId": ID.subscription, "resourceGroup": "rg-one", "location": "eastus"}
     pools = [system, {**apps, "osType": "Windows"}]
-    live = lived({**place, **FLUX, "kubernetesVersion": "1.33", "tags": {}, "nodePools": pools})
+    live = existing({**place, **FLUX, "kubernetesVersion": "1.33", "tags": {}, "nodePools": pools})
     layer = {"nodePools": [system, {**apps, "kubeletConfig": {}, "linuxOSConfig": {"sysctls": {}}}]}
     found = imported(ID, OWNER, live, {})
     own = minimal_spec(found.spec, found.short, layer)
-    laid = without_nulls(merge(node_of(layer), node_of(own))).plain()
-    assert all_differences(as_desired(found.name, laid), OWNER, live) == []
+    merged = without_nulls(merge(node_of(layer), node_of(own))).plain()
+    assert all_differences(as_desired(found.name, merged), OWNER, live) == []
 
 
 @GENERATED
 @given(SPECS, SPECS)
-def test_over_any_layers_the_minimal_manifest_asks_for_what_azure_has(
+def test_over_any_layers_the_minimal_manifest_equals_what_azure_has(
     spec: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    live = lived(spec)
+    live = existing(spec)
     found = imported(ID, OWNER, live, {})
     base = {key: value for key, value in other.items() if key not in ("azure", "subscriptionId")}
     own = minimal_spec(found.spec, found.short, base)
-    laid = without_nulls(merge(node_of(base), node_of(own))).plain()
-    assert all_differences(as_desired(found.name, laid), OWNER, live) == []
+    merged = without_nulls(merge(node_of(base), node_of(own))).plain()
+    assert all_differences(as_desired(found.name, merged), OWNER, live) == []
     assert not list(unmatched_removals(node_of(own), [node_of(base)], ("spec",), node_of({"spec": own})))
 
 
@@ -102,7 +102,7 @@ def shown(
     *, outer: dict[str, Any] | None = None, pool: dict[str, Any] | None = None, **more: Any
 ) -> JsonObject:
     """Return a cluster without an owner as Azure shows it; ``outer`` are fields outside its properties."""
-    live = strangers(created(desired()))
+    live = unowned(created(desired()))
     profile = {**live["properties"]["agentPoolProfiles"][0], **(pool or {})}
     properties = {**live["properties"], "agentPoolProfiles": [profile], **more}
     return {**live, "properties": properties, **(outer or {})}

@@ -23,13 +23,13 @@ ONE = "clusters/one/cluster.yaml"
 
 
 def good(**changed: str) -> DesiredFleet:
-    """Resolve the good fleet with whole files added: slashes and dots of the path are written as __ and _."""
+    """Resolve the valid fleet with more files; a name is the path without .yaml and with __ for a slash."""
     files = GOOD | {path.replace("__", "/") + ".yaml": text for path, text in changed.items()}
     return resolved({path: text.encode() for path, text in files.items()})
 
 
 def edited(path: str, old: str, new: str) -> DesiredFleet:
-    """Resolve the good fleet with one text replaced."""
+    """Resolve the valid fleet with one string replaced."""
     assert old in GOOD[path]
     files = GOOD | {path: GOOD[path].replace(old, new, 1)}
     return resolved({name: text.encode() for name, text in files.items()})
@@ -43,7 +43,7 @@ VALUES = st.recursive(
         st.dictionaries(st.sampled_from("pqr"), inner, max_size=3)
         | st.lists(inner, max_size=2)
         | st.tuples(NAMED, st.dictionaries(st.sampled_from("pq"), inner, max_size=2)).map(
-            lambda made: [{"name": name, **made[1]} for name in made[0]]
+            lambda drawn: [{"name": name, **drawn[1]} for name in drawn[0]]
         )
     ),
     max_leaves=10,
@@ -53,18 +53,17 @@ relaxed = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def marked(value: Any, layer: int) -> Node:
-    """Wrap plain data as nodes of the file that is called after the layer."""
-    inner = node(value)
+    """Return plain data as nodes of a file that has the number of the layer as its name."""
 
     def at(found: Node) -> Node:
-        kept: Any = found.value
-        if isinstance(kept, dict):
-            kept = {key: at(item) for key, item in kept.items()}
-        elif isinstance(kept, tuple):
-            kept = tuple(at(item) for item in kept)
-        return Node(kept, Mark(str(layer), 1, 1))
+        inner: Any = found.value
+        if isinstance(inner, dict):
+            inner = {key: at(item) for key, item in inner.items()}
+        elif isinstance(inner, tuple):
+            inner = tuple(at(item) for item in inner)
+        return Node(inner, Mark(str(layer), 1, 1))
 
-    return at(inner)
+    return at(node(value))
 
 
 def leaves(value: Node, path: tuple[str | int, ...] = ()) -> dict[tuple[str | int, ...], Node]:
@@ -163,10 +162,10 @@ def test_placeholders_are_filled_with_what_the_cluster_has() -> None:
 
 
 def test_an_item_is_removed_from_a_list_and_a_layer_above_can_add_it_again() -> None:
-    gone = edited(
+    without = edited(
         "environments/dev.yaml", "    tags:", "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
     )
-    assert [pool.name for pool in gone.clusters["one"].spec.node_pools] == ["system"]
+    assert [pool.name for pool in without.clusters["one"].spec.node_pools] == ["system"]
     both = GOOD | {
         "environments/dev.yaml": GOOD["environments/dev.yaml"].replace(
             "    tags:", "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
@@ -180,7 +179,7 @@ def test_an_item_is_removed_from_a_list_and_a_layer_above_can_add_it_again() -> 
 
 
 @pytest.mark.parametrize(
-    ("environment", "said", "protected"),
+    ("environment", "field", "protected"),
     [
         ("prod", "", True),
         ("dev", "", False),
@@ -188,10 +187,10 @@ def test_an_item_is_removed_from_a_list_and_a_layer_above_can_add_it_again() -> 
         ("dev", "  deletionProtection: true\n", True),
     ],
 )
-def test_production_protects_a_cluster_unless_its_manifest_decides_otherwise(
-    environment: str, said: str, protected: bool
+def test_production_protects_a_cluster_unless_its_manifest_sets_the_field(
+    environment: str, field: str, protected: bool
 ) -> None:
-    fleet = edited(ONE, "  environment: dev\n", f"  environment: {environment}\n{said}")
+    fleet = edited(ONE, "  environment: dev\n", f"  environment: {environment}\n{field}")
     assert fleet.clusters["one"].spec.deletion_protection is protected
 
 
@@ -203,7 +202,7 @@ def test_an_invalid_shared_file_invalidates_its_users_and_no_other_cluster() -> 
     assert (list(wrong.invalid), wrong.guards) == (["one", "two"], None)
 
 
-def test_a_mistake_in_a_shared_file_is_reported_once_and_its_clusters_refer_to_it() -> None:
+def test_a_problem_of_a_shared_file_is_reported_once_and_its_clusters_refer_to_it() -> None:
     wrong = edited(
         "fleet.yaml", "    resourceGroup: rg-{name}\n", "    resourceGroup: rg-{naem}\n    dnsPrefix: 5\n"
     )
@@ -223,7 +222,7 @@ def test_a_shared_value_that_is_invalid_in_every_cluster_is_reported_once() -> N
 
 
 @pytest.mark.parametrize(
-    ("environments", "held"),
+    ("environments", "invalid"),
     [
         ("[dev, prod, dev]", ["one"]),
         ("[dev, prod, prod]", []),
@@ -232,14 +231,14 @@ def test_a_shared_value_that_is_invalid_in_every_cluster_is_reported_once() -> N
     ],
 )
 def test_an_invalid_list_of_environments_invalidates_only_the_clusters_of_these(
-    environments: str, held: list[str]
+    environments: str, invalid: list[str]
 ) -> None:
     wrong = edited("fleet.yaml", "[dev, prod]", environments)
-    assert list(wrong.invalid) == held
+    assert list(wrong.invalid) == invalid
     assert len(wrong.problems) == 1
 
 
-def test_nothing_may_be_deleted_while_the_list_of_environments_is_wrong() -> None:
+def test_nothing_may_be_deleted_while_the_list_of_environments_is_invalid() -> None:
     assert edited("fleet.yaml", "[dev, prod]", "[dev, prod, tset]").guards is None
 
 
@@ -260,8 +259,8 @@ def test_removals_over_an_invalid_layer_are_not_reported() -> None:
         "environments/dev.yaml": GOOD["environments/dev.yaml"].replace("    tags:", removed, 1),
         "classes/web.yaml": "not: [a manifest",
     }
-    told = resolved({path: text.encode() for path, text in files.items()}).problems
-    assert {problem.file for problem in told} == {"classes/web.yaml"}
+    problems = resolved({path: text.encode() for path, text in files.items()}).problems
+    assert {problem.file for problem in problems} == {"classes/web.yaml"}
 
 
 def test_a_shared_file_that_cannot_be_read_is_reported_and_invalidates_its_users() -> None:
@@ -271,8 +270,8 @@ def test_a_shared_file_that_cannot_be_read_is_reported_and_invalidates_its_users
         "classes/web.yaml:1:1: classes/web.yaml is a symlink or submodule; "
         "Roadstead reads plain files: put the file itself there"
     ]
-    gone = resolved(files)
-    assert "there is no class web" in str(gone.invalid["one"][0])
+    missing = resolved(files)
+    assert "there is no class web" in str(missing.invalid["one"][0])
     renamed = resolved(files | {"classes/web.yml": GOOD["classes/web.yaml"].encode()})
     assert "classes/web.yml:1:1: must be called classes/web.yaml" in map(str, renamed.problems)
 
@@ -382,7 +381,7 @@ def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
 
 
 @given(st.integers(0, 50), st.integers(0, 100), st.integers(0, 500))
-def test_the_delete_budget_is_the_smaller_of_both_counts(count: int, percent: int, recorded: int) -> None:
+def test_the_delete_budget_is_the_smaller_of_both_limits(count: int, percent: int, recorded: int) -> None:
     allowed = DeleteBudget(count=count, percent=percent).of(recorded)
     assert allowed <= count
     assert (allowed == 0) == (count == 0 or percent == 0)
@@ -391,9 +390,7 @@ def test_the_delete_budget_is_the_smaller_of_both_counts(count: int, percent: in
 
 def test_the_example_is_resolved_through_its_classes() -> None:
     fleet = resolved(fleet_files.example())
-    pools = {
-        name: {pool.name: pool for pool in made.spec.node_pools} for name, made in fleet.clusters.items()
-    }
+    pools = {name: {pool.name: pool for pool in one.spec.node_pools} for name, one in fleet.clusters.items()}
     assert pools["atlantic-aks"]["apps"].max_count == 10
     assert (pools["pacific-aks"]["apps"].count, pools["pacific-aks"]["apps"].max_count) == (3, None)
     assert list(pools["sargasso-aks"]) == ["system"]

@@ -218,11 +218,11 @@ class Pools:
                 return self._keep(pool, profile, cluster)
             case Replace(old, name):
                 self._put(name, new_pool_write(pool, OWNER, name, like=old).body, new=True)
-            case Retire(old, kept, misfit):
-                if misfit or not self._keep(pool, kept, cluster):
-                    assert OWNER.pool_of(kept) == OWNER.pool_of(old) == pool.name
-                    assert OWNER.owns(kept)
-                    assert misfit or not fixed_leaves(pool, cluster, OWNER, kept)
+            case Retire(old, remaining, misfit):
+                if misfit or not self._keep(pool, remaining, cluster):
+                    assert OWNER.pool_of(remaining) == OWNER.pool_of(old) == pool.name
+                    assert OWNER.owns(remaining)
+                    assert misfit or not fixed_leaves(pool, cluster, OWNER, remaining)
                     self._remove(old["name"])
         return True
 

@@ -1,4 +1,4 @@
-"""YAML with places: what is read, what is refused, and how layers merge."""
+"""YAML with places: valid content, invalid content, and how layers merge."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_scalars_follow_the_yaml_1_2_core_schema(text: str, value: object) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "words"),
+    ("content", "line", "message"),
     [
         (b"", 1, "the file is empty; a manifest has"),
         (b"a: 1\na: 2\n", 2, "a is written twice, first in line 1"),
@@ -58,10 +58,12 @@ def test_scalars_follow_the_yaml_1_2_core_schema(text: str, value: object) -> No
         (b"a:\n\t- b\n", 2, "not valid YAML"),
     ],
 )
-def test_content_that_is_no_manifest_is_refused_with_its_place(content: bytes, line: int, words: str) -> None:
+def test_content_that_is_no_manifest_is_refused_with_its_place(
+    content: bytes, line: int, message: str
+) -> None:
     with pytest.raises(YamlError) as caught:
         parse(content, "f")
-    assert words in caught.value.message
+    assert message in caught.value.message
     assert caught.value.mark.line == line
 
 
@@ -82,7 +84,7 @@ MAPS = st.recursive(
     ),
     max_leaves=8,
 )
-"""Maps in which a key holds a map everywhere or nowhere, as fields of one model do."""
+"""Maps in which a key has a map as its value always or never, as in the fields of one model."""
 
 
 @relaxed
@@ -102,7 +104,7 @@ def test_merging_over_nothing_or_with_nothing_changes_nothing(a: dict[str, Any])
     assert merge(node(a), node({})).plain() == a
 
 
-def test_lists_of_named_things_merge_by_name_and_others_replace() -> None:
+def test_lists_of_named_items_merge_by_name_and_others_replace() -> None:
     base = node({"pools": [{"name": "a", "size": 1, "zone": 1}, {"name": "b"}], "zones": [1, 2]})
     over = node({"pools": [{"name": "c"}, {"name": "a", "size": 2}], "zones": [3]})
     assert merge(base, over).plain() == {
@@ -115,8 +117,8 @@ def test_layers_merge_from_below_so_an_object_over_a_null_starts_empty() -> None
     a, b, c = node({"m": {"x": 1}}), node({"m": None}), node({"m": {"y": 2}})
     assert merge(merge(a, b), c).plain() == {"m": {"y": 2}}
     named = [node({"l": [item]}) for item in ({"name": "i", "x": 1}, {"name": "i", "$patch": "delete"})]
-    anew = merge(merge(named[0], named[1]), node({"l": [{"name": "i", "y": 2}]}))
-    assert anew.plain() == {"l": [{"name": "i", "y": 2}]}
+    again = merge(merge(named[0], named[1]), node({"l": [{"name": "i", "y": 2}]}))
+    assert again.plain() == {"l": [{"name": "i", "y": 2}]}
     assert without_nulls(merge(named[0], named[1])).plain() == {"l": []}
 
 
@@ -125,7 +127,7 @@ def test_null_removes_a_value_of_the_layer_below() -> None:
     assert without_nulls(merged).plain() == {"a": {"y": 2}}
 
 
-def test_a_merged_value_knows_the_file_and_line_it_came_from() -> None:
+def test_a_merged_value_has_the_file_and_line_that_it_came_from() -> None:
     merged = merge(parse(b"a:\n  x: 1\n  y: 2\n", "low.yaml"), parse(b"\na:\n  y: 3\n", "high.yaml"))
     assert str(merged.find(["a", "x"]).mark) == "low.yaml:2:3"
     assert str(merged.find(["a", "y"]).mark) == "high.yaml:3:3"

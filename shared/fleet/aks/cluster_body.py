@@ -44,12 +44,12 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     if existing is None:
         return Write(_new_cluster(desired, owner))
     existing = _at_running_versions(existing)
-    body, found = overlay(existing, _cluster(desired, owner, existing))
-    refuse_fixed(found, f"cluster {desired.name}", "")
-    if not found and not last_write_failed(existing["properties"]):
+    body, changes = overlay(existing, _cluster(desired, owner, existing))
+    refuse_fixed(changes, f"cluster {desired.name}", "")
+    if not changes and not last_write_failed(existing["properties"]):
         return None
     written = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
-    return Write({**written, "properties": _writable(body["properties"])}, tuple(found))
+    return Write({**written, "properties": _writable(body["properties"])}, tuple(changes))
 
 
 def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
@@ -62,16 +62,16 @@ def all_differences(desired: Desired, owner: Owner, existing: Json) -> list[str]
 
     Operators see these before an adoption and as drift. Pools that the manifest does not have are omitted.
     """
-    found = list(difference(desired, owner, existing))
+    differing = list(difference(desired, owner, existing))
     mine = serving(_profiles(existing), owner)
     for pool in desired.spec.node_pools:
         if pool.name not in mine:
-            found.append(f"nodePools[{pool.name}] is missing")
+            differing.append(f"nodePools[{pool.name}] is missing")
         for profile in mine.get(pool.name, ()):
-            found += [
+            differing += [
                 f"nodePools[{pool.name}].{path}" for path in pool_difference(pool, desired, owner, profile)
             ]
-    return [path for path in found if not _OWN_TAG.search(path)]
+    return [path for path in differing if not _OWN_TAG.search(path)]
 
 
 def removed_pools(desired: Desired, owner: Owner, existing: Json) -> list[str]:

@@ -36,11 +36,11 @@ def pool_write(
     ``control_plane`` is the version that runs, which no pool may be newer than.
     """
     existing = at_running_version(existing, "orchestratorVersion")
-    body, found = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
-    refuse_fixed(found, f"node pool {pool.name}", "nodePools[].")
-    if not found and not last_write_failed(existing):
+    body, changes = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
+    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].")
+    if not changes and not last_write_failed(existing):
         return None
-    return Write({"properties": _counted(pool, _writable(body))}, tuple(found))
+    return Write({"properties": _counted(pool, _writable(body))}, tuple(changes))
 
 
 def new_pool_write(
@@ -62,8 +62,8 @@ def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
     """Return the PUT that adopts a pool: it writes our tags and nothing else."""
     tags = owner.pool_tags(pool.name, str(existing["name"]))
     existing = at_running_version(existing, "orchestratorVersion")
-    body, found = overlay(existing, {"tags": tags})
-    return Write({"properties": _writable(body)}, tuple(found))
+    body, changes = overlay(existing, {"tags": tags})
+    return Write({"properties": _writable(body)}, tuple(changes))
 
 
 def autoscaler_off_write(existing: Json) -> Write | None:

@@ -66,10 +66,10 @@ Stage = Create | Keep | Replace | Retire
 
 def serving(profiles: Iterable[Json], owner: Owner) -> dict[str, list[Json]]:
     """Return the pools in Azure by the pool of the manifest that they serve, or would serve."""
-    found: dict[str, list[Json]] = {}
+    pools: dict[str, list[Json]] = {}
     for profile in profiles:
-        found.setdefault(owner.pool_of(profile), []).append(profile)
-    return {name: [one for one in mine if owner.owns(one)] or mine for name, mine in found.items()}
+        pools.setdefault(owner.pool_of(profile), []).append(profile)
+    return {name: [one for one in mine if owner.owns(one)] or mine for name, mine in pools.items()}
 
 
 def stage_of(

@@ -35,7 +35,7 @@ from shared.fleet.manifests.node_pool_parts import (
 from shared.fleet.manifests.untyped import only_untyped
 
 NodeTaint = Annotated[
-    Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS asks for even without a value")
+    Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS requires even without a value")
 ]
 OsSku = Literal[
     "Ubuntu",

@@ -182,7 +182,7 @@ class ClusterResolver:
     def tree(self, name: str) -> Node | None:
         """Return a cluster's merged manifest with the place of every value, None for one without a manifest.
 
-        The last tree is cached, because callers look up many values of one cluster in a row.
+        The last tree is cached, because callers look up many values of one cluster at a time.
         """
         if self._last[0] != name:
             merged, node = self._merged(name) if cluster_path(name) in self._contents else (), None

@@ -125,7 +125,7 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
 
 def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
     """Return, by cluster, the names in Azure that another cluster has too."""
-    found: dict[str, list[Finding]] = {}
+    clashes: dict[str, list[Finding]] = {}
     prefixes: dict[tuple[str, ...], str] = {}
     groups: dict[tuple[str, str], str] = {}
     own = {_key(spec.subscription_id, spec.resource_group): name for name, spec in specs.items()}
@@ -133,7 +133,7 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
         prefix = spec.dns_prefix or name[:54].rstrip("-")
         place = _key(spec.subscription_id, spec.resource_group)
         _note(
-            found,
+            clashes,
             prefixes,
             (*place, prefix.lower()),
             name,
@@ -145,7 +145,7 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
             continue
         key = _key(spec.subscription_id, group)
         _note(
-            found,
+            clashes,
             groups,
             key,
             name,
@@ -154,15 +154,15 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
         )
         if key in own:
             message = f"{group} is the resourceGroup of {own[key]}; AKS creates this group: choose a new name"
-            found.setdefault(name, []).append((("nodeResourceGroup",), message))
-    return found
+            clashes.setdefault(name, []).append((("nodeResourceGroup",), message))
+    return clashes
 
 
 K = TypeVar("K")
 
 
 def _note(
-    found: dict[str, list[Finding]], taken: dict[K, str], key: K, name: str, path: Path, what: str
+    clashes: dict[str, list[Finding]], taken: dict[K, str], key: K, name: str, path: Path, what: str
 ) -> None:
     """Record that a cluster has a name; if another cluster has it too, add a finding to both."""
     other = taken.setdefault(key, name)
@@ -170,8 +170,8 @@ def _note(
         for one, two in ((name, other), (other, name)):
             message = f"{two} has {what} too; they must differ"
             finding = (path, message)
-            if finding not in found.setdefault(one, []):
-                found[one].append(finding)
+            if finding not in clashes.setdefault(one, []):
+                clashes[one].append(finding)
 
 
 def _key(subscription: str, group: str) -> tuple[str, str]:

@@ -30,11 +30,11 @@ class Placeholders:
         """Return the string with its placeholders filled in."""
         return _BRACES.sub(self._value, text)
 
-    def _value(self, found: re.Match[str]) -> str:
-        value = self._values.get(found[1], "")
-        if not value and _meant(found[1]):
+    def _value(self, braces: re.Match[str]) -> str:
+        value = self._values.get(braces[1], "")
+        if not value and _meant(braces[1]):
             self.failed = True
-        return value or found[0]
+        return value or braces[0]
 
     def problems(self, node: Node) -> Iterator[Problem]:
         """Yield a problem for every placeholder that is misspelt or has no value in the cluster."""

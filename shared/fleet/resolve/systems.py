@@ -37,13 +37,13 @@ def read_systems(
         if loaded.manifest is None:
             continue
         tenant = Tenant(name, loaded.manifest.spec, tuple(_selected(loaded.manifest, clusters)))
-        found = [
+        own_problems = [
             *_unknown(loaded.node, tenant, known),
             *_unknown_layers(loaded.node, tenant, files),
             *_taken(loaded.node, tenant, taken),
         ]
-        problems += found
-        if not found:
+        problems += own_problems
+        if not own_problems:
             tenants[name] = tenant
     return tenants, problems
 
@@ -78,11 +78,11 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
         (ENVIRONMENT_LABEL, "environment", ENVIRONMENTS),
         (CLASS_LABEL, "class", CLASSES),
     ):
-        found, wrong = files.of(folder)
+        paths, wrong = files.of(folder)
         name = tenant.spec.clusters.match_labels.get(label)
-        if name is not None and name not in found and name not in wrong:
+        if name is not None and name not in paths and name not in wrong:
             mark = node.find(("spec", "clusters", "matchLabels", label)).mark
-            message = unknown(kind, name, found)
+            message = unknown(kind, name, paths)
             yield problem_at(mark, f"spec.clusters.matchLabels.{label}", message)
 
 
