@@ -1,8 +1,8 @@
 """The outbox: the one place that writes to a queue.
 
-A worker saves the record first and then sends its continuation. A worker that reads a record ahead of its
-message sends the record's continuation again. Duplicate detection compares message ids, so messages with the
-same id count as one.
+The planner and the worker save a record first and then send its continuation. A worker that reads a record
+ahead of its message sends the record's continuation again. Duplicate detection compares message ids, so
+messages with the same id count as one.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A worker can be frozen between its read and its write, for longer than its lease
 continues, and may even have deleted the cluster; the write of the first worker would create it again, and no
 record would show it. So the guard reads the record before each write. It refuses the write in the last part
 of the lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step
-makes many small writes to a cluster, so there the guard reads the record once a second. A slow
-read does not count: the step is retried.
+makes many small writes to a cluster, so there the guard reads the record once a second. A slow read does not
+count: the step is retried.
 """
 
 from __future__ import annotations
