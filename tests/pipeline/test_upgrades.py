@@ -65,7 +65,7 @@ def test_a_foreign_pool_that_would_be_too_old_prevents_the_upgrade() -> None:
     before = accepted(cloud)
     push(cloud, files(version("1.34")))
     cloud.run()
-    assert "the manifest does not have theirs (1.30.13): upgrade or remove them" in record(cloud).job.reason
+    assert "the manifest lacks theirs (1.30.13): upgrade or remove them" in record(cloud).job.reason
     assert accepted(cloud) == before
     push(cloud, files(version("1.33")))
     cloud.run()
