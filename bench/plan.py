@@ -80,10 +80,10 @@ def measure(part: str, clusters: int, folder: Path) -> None:
     """Run one part in this process and print seconds, peak MiB and what was done."""
     work = PARTS[part](clusters, folder)
     before = time.process_time()
-    words = work()
+    result = work()
     seconds = time.process_time() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"{seconds:.3f} {peak} {words}")
+    print(f"{seconds:.3f} {peak} {result}")
 
 
 def compare(clusters: int, folder: Path) -> None:
@@ -97,9 +97,9 @@ def compare(clusters: int, folder: Path) -> None:
         for part in PARTS:
             command = [sys.executable, "-m", "bench.plan", part, str(clusters), str(folder)]
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            seconds, peak, words = out.split(" ", 2)
+            seconds, peak, result = out.split(" ", 2)
             best[part] = min(best.get(part, float("inf")), float(seconds))
-            print(f"{part:<9} {float(seconds):7.2f} s  {peak:>5} MiB  {words.strip()}")
+            print(f"{part:<9} {float(seconds):7.2f} s  {peak:>5} MiB  {result.strip()}")
     for part, alone in ALONE.items():
         print(f"{part} takes {best[part] / best[alone]:.2f} times as long as {alone} alone")
 

@@ -77,21 +77,21 @@ class Bench:
         records = self._timed(
             "records", lambda: {record.name: record for record in self.ports.state.clusters()}
         )
-        known = self._timed("marks", lambda: read_known(records, self.ports))
-        look = self.ports.repository.read_head("main")
-        head, last = look.commit, FleetRecord(commit=self.head)
+        recorded = self._timed("fingerprints", lambda: read_known(records, self.ports))
+        read = self.ports.repository.read_head("main")
+        head, last = read.commit, FleetRecord(commit=self.head)
         if needs_confirmation(
-            PlanRequest(commit=head), look, last, is_descendant=self.ports.repository.is_descendant
+            PlanRequest(commit=head), read, last, is_descendant=self.ports.repository.is_descendant
         ):
             raise SystemExit("the head was a stale read")
         self.head = head
         tree = self._timed("tree", lambda: read_files(head, self.ports))
-        desired = self._timed("resolve", lambda: desired_of(head, tree, known, self.ports))
+        desired = self._timed("resolve", lambda: desired_of(head, tree, recorded, self.ports))
         if desired.problems:
             raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
         plan = self._timed("plan", lambda: make_plan(head, desired, records, now=NOW))
-        inputs = PlanInputs(desired, records, known)
-        self._timed("save marks", lambda: save_fingerprints(plan, inputs, self.ports))
+        inputs = PlanInputs(desired, records, recorded)
+        self._timed("save fingerprints", lambda: save_fingerprints(plan, inputs, self.ports))
         self._record(plan, desired, records)
         return plan, desired
 

@@ -25,7 +25,7 @@ Shown = Callable[[str], str]
 
 
 def sarif(problems: Sequence[Problem], shown: Shown) -> dict[str, Any]:
-    """Return a SARIF 2.1.0 log; a notification says how many problems a run has to omit."""
+    """Return a SARIF 2.1.0 log; a notification states how many problems the run omits."""
     listed = sorted(problems)[:MOST_RESULTS]
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
@@ -47,7 +47,7 @@ def _driver() -> dict[str, Any]:
         "name": "InvalidManifest",
         "shortDescription": {"text": "An invalid manifest"},
         "fullDescription": {"text": text},
-        "help": {"text": f"{text} Each result says what is wrong, and what would be right."},
+        "help": {"text": f"{text} Each result states the problem and its remedy."},
         "defaultConfiguration": {"level": "error"},
         "properties": {"tags": ["roadstead"], "problem.severity": "error"},
     }

@@ -11,7 +11,7 @@ class ExitCode(IntEnum):
     OK = 0
     """The command did what it was asked to do."""
     FAILED = 1
-    """It did not, or the answer is no: invalid manifests, a timeout, an API that does not answer."""
+    """The command failed, or found invalid manifests; a timeout, an API that does not answer."""
     USAGE = 2
     """The command line is wrong; nothing was done."""
     CHANGES = 3
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """The command cannot go on; the message says why, and what to do."""
+    """The command cannot continue; the message has the reason and the remedy."""
 
     exit_code = ExitCode.FAILED
 

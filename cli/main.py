@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 INTERRUPTED = 130
-"""``ExitCode.INTERRUPTED``, known before anything is imported."""
+"""``ExitCode.INTERRUPTED``, available before any import."""
 
 
 def main() -> None:

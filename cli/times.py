@@ -1,4 +1,4 @@
-"""Times, durations and counts, as people read them."""
+"""Times, durations and counts for a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def age(moment: str | None, now: datetime) -> str:
 
 
 def until(moment: str, now: datetime) -> str:
-    """Return how far off a moment is, as "in 5m 20s"; with its date from an hour on."""
+    """Return the time until a moment, as "in 5m 20s"; with its date from an hour on."""
     left = max(timedelta(), datetime.fromisoformat(moment) - now)
     minutes, seconds = divmod(left.seconds, 60)
     hours, minutes = divmod(minutes, 60)
@@ -33,6 +33,6 @@ def times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def many(number: int, thing: str) -> str:
+def many(number: int, noun: str) -> str:
     """Return how many: 1 delete, 3 deletes."""
-    return f"{number} {thing}{'s' * (number != 1)}"
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -84,7 +84,7 @@ class EventLoop:
 
     @contextmanager
     def as_actor(self, actor: Actor) -> Iterator[Actor]:
-        """Let somebody act."""
+        """Run the block as this actor."""
         self._actors.append(actor)
         try:
             yield actor
@@ -125,7 +125,7 @@ class EventLoop:
         sent = [item for item in self.sent if item[0] is cloud]
         if sent:
             _, queue, message = self.chance.choice(sent)
-            self.log("somebody sends %s on %s again", message.id, queue)
+            self.log("an operator sends %s on %s again", message.id, queue)
             cloud.broker.send(queue, Draft(message.body.encode(), session=message.session))
 
     def freeze(self, seconds: float) -> None:
@@ -181,8 +181,8 @@ class EventLoop:
                     return True
         return False
 
-    def _in_some_order(self, things: Any) -> Any:
-        return things if len(things) < 2 or self.chance.random() < 0.5 else things[::-1]
+    def _in_some_order(self, items: Any) -> Any:
+        return items if len(items) < 2 or self.chance.random() < 0.5 else items[::-1]
 
     def _worker(self, cloud: MemoryCloud) -> Ports:
         return self.chance.choice(self.workers[cloud.ports.config.fleet])

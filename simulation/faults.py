@@ -50,7 +50,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         "kubernetes": "",
     }.items()
 }
-"""The calls that change something outside of the functions; an operation of Azure says so itself."""
+"""The calls that change something outside of the functions; an operation of Azure states it itself."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _outage(call: Call) -> Any:
 
 
 def _touched(call: Call) -> Any:
-    """Somebody else writes the record first, without a change."""
+    """Another writer saves the record first, without a change."""
     record = call.cloud.state.cluster(call.args[0].name)
     if record is not None:
         MemoryState.save(call.cloud.state, record)  # unobserved: only the version changes
@@ -195,7 +195,7 @@ def _cluster(call: Call) -> ClusterId:
 
 
 def _created_by_hand(call: Call) -> Any:
-    """Somebody creates the cluster by hand between the read and the write."""
+    """An operator creates the cluster by hand between the read and the write."""
     seen = call.now()
     if seen is None:
         call.operators.create_by_hand(key_of(_cluster(call)))
@@ -228,7 +228,7 @@ def _nodes_lag(call: Call) -> Any:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: the calls at which it can happen, and what it makes of a call."""
+    """A fault: the calls at which it can happen, and what it does to a call."""
 
     where: Callable[[Call], bool]
     happens: Callable[[Call], Any]

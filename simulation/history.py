@@ -58,7 +58,7 @@ class FleetHistory:
 
 @dataclass
 class AzureHistory:
-    """Who created, owns and changed what in Azure."""
+    """The creators, owners and changes of the clusters in Azure."""
 
     clock: Callable[[], datetime]
     created_at: datetime = LONG_AGO
@@ -70,7 +70,7 @@ class AzureHistory:
     _disturbed_at: dict[ClusterId, datetime] = field(default_factory=dict)
 
     def created(self, cluster: ClusterId, owner: str) -> None:
-        """Record that a fleet, or "" for somebody else, creates a cluster."""
+        """Record that a fleet, or "" for an outside party, creates a cluster."""
         self.owners[cluster] = owner
         self.created_at = self.cluster_created_at[cluster] = self.clock()
 
@@ -80,11 +80,11 @@ class AzureHistory:
         self.disturb(cluster)
 
     def disturb(self, cluster: ClusterId) -> None:
-        """Record that somebody else changes the cluster now."""
+        """Record that an outside party changes the cluster now."""
         self._disturbed_at[key_of(cluster)] = self.clock()
 
     def disturbed_at(self, cluster: ClusterId) -> datetime | None:
-        """Return when somebody else last changed the cluster."""
+        """Return when an outside party last changed the cluster."""
         return self._disturbed_at.get(key_of(cluster))
 
     def is_hidden(self, created_at: datetime) -> bool:

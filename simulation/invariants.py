@@ -122,13 +122,13 @@ class Invariants:
             self._no_cluster_inside(fleet, group)
             creator = self.azure.group_owners[group]
             if creator != fleet:
-                raise RuleViolated("foreign write", f"{what}, whose group {creator or 'somebody'} created")
+                raise RuleViolated("foreign write", f"{what}, whose group {creator or 'an operator'} created")
         elif kind == "create":
             self.azure.created(key, fleet)
         elif owner == "" and self._adopts(cloud, key, kind):
             self.azure.owners[key] = fleet
         elif owner != fleet and not kind.endswith("-group"):
-            raise RuleViolated("foreign write", f"{what}, which belongs to {owner or 'somebody else'}")
+            raise RuleViolated("foreign write", f"{what}, which belongs to {owner or 'no fleet'}")
 
     def _adopts(self, cloud: MemoryCloud, key: ClusterId, kind: str) -> bool:
         """Return whether git lets this write adopt a cluster that belongs to no fleet."""
@@ -185,8 +185,8 @@ class Invariants:
         if self.loop.calm_seconds < CALM_SECONDS:
             return
         waiting = cloud.broker.peek("jobs", session=session)
-        ours = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
-        moments = Counter(_moment_of_message(JobMessage.model_validate_json(draft.body)) for draft in ours)
+        sent = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
+        moments = Counter(_moment_of_message(JobMessage.model_validate_json(draft.body)) for draft in sent)
         if any(count > MOST_MESSAGES for count in moments.values()):
             ids = ", ".join(message.draft.id for message in waiting)
             raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")
@@ -301,7 +301,7 @@ class Invariants:
         self._planned[cloud.ports.config.fleet].saved(record, self._history(cloud).place)
 
     def _really_ready(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
-        """Check that a Ready cluster really is, unless somebody else changed it since the job began."""
+        """Check that a Ready cluster really is, unless an outside party changed it since the job began."""
         key = key_of(record.desired.id)
         disturbed_at = self.azure.disturbed_at(key)
         if disturbed_at is not None and disturbed_at > record.job.started:

@@ -18,7 +18,7 @@ VERSIONS = ("1.32", "1.33", "1.34")
 
 
 def act(operators: Operators) -> None:
-    """Let operators do something."""
+    """Carry out one action, chosen at random by weight."""
     weights = [weight for weight, _ in ACTIONS]
     operators.chance.choices([action for _, action in ACTIONS], weights)[0](operators)
 
@@ -124,7 +124,7 @@ def _resume(operators: Operators) -> None:
 
 
 def _adopt(operators: Operators) -> None:
-    """Adopt a cluster that somebody created by hand."""
+    """Adopt a cluster that an operator created by hand."""
     keys = {name: cluster_id(name) for name in operators.names}
     oracle = operators.oracle
     free = [name for name, key in keys.items() if oracle.live(key) is None or oracle.has_no_fleet(key)]
@@ -147,7 +147,7 @@ def _delete_in_portal(operators: Operators) -> None:
     live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
     if live:
         cluster = operators.chance.choice(live)
-        operators.loop.log("%s: somebody deletes %s by hand", operators.fleet, cluster.name)
+        operators.loop.log("%s: an operator deletes %s by hand", operators.fleet, cluster.name)
         operators.remove(cluster)
 
 

@@ -128,7 +128,7 @@ class Operators:
         return not (waits or self._blocking() or self._held_deletes() or self._corrected() != self.now)
 
     def _lost(self, name: str) -> bool:
-        """Return whether a cluster belongs to somebody else, who keeps it."""
+        """Return whether a cluster belongs to another owner, who does not release it."""
         desired, key = self.now.clusters.get(name), cluster_id(name)
         adopted = desired is not None and desired.adopt and self.oracle.has_no_fleet(key)
         return self.oracle.belongs_to_others(key, self.fleet) and not adopted
@@ -163,7 +163,7 @@ class Operators:
         return fleet
 
     def _drifted(self, desired: DesiredCluster) -> bool:
-        """Return whether somebody changed a cluster in Azure, which only a commit corrects."""
+        """Return whether an operator changed a cluster in Azure, which only a commit corrects."""
         record, key = self.cloud.state.cluster(desired.name), cluster_id(desired.name)
         if record is None or record.phase is not Phase.READY:
             return False
@@ -196,7 +196,7 @@ class Operators:
         """Create a cluster with a name that the fleet may want."""
         if self.oracle.live(cluster) is not None:
             return
-        self.loop.log("%s: somebody creates a cluster %s of their own", self.fleet, cluster.name)
+        self.loop.log("%s: an operator creates the cluster %s by hand", self.fleet, cluster.name)
         try:
             with self.loop.as_actor(Actor()):
                 self._azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
@@ -216,13 +216,13 @@ class Operators:
         with suppress(ArmError):
             self._azure.interventions.stop(cluster)
             self._azure_history.disturb(cluster)
-            self.loop.log("somebody stops %s", cluster.name)
+            self.loop.log("an operator stops %s", cluster.name)
 
     def unblock(self) -> None:
         """Abort stuck operations, release nodes that lag behind, and start stopped clusters."""
         for cluster in self._azure.ids():
             if is_going(self.oracle.live(cluster)):
-                continue  # nobody aborts a delete
+                continue  # operators abort no delete
             self._azure_history.disturb(cluster)
             self._azure.interventions.abort(cluster)
             self._azure.interventions.catch_up(cluster)

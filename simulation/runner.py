@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _one(seed: int, *, verbose: bool) -> int:
     result = simulate(seed, verbose=verbose)
     print(*result.trace, sep="\n")
-    print(f"seed {seed}: {result.message or 'every rule held'}")
+    print(f"seed {seed}: {result.message or 'no rule was broken'}")
     return 1 if result.rule else 0
 
 
@@ -65,7 +65,7 @@ class Tally:
         days = f"{self.seconds / 86400:,.1f} days of virtual time"
         yield f"{self.seeds:,} seeds in {took:.1f} s: {days}, {self.events:,} events"
         yield f"{self.faults.total():,} faults: {faults}"
-        yield "every rule held" if not self.failures else f"{len(self.failures):,} seeds failed"
+        yield "no rule was broken" if not self.failures else f"{len(self.failures):,} seeds failed"
 
 
 def run(seeds: range, *, processes: int, report: Callable[[str], object]) -> Tally:

@@ -102,7 +102,7 @@ def _redraw(read: Callable[[], Any], *, wide: bool) -> None:
 
 
 def _page(out: Console, view: RenderableType, error: str) -> RenderableType:
-    """Return as many lines of a view as fit; the last line says what is missing, and the last error."""
+    """Return as many lines of a view as fit; the last line states what is cut off, and the last error."""
     from rich.console import Group
     from rich.segment import Segments
     from rich.text import Text
