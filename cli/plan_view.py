@@ -13,14 +13,16 @@ from rich.text import Text
 from cli.recorded import Against
 from cli.render import action, few, indented, to_approve
 from cli.text import line
+from shared.fleet.aks.change_effects import Effect
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api import schema
+from shared.pipeline.api.parts import plan_part
 from shared.pipeline.api.plans import plan_item
 
 _ORDER = (
     Action.REFUSED,
     Action.INVALID,
-    Action.HELD,
+    Action.ON_HOLD,
     Action.DELETE,
     Action.UPDATE,
     Action.CREATE,
@@ -31,19 +33,22 @@ _ORDER = (
 _STYLE = {
     Action.REFUSED: "bold red",
     Action.INVALID: "bold red",
-    Action.HELD: "yellow",
+    Action.ON_HOLD: "yellow",
     Action.DELETE: "bold magenta",
     Action.UPDATE: "cyan",
     Action.CREATE: "green",
     Action.ADOPT: "green",
 }
-DESTROYS = "DESTROYS"
+_DESTRUCTION = {Effect.POOL_DELETED: "deletes nodes", Effect.REPLACEMENT: "replaces nodes"}
 _MARGIN = 15
 
 
-def destructive(item: Item) -> bool:
-    """Return whether the item removes a running cluster or node pool, now or once it is approved."""
-    return item.action is Action.DELETE or item.held_delete or any(change.destroys for change in item.changes)
+def destruction(item: Item) -> str:
+    """Return what the item removes, now or once it is approved; "" for nothing."""
+    if item.action is Action.DELETE or item.held_delete:
+        return "deletes the cluster"
+    effects = set() if item.not_carried_out else {change.effect for change in item.changes}
+    return ", ".join(text for effect, text in _DESTRUCTION.items() if effect in effects)
 
 
 def table(plan: Plan, items: Sequence[Item], against: Against, *, wide: bool = False) -> RenderableType:
@@ -62,7 +67,7 @@ def table(plan: Plan, items: Sequence[Item], against: Against, *, wide: bool = F
 
 
 def _action(item: Item) -> str:
-    return action(item.action.value, needs_approval=item.held_delete)
+    return action(plan_part(item))
 
 
 def _notes(against: Against) -> Iterator[str]:
@@ -92,8 +97,8 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
     for item in items:
         style = _STYLE.get(item.action, "")
         head = Text.assemble((f"{_action(item):<{_MARGIN}}", style), (item.cluster, "bold"))
-        if destructive(item):
-            head.append(f"  {DESTROYS}", style="bold red")
+        if destruction(item):
+            head.append(f"  {destruction(item)}", style="bold red")
         yield head
     item = items[0]
     if item.reason and _detailed(item):
@@ -125,5 +130,5 @@ def as_json(plan: Plan, items: Sequence[Item], fleet: str, against: Against) -> 
         "summary": plan.summary,
         "problems": list(plan.problems),
         "needsApproval": sorted(plan.held_deletes),
-        "items": [{**plan_item(item), "destructive": destructive(item)} for item in items],
+        "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
     }

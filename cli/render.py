@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -17,7 +18,8 @@ NAMES_SHOWN = 5
 NAME_WIDTH = 30
 """A longer name has a line of its own, so that the rest fits into 80 columns."""
 BODY_SHOWN = 2000
-_NOT_CARRIED_OUT = ("held", "refused", "invalid")
+_BELOW = 4
+"""Columns by which the lines below a cluster's first line are indented."""
 _HEADS = ("NAME", "PHASE", "STEP", "GEN", "SINCE")
 _WIDE_HEADS = ("LOCATION", "VERSION", "RESOURCE-GROUP", "COMMIT", "MESSAGE")
 _COLOURS = {
@@ -36,7 +38,7 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
     head = _head(view)
     if not clusters:
         return head
-    return Group(head, *(_wide(clusters, now) if wide else _lines(clusters, now)))
+    return Group(head, *([_Wide(clusters, now)] if wide else _lines(clusters, now)))
 
 
 def _head(view: schema.Fleet) -> Text:
@@ -91,32 +93,57 @@ def _lines(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Iterator
     for cluster in clusters:
         since = age(cluster["since"], now)
         yield row(cluster["name"], phase(cluster["phase"]), cluster["step"], generations(cluster), since)
-        if cluster["waitingFor"]:
-            yield indented(Text(cluster["waitingFor"], style="dim"), 4)
-        if not_carried_out(cluster["plan"]):
-            # The first clause: the header says how to approve, and roadstead why says everything.
-            yield indented(Text(not_carried_out(cluster["plan"]).partition("; ")[0], style="yellow"), 4)
+        if cluster["reason"]:
+            yield indented(Text(cluster["reason"], style="dim"), 4)
+        plan = cluster["plan"]
+        if plan and plan["notCarriedOut"]:
+            # Without the remedy: the header says how to approve, and roadstead why says everything.
+            yield indented(Text(f"{action(plan)}: {plan['cause']}", style="yellow"), 4)
 
 
-def _wide(clusters: Sequence[schema.ClusterSummary], now: datetime) -> Iterator[Text]:
-    """Yield a line for each cluster that is never wrapped, as kubectl does it."""
-    rows = [[Text(head) for head in (*_HEADS, *_WIDE_HEADS)]]
-    for cluster in clusters:
-        message = "; ".join(filter(None, (cluster["waitingFor"], not_carried_out(cluster["plan"]))))
+@dataclass(frozen=True)
+class _Wide:
+    """A table with a line for each cluster; on a narrow terminal, whole columns move to lines below it."""
+
+    clusters: Sequence[schema.ClusterSummary]
+    now: datetime
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the lines."""
+        rows = [[Text(head) for head in (*_HEADS, *_WIDE_HEADS)], *map(self._row, self.clusters)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for number, row in enumerate(rows):
+            for columns in _columns_by_line(widths, options.max_width):
+                cells = [row[column] for column in columns]
+                for column, cell in zip(columns, cells[:-1], strict=False):
+                    cell.pad_right(widths[column] - len(cell))
+                joined = Text("  ").join(cells)
+                joined.rstrip()
+                joined.style = "bold" if number == 0 else ""
+                if joined:
+                    yield indented(joined, 0 if columns[0] == 0 else _BELOW)
+
+    def _row(self, cluster: schema.ClusterSummary) -> list[Text]:
+        message = "; ".join(filter(None, (cluster["reason"], not_carried_out(cluster["plan"]))))
         cells = [
-            *(cluster["step"], generations(cluster), age(cluster["since"], now)),
+            *(cluster["step"], generations(cluster), age(cluster["since"], self.now)),
             *(cluster["location"], cluster["kubernetesVersion"], cluster["resourceGroup"]),
             *(cluster["commit"][:8], message.replace("\n", " ")),
         ]
-        rows.append([Text(cluster["name"]), phase(cluster["phase"]), *map(Text, cells)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for number, row in enumerate(rows):
-        for cell, width in zip(row, widths[:-1], strict=False):
-            cell.pad_right(width - len(cell))
-        row_text = Text("  ", no_wrap=True, overflow="ignore").join(row)
-        row_text.no_wrap, row_text.overflow = True, "ignore"
-        row_text.style = "bold" if number == 0 else ""
-        yield row_text
+        return [Text(cluster["name"]), phase(cluster["phase"]), *map(Text, cells)]
+
+
+def _columns_by_line(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Return as many columns for each line as fit into a width; a wider column has its own."""
+    by_line: list[list[int]] = []
+    free = 0
+    for column, needed in enumerate(widths):
+        if column == 0 or needed + 2 > free:
+            by_line.append([])
+            free = width + 2 - (_BELOW if column else 0)
+        by_line[-1].append(column)
+        free -= needed + 2
+    return by_line
 
 
 def generations(cluster: schema.ClusterSummary) -> str:
@@ -126,16 +153,14 @@ def generations(cluster: schema.ClusterSummary) -> str:
 
 def not_carried_out(plan: schema.PlanPart | None) -> str:
     """Return what the newest plan does not carry out, and why; "" when it carries out everything."""
-    if plan is None or plan["action"] not in _NOT_CARRIED_OUT:
+    if plan is None or not plan["notCarriedOut"]:
         return ""
-    return f"{action(plan['action'], needs_approval=plan['needsApproval'])}: {plan['reason']}"
+    return f"{action(plan)}: {plan['reason']}"
 
 
-def action(name: str, *, needs_approval: bool) -> str:
-    """Return an action of a plan as people read it."""
-    if needs_approval:
-        return "needs approval"
-    return "on hold" if name == "held" else name
+def action(plan: schema.PlanPart) -> str:
+    """Return what a plan does to a cluster as people read it."""
+    return "needs approval" if plan["needsApproval"] else plan["action"].replace("-", " ")
 
 
 def phase(name: str) -> Text:

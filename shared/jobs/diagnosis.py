@@ -77,7 +77,7 @@ def diagnose(
     diagnosis = _of_job(record, now, retries)
     stopped = newest.stopped
     if stopped and not record.job.active:
-        activity = f"{diagnosis.activity}; commit {newest.commit[:8]} changes nothing here"
+        activity = f"{diagnosis.activity}; {_not_carried_out(stopped, newest.commit)}"
         diagnosis = replace(diagnosis, activity=activity)
     actions = [
         diagnosis.suggested_action,
@@ -101,6 +101,12 @@ def diagnose_deleted(reason: str, message: str, since: datetime) -> Diagnosis:
     """Explain a cluster that is no longer recorded, by its last event."""
     activity = f"no longer exists ({reason}: {message})"
     return Diagnosis(activity, since, 0, None, "a commit that adds it again", None, "")
+
+
+def _not_carried_out(item: Item, commit: str) -> str:
+    if item.held_delete:
+        return f"the delete of commit {commit[:8]} needs approval"
+    return f"commit {commit[:8]} is {item.outcome} for this cluster"
 
 
 def _release(item: Item, commit: str) -> str:

@@ -58,7 +58,7 @@ def test_a_suspended_cluster_is_not_deleted_without_an_approval() -> None:
     suspend = {"owner": "team-a", "reason": "an audit", "until": "2026-01-02T00:00:00Z"}
     row = record(with_field(desired("a"), "suspend", suspend))
     held = make_plan(COMMIT, fleet(budget=9), row, now=NOW)
-    assert actions(held) == {"a": Action.HELD}
+    assert actions(held) == {"a": Action.ON_HOLD}
     assert "suspended by team-a until 2026-01-02" in held.items[0].reason
     assert held.held_deletes == {"a"}
     approved = make_plan(COMMIT, fleet(budget=9), row, now=NOW, approved=frozenset({"a"}))
@@ -69,33 +69,33 @@ def test_a_suspended_cluster_is_not_deleted_without_an_approval() -> None:
 
 def test_a_cluster_does_not_move() -> None:
     plan = make_plan(COMMIT, fleet(desired("a", location="westus2")), record(desired("a")), now=NOW)
-    assert actions(plan) == {"a": Action.HELD}
+    assert actions(plan) == {"a": Action.ON_HOLD}
     assert "spec.location cannot change from eastus to westus2" in plan.items[0].reason
 
 
 def test_protection_holds_a_delete_until_a_commit_switches_it_off() -> None:
     plan = make_plan(COMMIT, fleet(), record(desired("a", protect=True)), now=NOW)
-    assert actions(plan) == {"a": Action.HELD}
+    assert actions(plan) == {"a": Action.ON_HOLD}
 
 
 def test_nothing_is_deleted_while_the_guards_are_not_known() -> None:
     unknown = replace(fleet(budget=100), guards=None)
     plan = make_plan(COMMIT, unknown, record(desired("a")), now=NOW)
-    assert actions(plan) == {"a": Action.HELD}
+    assert actions(plan) == {"a": Action.ON_HOLD}
     assert plan.items[0].reason == "nothing is deleted while fleet.yaml is invalid"
 
 
 def test_a_cluster_added_again_waits_for_its_deletion_and_a_failed_deletion_is_retried() -> None:
     row = Row(desired("a").document(), deleting=True)
-    for retryable_failure, action in ((False, Action.HELD), (True, Action.RETRY)):
+    for retryable_failure, action in ((False, Action.ON_HOLD), (True, Action.RETRY)):
         plan = make_plan(
             COMMIT, fleet(desired("a")), {"a": replace(row, retryable_failure=retryable_failure)}, now=NOW
         )
         assert actions(plan) == {"a": action}
         assert plan.items[0].awaits_deletion
-    gone = make_plan(COMMIT, fleet(), {"a": replace(row, retryable_failure=True)}, now=NOW)
-    assert actions(gone) == {"a": Action.RETRY}
-    assert not gone.items[0].awaits_deletion
+    removed = make_plan(COMMIT, fleet(), {"a": replace(row, retryable_failure=True)}, now=NOW)
+    assert actions(removed) == {"a": Action.RETRY}
+    assert not removed.items[0].awaits_deletion
 
 
 def test_a_job_with_a_retryable_failure_is_retried_without_a_new_generation() -> None:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action
 from shared.jobs import stored_forms
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
@@ -163,6 +164,14 @@ def test_a_plan_blocks_the_same_deletes_and_has_the_same_changes(name: str) -> N
     ]
     again = TypeAdapter(PlanRecord).dump_json(plan(name))
     assert TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(json.loads(again))) == plan(name)
+
+
+def test_the_former_name_of_an_action_on_hold_is_read() -> None:
+    (stored,) = recorded("plans_with_holds").values()
+    found = TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(stored)).plan
+    assert {item.action for item in found.items} == {Action.ON_HOLD}
+    assert found.held_deletes == {"one"}
+    assert found.summary == "1 needs approval, 1 on hold"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from shared.pipeline.pull_requests.markdown import code, fence, fit, prose, tabl
 from shared.ports import Annotation, CommitStatus
 
 BASE, HEAD = "a" * 40, "b" * 40
-BLOCKED = Action.ON_HOLD
 
 
 def document(name: str, count: int = 1) -> dict[str, Any]:
@@ -64,7 +63,7 @@ MIXED_TEXT = f"""\
 ### Roadstead: what `bbbbbbbb` would do
 
 Merged into `main` at `aaaaaaaa`: **1 create, 1 update, 1 delete, 1 unchanged, \
-1 {BLOCKED}, 1 invalid**; about 3 PUT and 2 DELETE to Azure.
+1 on hold, 1 invalid**; about 3 PUT and 2 DELETE to Azure.
 
 #### Problems
 
@@ -144,7 +143,7 @@ def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure()
     check = check_of(MIXED)
     assert (check.name, check.conclusion) == ("roadstead/plan", "failure")
     assert check.title == (
-        f"1 create, 1 update, 1 delete, 1 unchanged, 1 {BLOCKED}, 1 invalid; 1 problem in the manifests"
+        "1 create, 1 update, 1 delete, 1 unchanged, 1 on hold, 1 invalid; 1 problem in the manifests"
     )
     assert check.annotations == (
         Annotation("clusters/red/cluster.yaml", 7, "spec.loaction: there is no such field | @ops"),

@@ -47,7 +47,8 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     ),
     HoldKind.DELETION_PROTECTION: (
         "deletionProtection is on",
-        "{approve} releases the delete, or a commit that turns it off before the folder is removed",
+        "{approve} releases the delete; or restore the folder, commit deletionProtection: false,"
+        " then remove the folder",
     ),
     HoldKind.DELETE_BUDGET: (
         "the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}",
@@ -66,7 +67,7 @@ class Hold:
 
     @property
     def needs_approval(self) -> bool:
-        """Whether an operator can release the held delete by approving it."""
+        """Whether an operator can release the delete by approving it."""
         return self.kind in _BY_APPROVAL
 
     @property

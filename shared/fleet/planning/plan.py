@@ -26,7 +26,7 @@ class Action(StrEnum):
     DELETE = "delete"
     RETRY = "retry"
     UNCHANGED = "unchanged"
-    HELD = "held"
+    ON_HOLD = "on-hold"
     REFUSED = "refused"
     INVALID = "invalid"
 
@@ -84,6 +84,11 @@ class Item:
         return self.hold is not None and self.hold.needs_approval
 
     @property
+    def outcome(self) -> str:
+        """The action in plain language: an action on hold that an operator can approve needs approval."""
+        return "needs approval" if self.held_delete else self.action.value.replace("-", " ")
+
+    @property
     def awaits_deletion(self) -> bool:
         """Whether the cluster will be created again as soon as its deletion has finished."""
         return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
@@ -91,7 +96,7 @@ class Item:
     @property
     def not_carried_out(self) -> bool:
         """Whether the plan does not do what the commit requests."""
-        return self.action in (Action.INVALID, Action.REFUSED, Action.HELD)
+        return self.action in (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
 
     @property
     def needs_action(self) -> bool:
@@ -135,9 +140,11 @@ class Plan:
 
     @property
     def summary(self) -> str:
-        """The counts as text: "2 create, 1 delete, 5 unchanged"."""
-        counts = self.counts
-        return ", ".join(f"{counts[a]} {a}" for a in Action if a in counts) or "no clusters"
+        """The counts as text: "2 create, 5 unchanged, 1 needs approval"."""
+        order = {action: place for place, action in enumerate(Action)}
+        items = sorted(self.items, key=lambda item: (order[item.action], not item.held_delete))
+        counts = Counter(item.outcome for item in items)
+        return ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "no clusters"
 
     def resume(self, earlier: Plan | None) -> Plan:
         """Return the plan with the items that an earlier, interrupted attempt at this commit had handed over.
@@ -194,7 +201,7 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
     if record is None:
         return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
     if record.deleting:
-        action = Action.RETRY if record.retryable_failure else Action.HELD
+        action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
     same = _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
     if cluster.digest == record.digest:
@@ -204,7 +211,7 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
         return same
     moved = _move(before, document)
     if moved:
-        return _same_spec(record, name, Action.HELD, moved)
+        return _same_spec(record, name, Action.ON_HOLD, moved)
     changed = (change for change in differences(before, document) if change.path not in _PLACES)
     changes = tuple(_explained(change, name, desired) for change in changed)
     refused = _immutable(changes)
@@ -268,11 +275,11 @@ def _removed(
             yield _same_spec(record, name, action, Hold(HoldKind.BEING_DELETED))
             continue
         if desired.guards is None:
-            yield _same_spec(record, name, Action.HELD, Hold(HoldKind.INVALID_FLEET_FILE))
+            yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
             continue
         guard = _guard(record, removed, desired.guards.delete_budget.of(len(recorded)), now)
         if guard and name not in approved:
-            yield _same_spec(record, name, Action.HELD, guard)
+            yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:
             yield Item(name, Action.DELETE, record.generation + 1, record.uid)
 

@@ -36,7 +36,7 @@ OUTDATED = (
     "Update the branch of the pull request, or push to it, to get a new plan."
 )
 _ORDER = (
-    *(Action.REFUSED, Action.INVALID, Action.HELD),
+    *(Action.REFUSED, Action.INVALID, Action.ON_HOLD),
     *(Action.DELETE, Action.UPDATE, Action.ADOPT, Action.CREATE, Action.RETRY),
 )
 
@@ -67,7 +67,7 @@ class PullPlan:
         actions = {item.action for item in self.plan.items} if self.plan else set()
         if self.problems or self.refusal or actions & {Action.REFUSED, Action.INVALID}:
             return "failure"
-        return "neutral" if Action.HELD in actions or self.note else "success"
+        return "neutral" if Action.ON_HOLD in actions or self.note else "success"
 
     @property
     def title(self) -> str:
@@ -215,7 +215,7 @@ def _action(item: Item, old: object, new: object) -> str:
     """Return the action as text; bold if it is not carried out, or destroys a resource."""
     if item.action is Action.DELETE:
         return "**delete the cluster, its resource group and everything that runs there**"
-    if item.action is Action.HELD:
+    if item.action is Action.ON_HOLD:
         if item.held_delete:
             return "**delete, needs approval**"
         return "**on hold**" if new else "**delete, on hold**"
