@@ -29,7 +29,7 @@ _WHERE_TO_LOOK = {
     Step.VERIFY: _FLUX,
 }
 """Where an operator can look when a step is stalled; Azure's activity log for all others."""
-_CORRECT = "Correct the file: `roadstead validate` reports every problem with its place."
+CORRECT_FILE = "Correct the file: `roadstead validate` reports every problem with its place."
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _not_carried_out(item: Item, commit: str) -> str:
 def _release(item: Item, commit: str) -> str:
     """Return what an operator can do about an item that a plan does not carry out."""
     remedy = item.hold.remedy(f"`roadstead approve {commit[:8]}`") if item.hold else ""
-    return f"{remedy[0].upper()}{remedy[1:]}." if remedy else _CORRECT
+    return f"{remedy[0].upper()}{remedy[1:]}." if remedy else CORRECT_FILE
 
 
 def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:

@@ -134,7 +134,7 @@ def test_a_manifest_that_uses_layers_adopts_the_cluster_by_its_tags_alone(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["/subscriptions/x"], 1, "resource must be the id of a managed cluster, as /subscriptions/"),
+        (["/subscriptions/x"], 1, "resource must be the id of a managed cluster, such as /subscriptions/"),
         ([ONE.resource.replace("shop", "toy")], 1, "there is no managed cluster toy-aks in rg-toy"),
         ([ONE.resource, "--class", "apps"], 2, "give its PATH"),
         ([ONE.resource, "fleet", "--class", "apps-fixd"], 2, "did you mean apps-fixed?"),

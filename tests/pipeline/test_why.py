@@ -12,7 +12,7 @@ from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import accept_retry
-from shared.pipeline.api.clusters import cluster_detail
+from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.why import why_view
 from shared.ports.azure import PutCluster
 from tests.support import fleet_files
@@ -146,3 +146,16 @@ def test_an_unreadable_repository_is_shown_for_each_cluster() -> None:
     assert "the token has expired" in explained["problem"]
     assert explained["suggestedAction"].startswith("The timer plans again")
     assert explained["suggestedAction"].endswith("Renew the credential in the message (docs/settings.md).")
+
+
+def test_an_invalid_fleet_file_is_named_once_for_the_whole_fleet() -> None:
+    cloud = ready()
+    pushed = files()
+    commit = push(cloud, pushed | {"fleet.yaml": pushed["fleet.yaml"] + b"  guard: {}\n"})
+    cloud.run()
+    fleet, plan_record = fleet_view(cloud.ports), cloud.state.plan(commit)
+    place = "fleet.yaml:" + str(pushed["fleet.yaml"].count(b"\n") + 1)
+    assert fleet["problem"].startswith(f"{place}:3 spec.guard: there is no such field")
+    assert fleet["fleetSuggestedAction"].startswith("Correct the file")
+    assert plan_record is not None
+    assert plan_record.reported == f"failure: {fleet['problem']}"

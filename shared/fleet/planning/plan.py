@@ -15,6 +15,7 @@ from shared.fleet.desired import normalised
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.repository_layout import FLEET_FILE
 
 
 class Action(StrEnum):
@@ -132,6 +133,11 @@ class Plan:
     def held_deletes(self) -> frozenset[str]:
         """The clusters whose deletes need approval: exactly this set, at exactly this commit."""
         return frozenset(item.cluster for item in self.items if item.held_delete)
+
+    @property
+    def fleet_file_problem(self) -> str:
+        """The first problem of fleet.yaml, on which every cluster depends; "" for none."""
+        return next((problem for problem in self.problems if problem.startswith(f"{FLEET_FILE}:")), "")
 
     @property
     def counts(self) -> Mapping[str, int]:

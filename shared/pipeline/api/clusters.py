@@ -33,7 +33,8 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
     """Return the fleet: what was planned last, and a page of its clusters."""
     fleet = ports.state.fleet()
     records = ports.state.clusters_page(page.after, page.limit)
-    items = items_of(ports.state.plan(fleet.commit))
+    newest = ports.state.plan(fleet.commit)
+    items = items_of(newest)
     missing = not_created(items)
     return {
         "fleet": ports.config.fleet,
@@ -41,7 +42,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
         "branch": ports.config.branch,
         "commit": fleet.commit,
         "plannedAt": iso(fleet.at),
-        **fleet_problem(fleet),
+        **fleet_problem(fleet, newest),
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
@@ -82,9 +83,9 @@ def cluster_view(record: ClusterRecord, item: Item | None) -> schema.ClusterSumm
         "name": record.name,
         "phase": record.phase.value,
         "step": job.step.name.value if job.active or job.step.failure else "",
-        "waitingFor": job.reason,
+        "reason": job.reason,
         "since": iso(job.step.since if job.active else record.updated),
-        "suggestedAction": job.next_run.action_required,
+        "actionRequired": job.next_run.action_required,
         "nextCheckAt": iso(job.next_run.at if job.active else None),
         "attempts": job.attempts,
         "failure": failure_of(record),

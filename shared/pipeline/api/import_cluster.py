@@ -26,7 +26,7 @@ def import_cluster(resource: str, ports: Ports) -> HttpResult:
     match = _RESOURCE.fullmatch(resource.strip())
     if match is None:
         form = ClusterId("SUBSCRIPTION", "GROUP", "NAME").resource
-        return rejected(400, f"resource must be the id of a managed cluster, as {form}")
+        return rejected(400, f"resource must be the id of a managed cluster, such as {form}")
     cluster = ClusterId(match["subscription"].lower(), match["group"], match["name"])
     config = ports.config
     owner = Owner(config.fleet, config.repository, cluster.name.lower(), config.previous_repository)

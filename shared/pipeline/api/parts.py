@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.fleet.planning.plan import Action, Item
+from shared.jobs.diagnosis import CORRECT_FILE
 from shared.jobs.events import Event
 from shared.jobs.record import ClusterRecord, Condition
 from shared.pipeline.api import schema
@@ -30,12 +31,18 @@ class Page:
 FIRST_PAGE = Page()
 
 
-def fleet_problem(fleet: FleetRecord) -> schema.FleetProblem:
-    """Return what prevents a newer commit from being planned, and what an operator can do about it."""
-    problem = fleet.problem
+def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schema.FleetProblem:
+    """Return what prevents a newer commit from being planned, and what an operator can do about it.
+
+    With the newest plan, an invalid fleet.yaml is such a problem too.
+    """
+    problem, waiting = fleet.problem, fleet.waiting
+    invalid = newest.plan.fleet_file_problem if newest else ""
+    if invalid and not problem:
+        return {"problem": invalid, "waiting": waiting, "fleetSuggestedAction": CORRECT_FILE}
     return {
         "problem": str(problem or ""),
-        "waiting": fleet.waiting,
+        "waiting": waiting,
         "fleetSuggestedAction": problem.suggested_action if problem else "",
     }
 
@@ -52,7 +59,14 @@ def not_created(items: Mapping[str, Item]) -> list[str]:
 
 def plan_part(item: Item) -> schema.PlanPart:
     """Return what a plan does to a cluster."""
-    return {"action": item.action.value, "reason": item.reason, "needsApproval": item.held_delete}
+    return {
+        "action": item.action.value,
+        "notCarriedOut": item.not_carried_out,
+        "reason": item.reason,
+        "cause": item.hold.cause if item.hold else "",
+        "remedy": item.hold.remedy() if item.hold else "",
+        "needsApproval": item.held_delete,
+    }
 
 
 def failure_of(record: ClusterRecord) -> schema.Failure | None:

@@ -15,10 +15,17 @@ DELETED = "Deleted"
 
 
 class PlanPart(TypedDict):
-    """What the newest plan does to one cluster; ``reason`` says why it does not do more."""
+    """What the newest plan does to one cluster.
+
+    ``notCarriedOut``: it does not do what the commit requests. ``cause`` says why and ``remedy`` what changes
+    that, each "" for nothing; ``reason`` is both as one sentence.
+    """
 
     action: str
+    notCarriedOut: bool
     reason: str
+    cause: str
+    remedy: str
     needsApproval: bool
 
 
@@ -52,7 +59,7 @@ class Event(TypedDict):
 
 
 class FleetProblem(TypedDict):
-    """What prevents a newer commit from being planned; each is "" for nothing."""
+    """What prevents a newer commit from being planned, or an invalid fleet.yaml; each is "" for nothing."""
 
     problem: str
     waiting: str
@@ -60,14 +67,17 @@ class FleetProblem(TypedDict):
 
 
 class ClusterSummary(TypedDict):
-    """A cluster: its phase, what it waits for and since when, and when it is checked next."""
+    """A cluster: its phase, the reason for it and since when, and when it is checked next.
+
+    ``actionRequired`` is what an operator must do before the job continues, "" for nothing.
+    """
 
     name: str
     phase: str
     step: str
-    waitingFor: str
+    reason: str
     since: str | None
-    suggestedAction: str
+    actionRequired: str
     nextCheckAt: str | None
     attempts: int
     failure: Failure | None

@@ -69,6 +69,8 @@ def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: boo
             problems.append(f"{item.cluster}: {problem}")
     if not plan.items and plan.problems:
         problems.append(plan.problems[0])
+    if problems and plan.fleet_file_problem:
+        problems.insert(0, plan.fleet_file_problem)
     first_problem, first_wait = (texts[0] if texts else "" for texts in (problems, waits))
     return Progress(len(plan.items), ready, failed, first_problem, suspended, first_wait, len(waits))
 

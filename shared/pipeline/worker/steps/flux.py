@@ -35,7 +35,7 @@ def ensure_components(context: StepContext) -> Outcome:
     for manifest in first:
         if manifest["kind"] == "CustomResourceDefinition" and not _established(manifest, api):
             name = manifest["metadata"]["name"]
-            return Wait(2, f"the cluster is establishing {name}")
+            return Wait(2, f"the API server does not serve {name} yet")
     applied += _apply_missing([m for m in manifests if not flux_objects.comes_first(m)], api)
     return Done(f"applied {applied} objects of Flux" if applied else "")
 
