@@ -53,7 +53,7 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     operator.wait_for_status(newer, "failure")
     refused = roadstead("approve", commit, "--yes", "--url", url)
     assert (refused.returncode, f"a newer commit than {commit[:8]} is planned" in refused.stderr) == (1, True)
-    with pytest.raises(Refused, match="is not the planned commit any more"):
+    with pytest.raises(Refused, match="is no longer the commit that was planned last"):
         operator.api.post(f"plans/{commit}/approve", {"clusters": ["one", "two"]})
     assert operator.phases() == {"one": "Ready", "two": "Ready"}
 
