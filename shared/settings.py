@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -114,11 +114,26 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         settings = Settings.model_validate(given)
     except ValidationError as error:
         # The values are left out of the message: one of them may be a secret.
-        wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
+        wrong = [f"{'.'.join(map(str, e['loc'])).upper()}: {_expected({**e})}" for e in error.errors()]
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
     _refuse_unresolved(settings)
     _refuse_missing(settings)
     return settings
+
+
+def _expected(detail: Mapping[str, Any]) -> str:
+    """Return what a setting must be, from an error of pydantic."""
+    kind, limits = detail["type"], detail.get("ctx", {})
+    expected = {
+        "missing": "is required",
+        "greater_than_equal": f"must be {limits.get('ge', 0):g} or more",
+        "less_than_equal": f"must be {limits.get('le', 0):g} or less",
+        "string_pattern_mismatch": f"must match {limits.get('pattern')}",
+        "int_parsing": "must be an integer",
+        "float_parsing": "must be a number",
+        "value_error": str(limits.get("error")),
+    }
+    return expected.get(kind, str(detail["msg"]))
 
 
 def _refuse_renamed(given: Mapping[str, str]) -> None:

@@ -78,6 +78,7 @@ def test_a_wrong_setting_is_named_but_its_value_is_not_shown(
     put(monkeypatch, **{name: value})
     with pytest.raises(SettingsError, match=name) as caught:
         load_settings()
+    assert f"{name}: must " in str(caught.value)
     assert value not in str(caught.value)
 
 
