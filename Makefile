@@ -4,7 +4,7 @@ STATE ?= .localcloud
 SEEDS ?= 1000
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --disable-pip-version-check
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 
@@ -17,9 +17,11 @@ help: ## list the targets
 
 $(READY): requirements.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Roadstead needs Python 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Installing Python packages into $(VENV), once: a minute or two ..."
+	@echo "Creating the Python environment $(VENV), once ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the packages of requirements.txt: about a minute ..."
 	@$(PIP) --requirement requirements.txt
+	@echo "Installing Roadstead and its development tools: about a minute ..."
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from cli.lazy import Entry, LazyGroup, Sections
+
+NAME = "roadstead"
+COMPLETE = "_ROADSTEAD_COMPLETE"
+"""The variable in which a shell asks for completions."""
+
+
+class Shells(StrEnum):
+    """The shells that have completion."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+    PWSH = "pwsh"
+
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 HELP = "Write a fleet of AKS clusters as YAML in git, and see what Roadstead does with it."
@@ -34,7 +50,7 @@ COMMANDS: Sections = {
         "wait": Entry("cli.commands.wait:wait", "Wait until clusters are ready or deleted."),
         "why": Entry("cli.commands.why:why", "Explain what a cluster waits for, and what to do."),
         "events": Entry("cli.commands.events:events", "List the events of a cluster."),
-        "plans": Entry("cli.commands.plans:plans", "List the plans of the last 30 days."),
+        "plans": Entry("cli.commands.plans:plans", "List the newest plans."),
         "dead-letters": Entry("cli.commands.dead_letters:dead_letters", "List or dismiss dead letters."),
     },
     "Act on a fleet": {
@@ -56,6 +72,7 @@ new = typer.Typer(cls=_New, rich_markup_mode=None, add_completion=False, context
 app = typer.Typer(
     cls=_Commands,
     rich_markup_mode=None,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=CONTEXT,
     epilog=EPILOG,
@@ -70,11 +87,49 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _install_completion(shell: Shells | None) -> None:
+    if shell is not None:
+        from typer._completion_shared import install
+
+        name, file = install(shell.value, NAME)
+        typer.echo(f"Installed the completion for {name} in {file}. Open a new shell.")
+        raise typer.Exit
+
+
+def _show_completion(shell: Shells | None) -> None:
+    if shell is not None:
+        from typer._completion_shared import get_completion_script
+
+        script = get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell.value)
+        typer.echo(script)
+        raise typer.Exit
+
+
 @app.callback(help=HELP)
 def _roadstead(
     _version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    _install: Annotated[
+        Shells | None,
+        typer.Option(
+            "--install-completion",
+            metavar="SHELL",
+            callback=_install_completion,
+            is_eager=True,
+            help=f"Install completion for a shell: {', '.join(Shells)}.",
+        ),
+    ] = None,
+    _show: Annotated[
+        Shells | None,
+        typer.Option(
+            "--show-completion",
+            metavar="SHELL",
+            callback=_show_completion,
+            is_eager=True,
+            help="Print the completion script of a shell.",
+        ),
+    ] = None,
 ) -> None:
     pass
 

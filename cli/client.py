@@ -1,4 +1,4 @@
-"""The client of the HTTP API: typed objects, joined pages, and errors that say what to do."""
+"""The client of the HTTP API: typed objects, joined pages, and errors with their remedy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ View = TypeVar("View")
 
 
 class Api:
-    """Speaks with a Roadstead app; ``key`` is its function key, "" where it needs none. Close after use."""
+    """Calls a Roadstead app; ``key`` is its function key, "" where it needs none. Close after use."""
 
     def __init__(self, url: str, key: str = "", *, timeout: float = 30) -> None:
         self.url = url.rstrip("/")
         headers = {"x-functions-key": key} if key else {}
         limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
         self._client = httpx.Client(headers=headers, timeout=limits)
+
+    def planned(self) -> schema.Fleet:
+        """Return the fleet with the commit that was planned last, and one cluster at most."""
+        return self._typed(schema.Fleet, self.get("clusters?limit=1"))
 
     def fleet(self) -> schema.Fleet:
         """Return the fleet with all its clusters."""
@@ -91,7 +95,7 @@ class Api:
     def whole(self, path: str, *lists: str) -> dict[str, Any]:
         """Return the JSON object at a path with these lists of all its pages joined; raise ApiError.
 
-        When another commit is planned meanwhile, all pages are read again: those of two commits do not fit.
+        When another commit is planned meanwhile, all pages are read again: those of two commits differ.
         """
         for _ in range(ATTEMPTS):
             joined = view = self.get(f"{path}?limit={PAGE}")
@@ -102,7 +106,7 @@ class Api:
                 joined |= {name: joined[name] + view[name] for name in lists}
             else:
                 return {**joined, "next": None}
-        raise ApiError(f"{self.url} plans one commit after the other; try again in a while")
+        raise ApiError(f"{self.url} plans one commit after the other; try again later")
 
     def post(self, path: str, body: Any, *, actor: str = "") -> dict[str, Any]:
         """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError.
@@ -125,7 +129,12 @@ class Api:
             reply = self._client.request(method, f"{self.url}/api/{path}", **options)
         except httpx.InvalidURL as error:
             raise ApiError(
-                f"{self.url} is not an address; set ROADSTEAD_URL, as https://app.example"
+                f"{self.url} is not an address; set ROADSTEAD_URL, for example to https://app.example"
+            ) from error
+        except httpx.UnsupportedProtocol as error:
+            raise ApiError(
+                f"{self.url} does not begin with http:// or https://; set ROADSTEAD_URL or --url to an "
+                "address such as http://127.0.0.1:7071"
             ) from error
         except httpx.HTTPError as error:
             raise ApiError(

@@ -11,9 +11,9 @@ class ExitCode(IntEnum):
     OK = 0
     """The command did what it was asked to do."""
     FAILED = 1
-    """The command failed, or found invalid manifests; a timeout, an API that does not answer."""
+    """The command failed: invalid manifests, an unknown cluster, a timeout, an API that does not answer."""
     USAGE = 2
-    """The command line is wrong; nothing was done."""
+    """The command line is wrong: an unknown option, a malformed value, a PATH without a fleet."""
     CHANGES = 3
     """``plan --exit-code``: there are changes."""
     INTERRUPTED = 130
@@ -27,7 +27,7 @@ class CommandError(Exception):
 
 
 class UsageError(CommandError):
-    """The command line names something that does not exist or that is not allowed."""
+    """The command line is wrong; nothing was done."""
 
     exit_code = ExitCode.USAGE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 INTERRUPTED = 130
@@ -17,10 +18,14 @@ def main() -> None:
 
 
 def _run() -> int:
-    from cli.app import app
+    from cli.app import COMPLETE, app
     from cli.errors import CommandError
     from cli.text import line
 
+    if COMPLETE in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
     try:
         app()
     except CommandError as error:

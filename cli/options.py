@@ -31,12 +31,14 @@ KeyFile = Annotated[
         "--key-file",
         metavar="FILE",
         envvar="ROADSTEAD_KEY_FILE",
-        help="A file with the function key of the app (default: the variable ROADSTEAD_KEY).",
+        help="A file with the function key of the app (default: ROADSTEAD_KEY_FILE; without a file, the key "
+        "in ROADSTEAD_KEY).",
         show_envvar=False,
     ),
 ]
 Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="DURATION", help="How long to wait for an answer, as 30s or 2m.")
+    str,
+    typer.Option("--timeout", metavar="DURATION", help="How long to wait for an answer, such as 30s or 2m."),
 ]
 ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="A cluster.")]
 RepositoryPath = Annotated[
@@ -48,6 +50,7 @@ RepositoryPath = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_COMMIT = re.compile(r"[0-9a-f]{1,64}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -70,11 +73,20 @@ def _key(file: Path | None) -> str:
 
 
 def seconds(duration: str) -> float:
-    """Return a duration as 90, 90s, 5m or 1h in seconds; raise UsageError for anything else."""
+    """Return a duration such as 90, 90s, 5m or 1h in seconds; raise UsageError for anything else."""
     found = _DURATION.fullmatch(duration)
     if found is None or float(found[1]) == 0:
-        raise UsageError(f"--timeout {duration[:20]!r} must be a duration as 30s, 5m or 1h")
+        raise UsageError(f"--timeout {duration[:20]!r} must be a duration such as 30s, 5m or 1h")
     return float(found[1]) * _SECONDS[found[2] or "s"]
+
+
+def commit_id(option: str, given: str, *, shortest: int = 1) -> str:
+    """Return a commit id or its first characters, given plain or as ``-o name`` prints it."""
+    commit = given.removeprefix("plan/").lower()
+    if not _COMMIT.fullmatch(commit) or len(commit) < shortest:
+        least = f"at least {shortest}" if shortest > 1 else "the first"
+        raise UsageError(f"{option} {given[:50]!r} must be a commit id, or {least} characters of one")
+    return commit
 
 
 def cluster_name(given: str) -> str:

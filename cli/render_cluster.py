@@ -52,12 +52,12 @@ def _add_facts(table: Table, view: schema.Cluster, now: datetime, *, wide: bool)
         table.add_row("newest plan", Text(not_carried_out(view["plan"]), style="yellow"))
     if view["step"]:
         table.add_row("step", Text(f"{view['step']}, for {age(view['since'], now)}"))
-    if view["waitingFor"]:
-        table.add_row("waiting for" if view["nextCheckAt"] else "reason", Text(view["waitingFor"]))
+    if view["reason"]:
+        table.add_row("reason", Text(view["reason"]))
     if view["nextCheckAt"]:
         table.add_row("next check", Text(until(view["nextCheckAt"], now)))
-    if view["suggestedAction"]:
-        table.add_row("suggested action", Text(view["suggestedAction"]))
+    if view["actionRequired"]:
+        table.add_row("action required", Text(view["actionRequired"]))
     failure = view["failure"]
     if failure:
         tried = f"{failure['class']}, {age(failure['since'], now)} ago, tried {times(view['attempts'])}"

@@ -101,14 +101,11 @@ Every merged commit on the main branch is the desired state of this fleet of AKS
     roadstead validate
     roadstead plan
 """
-NEXT = """\
-Next:
-1. fleet.yaml: set subscriptionId, and the repository that Flux reads.
-2. flux install --export > flux/gotk-components.yaml
-3. roadstead new cluster NAME --class standard --environment development \\
-       --location westeurope
-4. roadstead validate, commit and push.
-"""
+_STEPS = (
+    "flux install --export > flux/gotk-components.yaml",
+    "roadstead new cluster NAME --class standard --environment development \\\n       --location westeurope",
+    "roadstead validate, commit and push.",
+)
 
 
 def head(kind: str, path: str) -> str:
@@ -130,6 +127,14 @@ def repository(name: str, subscription: str, git: str) -> dict[str, str]:
     }
     files = {path: head(kind, path) + body for path, (kind, body) in manifests.items()}
     return files | {"platform/namespaces.yaml": _NAMESPACES, "README.md": _README.format(name=name)}
+
+
+def next_steps(subscription: str, git: str) -> str:
+    """Return what to do after the repository was created; each argument is "" if it is still to be set."""
+    unset = [("subscriptionId", subscription), ("the repository that Flux reads", git)]
+    names = " and ".join(name for name, value in unset if not value)
+    steps = ([f"fleet.yaml: set {names}."] if names else []) + [*_STEPS]
+    return "Next:\n" + "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
 
 
 def cluster(name: str, chosen: dict[str, str]) -> tuple[str, str]:

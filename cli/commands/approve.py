@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import ApiError, CommandError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, connect
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, commit_id, connect
 from cli.output import confirmed, echo
 from cli.render import indented
 from cli.text import line
@@ -36,8 +36,9 @@ def approve(
 
     A later commit needs a new approval.
     """
+    prefix = commit_id("COMMIT", commit)
     with connect(url, key_file, timeout) as api:
-        plan = _find(api, commit.removeprefix("plan/"))
+        plan = _find(api, prefix)
         names = _needs_approval(plan)
         echo(_described(plan, names))
         if not yes and not confirmed("Delete them?"):
@@ -50,7 +51,7 @@ def _find(api: Api, commit: str) -> schema.Plan:
     """Return the plan whose commit begins with these characters; raise ApiError for none or several."""
     found = [plan["commit"] for plan in api.plans()["plans"] if plan["commit"].startswith(commit)]
     if not found:
-        raise ApiError(f"no plan of the last 30 days has a commit that begins with {commit[:40]}")
+        raise ApiError(f"no commit in roadstead plans begins with {commit[:40]}")
     if len(found) > 1:
         raise ApiError(f"several plans begin with {commit[:40]}; give more of the commit")
     return api.plan(found[0])

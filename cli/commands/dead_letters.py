@@ -1,4 +1,4 @@
-"""``roadstead dead-letters``: messages that nobody could handle."""
+"""``roadstead dead-letters``: messages that the functions could not process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli import render
-from cli.errors import CommandError, UsageError
+from cli.errors import CommandError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, connect
 from cli.output import Output, OutputOption, confirmed, echo, show
 from cli.times import many
@@ -26,7 +26,8 @@ def dead_letters(
 ) -> None:
     """List or dismiss dead letters.
 
-    A dead letter is a message that a queue gave up and that Roadstead could not handle. Newest first.
+    Newest first. A dead letter is a message that a queue stopped delivering, and that Roadstead could not
+    process.
     """
     wanted = [each.removeprefix("dead-letter/") for each in ids or ()]
     with connect(url, key_file, timeout) as api:
@@ -34,7 +35,7 @@ def dead_letters(
         found = [letter for letter in letters if not wanted or letter["id"] in wanted]
         unknown = {*wanted} - {letter["id"] for letter in found}
         if unknown:
-            raise UsageError(f"no listed dead letter has the id {', '.join(sorted(unknown))}")
+            raise CommandError(f"no listed dead letter has the id {', '.join(sorted(unknown))}")
         show(
             {"deadLetters": found},
             output,

@@ -56,5 +56,5 @@ def _moment(given: str) -> str:
     try:
         moment = datetime.fromisoformat(given)
     except ValueError as error:
-        raise UsageError(f"--before {given[:40]!r} must be a time as 2026-01-31T12:00:00Z") from error
+        raise UsageError(f"--before {given[:40]!r} must be a time such as 2026-01-31T12:00:00Z") from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()

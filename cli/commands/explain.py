@@ -11,8 +11,8 @@ import typer
 from rich.text import Text
 
 from cli.commands.validate import print_problems
-from cli.errors import ExitCode, UsageError
-from cli.options import RepositoryPath
+from cli.errors import CommandError, ExitCode
+from cli.options import RepositoryPath, cluster_name
 from cli.output import Output, OutputOption, console, echo, show
 from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
@@ -20,6 +20,8 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet, Resolved
 from shared.fleet.resolve.problems import nearest
 from shared.fleet.resolve.yaml_tree import Node, without_nulls
 
+MOST = 60
+"""Columns of the longest line that has its source behind it."""
 DEFAULT = "default"
 """The source of a value that no file sets."""
 
@@ -47,7 +49,7 @@ def explain(
         raise typer.Exit(ExitCode.FAILED)
     found = desired.explained(name)
     if found is None:
-        raise UsageError(unknown_cluster(name, desired))
+        raise CommandError(_unknown(cluster_name(name), desired))
     if output in (Output.TABLE, Output.WIDE):
         width = console().width
         echo(*_head(found, tree), *laid_out(list(lines(found)), width), soft_wrap=True)
@@ -65,7 +67,7 @@ def _print_invalid(name: str, desired: DesiredFleet, tree: Worktree, output: Out
         show(view, output, table=lambda _: Text(), names=lambda: [f"cluster/{name}"])
 
 
-def unknown_cluster(name: str, desired: DesiredFleet) -> str:
+def _unknown(name: str, desired: DesiredFleet) -> str:
     """Return the error for a cluster that is not in the repository."""
     names = sorted({*desired.clusters, *desired.invalid})
     near = nearest(name, names)
@@ -148,8 +150,8 @@ def _source(node: Node | None) -> str:
 
 
 def laid_out(found: list[Line], width: int) -> Iterator[Text]:
-    """Yield lines with their sources as aligned comments, or above where both do not fit the width."""
-    room = width - max((len(each.source) for each in found), default=0) - 4
+    """Yield lines with their sources as aligned comments, or above lines that are too long for one."""
+    room = min(MOST, width - max((len(each.source) for each in found), default=0) - 4)
     column = max((len(each.text) for each in found if each.source and len(each.text) <= room), default=0)
     for each in found:
         if not each.source:

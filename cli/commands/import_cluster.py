@@ -15,7 +15,7 @@ from rich.text import Text
 
 from cli import templates
 from cli.commands.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
-from cli.errors import UsageError
+from cli.errors import CommandError, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
 from cli.output import echo
 from cli.text import line
@@ -60,7 +60,7 @@ def import_cluster(
         return
     name = str(manifest["metadata"]["name"])
     if name in tree.files.folders:
-        raise UsageError(f"there is a cluster {line(name)} already, see {cluster_path(name)}")
+        raise CommandError(f"there is a cluster {line(name)} already, see {cluster_path(name)}")
     chosen = {"class": cluster_class, "environment": environment}
     own = {key: value for key, value in chosen.items() if value}
     own |= minimal_spec(

@@ -1,4 +1,4 @@
-"""``roadstead init`` and ``roadstead new cluster``: files to start from. No file is overwritten."""
+"""``roadstead init`` and ``roadstead new cluster`` write initial files. They overwrite no file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def init(
         raise UsageError(f"{path} is not an empty folder; give a new one, because no file is overwritten")
     files = templates.repository(fleet, subscription, repository)
     write_new(path, files | {f"{schemas.FOLDER}/{file}": text for file, text in schemas.texts().items()})
-    echo(Text(f"Created the fleet repository {fleet} in {_shown(path)}.\n{templates.NEXT}"), soft_wrap=True)
+    where = "" if _shown(path) == fleet else f" in {_shown(path)}"
+    steps = templates.next_steps(subscription, repository)
+    echo(Text(f"Created the fleet repository {fleet}{where}.\n{steps}"), soft_wrap=True)
 
 
 def new_cluster(
@@ -72,7 +74,7 @@ def new_cluster(
         check("--location", Location, location)
     tree = open_worktree(path)
     if name in tree.files.folders:
-        raise UsageError(f"there is a cluster {name} already, see {cluster_path(name)}")
+        raise CommandError(f"there is a cluster {name} already, see {cluster_path(name)}")
     check_known(tree, {"class": cluster_class, "environment": environment})
     chosen = {"class": cluster_class, "environment": environment, "location": location}
     file, text = templates.cluster(name, chosen)
@@ -91,7 +93,7 @@ def check_new(tree: Worktree, name: str) -> None:
 
 
 def _shown(folder: Path) -> str:
-    """Return a folder as a person names it: its own name for the current one."""
+    """Return a folder for a message: its own name for the current one."""
     return str(folder.resolve()) if folder.name in ("", "..") else str(folder)
 
 
@@ -111,7 +113,7 @@ def check_known(tree: Worktree, chosen: Mapping[str, str]) -> None:
     for kind, name in chosen.items():
         message = layers.unknown(kind, name)
         if message:
-            raise UsageError(line(message))
+            raise CommandError(line(message))
 
 
 def write_new(root: Path, files: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cli import plan_view
-from cli.errors import ExitCode, UsageError
+from cli.errors import CommandError, ExitCode
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
 from cli.output import Output, OutputOption, show
 from cli.recorded import Against, recorded
@@ -51,7 +51,7 @@ def plan(
         with connect(url, key_file, timeout) as api:
             against = recorded(tree, api)
     planned = make_plan("", tree.resolve(), against.clusters or {}, now=datetime.now(UTC))
-    items = _chosen(planned, cluster or [])
+    items = _chosen(planned, [name.removeprefix("cluster/") for name in cluster or ()])
     show(
         plan_view.as_json(planned, items, tree.fleet, against),
         output,
@@ -70,11 +70,11 @@ def _status(planned: Plan, items: list[Item], *, report_changes: bool) -> ExitCo
 
 
 def _chosen(planned: Plan, names: list[str]) -> list[Item]:
-    """Return the items of these clusters, or all; raise UsageError for an unknown name."""
+    """Return the items of these clusters, or all; raise CommandError for an unknown name."""
     items = {item.cluster: item for item in planned.items}
     for name in names:
         if name not in items:
             near = nearest(name, items)
             hint = f"did you mean {near}?" if near else "it is neither in the repository nor recorded"
-            raise UsageError(f"there is no cluster {line(name)}; {hint}")
+            raise CommandError(f"there is no cluster {line(name)}; {hint}")
     return [item for item in planned.items if not names or item.cluster in names]

@@ -1,4 +1,4 @@
-"""``roadstead plans``: what the commits of the last days do."""
+"""``roadstead plans``: what the newest commits do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def plans(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """List the plans of the last 30 days, newest first: commit, changes and commit status."""
+    """List the newest plans: at most 50 of the last 30 days, each with its changes and its commit status."""
     with connect(url, key_file, timeout) as api:
         view = api.plans()
     show(

@@ -24,7 +24,9 @@ def replay(
     everything: Annotated[bool, typer.Option("--all", help="Every cluster whose job has failed.")] = False,
     error_class: Annotated[
         str,
-        typer.Option("--class", metavar="CLASS", help="Those that failed with this class, as Unavailable."),
+        typer.Option(
+            "--error-class", metavar="CLASS", help="Those that failed with this class, such as Unavailable."
+        ),
     ] = "",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
@@ -32,7 +34,7 @@ def replay(
 ) -> None:
     """Start failed jobs again, without a commit."""
     if sum(map(bool, (name, everything, error_class))) != 1:
-        raise UsageError("give a cluster, or --all, or --class CLASS")
+        raise UsageError("give a cluster, or --all, or --error-class CLASS")
     if error_class:
         _check_class(error_class)
     with connect(url, key_file, timeout) as api:
@@ -45,9 +47,9 @@ def replay(
 def _check_class(name: str) -> None:
     from shared.jobs.remedies import classes
 
-    known = [found.__name__ for found in classes()]
-    if name not in known:
-        raise UsageError(f"there is no class {name!r}; the classes are {', '.join(known)}")
+    names = [each.__name__ for each in classes()]
+    if name not in names:
+        raise UsageError(f"there is no error class {name!r}; the classes are {', '.join(names)}")
 
 
 def _replay_all(api: Api, error_class: str) -> None:
@@ -58,7 +60,7 @@ def _replay_all(api: Api, error_class: str) -> None:
     for name in names:
         try:
             _replay(api, name)
-        except (NotFound, Refused) as error:  # since it was listed, the job started or the cluster went
+        except (NotFound, Refused) as error:  # since then the job started or the cluster was deleted
             echo(Text(line(str(error)), style="dim"))
         except ApiError as error:
             raise CommandError(f"{error}; started {started} of {len(names)}") from error

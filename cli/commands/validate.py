@@ -76,6 +76,8 @@ def summary(desired: DesiredFleet) -> str:
         return f"no problems: {clusters}, {many(len(desired.systems), 'system')}"
     files = len({problem.file for problem in desired.problems})
     problems = f"{many(len(desired.problems), 'problem')} in {many(files, 'file')}"
+    if not invalid:
+        return f"{problems}; every cluster is valid" if valid else problems
     return f"{problems}: {invalid} of {clusters} {'is' if invalid == 1 else 'are'} invalid"
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import CommandError, NotFound
-from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, connect, seconds
+from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, commit_id, connect, seconds
+from cli.planned_commit import PlannedCommit
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 2.0
 REQUEST = "30s"
+SHORTEST = 8
+"""Characters of a commit id that distinguish it from all others of a repository."""
 
 
 class State(StrEnum):
@@ -31,53 +34,106 @@ def wait(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Clusters.")],
     *,
     state: Annotated[State, typer.Option("--for", metavar="STATE", help="ready or deleted.")] = State.READY,
+    commit: Annotated[
+        str,
+        typer.Option(
+            "--commit",
+            metavar="COMMIT",
+            help="First wait until this commit is planned; 8 characters or more.",
+        ),
+    ] = "",
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="DURATION", help="When to give up, as 90s, 30m or 2h.")
+        str, typer.Option("--timeout", metavar="DURATION", help="When to give up, such as 90s, 30m or 2h.")
     ] = "30m",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
 ) -> None:
     """Wait until clusters are ready or deleted.
 
-    Ready means that the newest accepted generation was verified. The command fails when the time is up,
-    and at once for a cluster whose job has failed or that the newest plan does not create.
+    Ready means that the newest accepted generation was verified; with --commit, the generation that the plan
+    of that commit, or of a later one, gives the cluster. The command fails when the time is up, and at once
+    for a cluster whose job has failed, or for which the plan does not do what the commit requests.
     """
     left = {cluster_name(name): "" for name in names}
+    wanted = commit_id("--commit", commit, shortest=SHORTEST) if commit else ""
     until = time.monotonic() + seconds(timeout)
     with connect(url, key_file, REQUEST) as api:
+        planned = PlannedCommit(api, wanted) if wanted else None
         while True:
+            plan = planned.plan() if planned else None
             for name in list(left):
-                now = _progress(api, name, state)
-                if now != left[name]:
-                    _report(f"cluster/{name}: {now or state.value}")
-                left[name] = now
-            left = {name: now for name, now in left.items() if now}
+                if planned and plan is None:
+                    reached, now = False, planned.waiting
+                else:
+                    reached, now = _progress(api, name, state, plan)
+                if reached:
+                    _report(now)
+                    del left[name]
+                elif now != left[name]:
+                    _report(f"{name}: {now}")
+                    left[name] = now
             if not left:
                 return
             if time.monotonic() >= until:
                 waiting = "; ".join(f"{name}: {now}" for name, now in left.items())
-                raise CommandError(f"not {state.value} after {timeout}: {waiting}")
+                raise CommandError(f"not {state.value} after {_with_unit(timeout)}: {waiting}")
             time.sleep(EVERY_SECONDS)
 
 
+def _with_unit(duration: str) -> str:
+    return f"{duration} s" if duration[-1].isdigit() else duration
+
+
 def _report(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    from rich.text import Text
+
+    from cli.output import echo
+    from cli.text import line
+
+    echo(Text(line(text)))
     sys.stdout.flush()
 
 
-def _progress(api: Api, name: str, state: State) -> str:
-    """Return what a cluster waits for, "" once it has the state; raise CommandError if it never will."""
+def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tuple[bool, str]:
+    """Return whether a cluster has the state, and what it waits for; raise CommandError if it never will.
+
+    ``plan`` is what must be carried out before, None for what the cluster has accepted.
+    """
     try:
         view = api.cluster(name)
     except NotFound as error:
-        return "" if state is State.DELETED else str(error)
-    if state is State.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
-        return ""
-    if view["phase"] in ("Failed", schema.NOT_CREATED):
+        if state is State.DELETED:
+            return True, f"{name} is deleted"
+        _item(plan, name)
+        return False, str(error)
+    if state is State.DELETED:
+        if view["phase"] in (schema.DELETED, schema.NOT_CREATED):
+            return True, f"{name} is deleted"
+        needed = 0
+    else:
+        item = _item(plan, name)
+        if item and item["notCarriedOut"] and view["phase"] != "Deleting":
+            raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
+        needed = item["generation"] if item else 0
+    if view["phase"] == schema.NOT_CREATED:
         raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
     if "generation" not in view:
-        return view["phase"]
-    current = view["generation"] == view["observedGeneration"]
-    if state is State.READY and view["phase"] == "Ready" and current:
-        return ""
-    return ": ".join(filter(None, (view["phase"], view["waitingFor"])))
+        return False, view["phase"]
+    if view["generation"] >= needed:
+        if view["phase"] == "Failed":
+            raise CommandError(f"{name} is Failed; see roadstead why {name}")
+        current = view["generation"] == view["observedGeneration"]
+        if state is State.READY and view["phase"] == "Ready" and current:
+            commit = (plan or view)["commit"][:8]
+            return True, f"{name} is Ready at generation {view['generation']} (commit {commit})"
+    return False, ": ".join(filter(None, (view["phase"], view["reason"])))
+
+
+def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
+    """Return what a plan does to a cluster, None without a plan; raise CommandError if it has none."""
+    if plan is None:
+        return None
+    item = next((item for item in plan["items"] if item["cluster"] == name), None)
+    if item is None or item["action"] == "delete":
+        raise CommandError(f"commit {plan['commit'][:8]} has no cluster {name}")
+    return item

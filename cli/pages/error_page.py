@@ -15,8 +15,8 @@ HEAD = """# Errors
 Every error of a job has a class, and the class determines what happens next. `roadstead why NAME` shows the
 class, the service's own message and request id, and the number of attempts. `RETRY_LIMITS`
 ([settings](settings.md)) changes how often a class is retried; a service's `Retry-After` takes precedence,
-up to an hour. `roadstead replay` starts a failed job again, and so does the next commit that changes the
-cluster.
+up to an hour. `roadstead replay` starts a failed job again, and so does a commit that changes the cluster.
+"The next commit retries it" means any commit, whatever it changes.
 
 A failed read of the repository has the same classes and is a problem of the whole fleet: `roadstead status`
 and `roadstead why` show it for every cluster. Roadstead reads again by itself, at the latest when the

@@ -122,7 +122,7 @@ def test_a_node_pool_replacement_waits_until_the_disruption_budget_allows_the_ev
         run_blocked_pod(api, "apps")
         commit = operator.push(fleet(one=pool("apps", "Standard_D8s_v5")))
         blocked = "blocked: default/web"
-        operator.wait(lambda: blocked in operator.api.get("clusters/one")["waitingFor"], blocked)
+        operator.wait(lambda: blocked in operator.api.get("clusters/one")["reason"], blocked)
         assert set(pools(operator, "one")) == {"system", "apps", "appsb"}
         api.apply(budget(minAvailable=0))
         operator.wait_for_status(commit, "success")

@@ -97,9 +97,9 @@ def test_the_fleet_shows_every_cluster_with_its_wait() -> None:
     cloud.run(until=lambda: any(record.job.reason for record in cloud.state.clusters()))
     status, body = call(cloud.ports, "clusters")
     assert (status, body["fleet"], body["commit"]) == (200, "example", commit)
-    waiting = next(cluster for cluster in body["clusters"] if cluster["waitingFor"])
+    waiting = next(cluster for cluster in body["clusters"] if cluster["reason"])
     assert (waiting["phase"], waiting["step"]) == ("Provisioning", "cluster")
-    assert waiting["waitingFor"] == "Azure is creating the cluster"
+    assert waiting["reason"] == "Azure is creating the cluster"
     assert waiting["nextCheckAt"] > waiting["since"]
     assert (waiting["generation"], waiting["observedGeneration"]) == (1, 0)
 
