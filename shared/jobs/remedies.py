@@ -69,7 +69,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A PodDisruptionBudget does not allow the eviction of a pod from a node that is being drained.",
         "Add replicas to the workload, or let its PodDisruptionBudget allow one more disruption.",
         "Evicts the pods that it can and retries until the drain timeout; then the job fails, as it does when"
-        " AKS abandons a drain. The next commit retries it, whatever it changes.",
+        " AKS abandons a drain. The next commit retries it.",
         no_policy=True,
     ),
     errors.Unexpected: Remedy(
@@ -116,7 +116,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.DeadLettered: Remedy(
         "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",
         "Find the error in the logs by the cluster's name, then run `roadstead replay NAME`.",
-        "Stops the job and keeps its record. The next commit retries it, whatever it changes.",
+        "Stops the job and keeps its record. The next commit retries it.",
     ),
 }
 
