@@ -32,8 +32,8 @@ class Event:
 
 def accepted_event(record: ClusterRecord) -> Event:
     """Return the event of a spec, or a removal, that was just accepted."""
-    what = "the cluster's removal" if record.deleting else f"generation {record.generation}"
-    return _event(record, "Accepted", f"{what} in commit {record.commit[:8]}")
+    what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
+    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}")
 
 
 def replayed_event(record: ClusterRecord, by: str) -> Event:
