@@ -16,7 +16,8 @@ from shared.jobs.lease import MAX_ABANDONED_LEASES
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import DEFAULTS
-from shared.pipeline.worker.steps.azure_state import LAG_SECONDS, intent_of
+from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
+from shared.pipeline.worker.steps.shared_groups import intent_of
 from shared.ports import GroupDeleteIntent
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files

@@ -28,12 +28,10 @@ from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
-    cluster_that_deletes_group,
     etag_of,
     fields,
     not_ours,
     not_ready,
-    others_in_group,
     recheck,
     reverted,
     state_of,
@@ -42,6 +40,7 @@ from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
 from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_again, wait_for
+from shared.pipeline.worker.steps.shared_groups import cluster_that_deletes_group, others_in_group
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
 OBSERVE_SECONDS = 300.0

@@ -12,14 +12,12 @@ from shared.pipeline.worker.steps.azure_state import (
     etag_of,
     failure,
     foreign_delete,
-    group_of,
-    intent_of,
-    others_in_group,
     recheck,
     state_of,
 )
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for, was_accepted
+from shared.pipeline.worker.steps.shared_groups import group_of, intent_of, others_in_group
 from shared.ports.azure import DeleteCluster, DeleteGroup, GetCluster, GetGroup, ListResources
 
 DELETE = AcceptedWrite(WriteKind.DELETE)
