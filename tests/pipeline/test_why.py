@@ -65,6 +65,7 @@ def test_why_shows_what_the_newest_commit_does_not_carry_out_and_the_action(
     assert explained["doing"] == f"{verified}; {doing.format(commit=commit)}"
     assert explained["plan"]["action"] == plan
     assert explained["suggestedAction"].startswith(action.format(commit=commit))
+    assert explained["plan"]["reason"] == explained["plan"]["cause"]
 
 
 def test_a_failed_cluster_shows_its_own_remedy_and_that_of_the_newest_commit() -> None:

@@ -30,12 +30,20 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         "since": iso(diagnosis.since),
         "attempts": diagnosis.attempts,
         "lastError": failure_of(record) if record else None,
-        "plan": plan_part(newest.item) if newest.item else None,
+        "plan": _plan_part(newest),
         **fleet_problem(fleet),
         "next": diagnosis.next,
         "nextAt": iso(diagnosis.next_at),
         "suggestedAction": diagnosis.suggested_action,
     }
+
+
+def _plan_part(newest: NewestPlan) -> schema.PlanPart | None:
+    """Return what the newest plan does to the cluster; the suggested action has the remedy."""
+    if newest.item is None:
+        return None
+    part = plan_part(newest.item)
+    return {**part, "reason": part["cause"]} if newest.stopped else part
 
 
 def _deleted(name: str, ports: Ports) -> Diagnosis | None:
