@@ -160,6 +160,60 @@ def test_shells_can_complete_commands(shell: str) -> None:
     assert (done.returncode, "_ROADSTEAD_COMPLETE" in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
+def test_a_shell_without_completion_is_a_usage_error_and_nothing_is_installed(
+    tmp_path: Path, option: str
+) -> None:
+    done = roadstead(option, "nosuch", HOME=str(tmp_path))
+    assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert "'nosuch' is not one of 'bash', 'zsh', 'fish'" in done.stderr
+
+
+def test_completion_is_installed_for_the_shell_that_is_named(tmp_path: Path) -> None:
+    done = roadstead("--install-completion", "fish", HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["roadstead.fish"]
+    completed = roadstead(_ROADSTEAD_COMPLETE="complete_bash", COMP_WORDS="roadstead st", COMP_CWORD="1")
+    assert completed.stdout == "status\n"
+
+
+UNKNOWN = {
+    "roadstead new cluster": ["two", "fleet", "--class", "nope"],
+    "roadstead import": ["/subscriptions/x", "fleet", "--class", "nope"],
+    "roadstead explain": ["nope", "fleet"],
+    "roadstead plan": ["fleet", "--cluster", "nope"],
+    "roadstead status": ["nope"],
+    "roadstead why": ["nope"],
+    "roadstead events": ["nope"],
+    "roadstead replay": ["nope"],
+    "roadstead approve": ["0123abcd"],
+    "roadstead dead-letters": ["nope"],
+    "roadstead wait": ["nope", "--timeout", "1"],
+}
+"""Every command that takes a name, with a name that does not exist."""
+
+
+@pytest.mark.parametrize("name", sorted(UNKNOWN))
+def test_an_unknown_name_has_the_exit_code_1_in_every_command(tmp_path: Path, url: str, name: str) -> None:
+    write(tmp_path / "fleet", fleet_files.fleet("one"))
+    done = roadstead(*name.split()[1:], *UNKNOWN[name], cwd=tmp_path, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stderr.count("\n")) == (ExitCode.FAILED, 1), done.stderr
+
+
+def test_names_are_accepted_as_they_are_printed(tmp_path: Path, url: str) -> None:
+    write(tmp_path / "fleet", fleet_files.fleet("one"))
+    name = "cluster/one"
+    for arguments in (
+        *(["status", name], ["why", name], ["events", name], ["wait", name], ["explain", name, "fleet"]),
+        ["plan", "fleet", "--cluster", name],
+    ):
+        done = roadstead(*arguments, cwd=tmp_path, ROADSTEAD_URL=url)
+        assert done.returncode == 0, (arguments, done.stderr)
+    assert "one has not failed" in roadstead("replay", name, ROADSTEAD_URL=url).stderr
+    commit = roadstead("plans", "-o", "name", ROADSTEAD_URL=url).stdout.strip()
+    assert "needs approval" in roadstead("approve", commit, ROADSTEAD_URL=url).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"), [(["status", "--watch"], "clusters Ready"), (["wait", "other"], "no cluster")]
 )

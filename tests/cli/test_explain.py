@@ -38,6 +38,15 @@ def test_it_prints_the_resolved_spec_as_yaml_at_any_width(example: Path, name: s
     assert all(len(text) <= width for text in comments)
 
 
+def test_a_long_value_has_its_source_above_and_moves_no_other_comment(tmp_path: Path) -> None:
+    tags = "  tags:\n    note: " + "long-" * 40 + "\n"
+    files = fleet_files.fleet("one") | {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra=tags)}
+    shown = roadstead("explain", "one", cwd=write(tmp_path, files)).stdout.splitlines()
+    place = next(number for number, text in enumerate(shown) if "note: long-" in text)
+    assert shown[place - 1].strip().startswith("# clusters/one/cluster.yaml:")
+    assert max(text.index("  # ") for text in shown if "  # " in text.lstrip()) <= 60
+
+
 def test_every_place_that_it_names_holds_the_value(example: Path) -> None:
     done = roadstead("explain", "pacific-aks", cwd=example)
     shown = re.findall(r"(\S+)[ ]+# (\S+):(\d+)$", done.stdout, re.MULTILINE)

@@ -15,6 +15,7 @@ COMPONENTS = {"flux/gotk-components.yaml": b"kind: List\n"}
 def test_from_nothing_to_a_cluster_in_the_plan(tmp_path: Path) -> None:
     done = roadstead("init", "my-fleet", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Created the fleet repository my-fleet.\nNext:\n1. fleet.yaml: set sub")
     assert max(map(len, done.stdout.splitlines())) <= 80
     fleet = tmp_path / "my-fleet"
     assert roadstead("validate", cwd=fleet).stdout == "no problems: 0 clusters, 0 systems\n"
@@ -74,7 +75,9 @@ def test_a_folder_with_files_is_left_alone_and_a_fresh_clone_counts_as_empty(tmp
 def test_the_options_of_init_are_written_into_the_fleet(tmp_path: Path) -> None:
     subscription, git = "00000000-0000-0000-0000-000000000001", "https://github.com/example/fleet"
     options = ["--name", "prod", "--subscription", subscription, "--repository", git]
-    assert roadstead("init", "x", *options, cwd=tmp_path).returncode == 0
+    created = roadstead("init", "x", *options, cwd=tmp_path)
+    assert (created.returncode, created.stderr) == (0, "")
+    assert created.stdout.startswith("Created the fleet repository prod in x.\nNext:\n1. flux install")
     text = (tmp_path / "x" / "fleet.yaml").read_text()
     assert all(value in text for value in ("name: prod", subscription, git))
     bad = roadstead("init", "y", "--repository", "git@github.com:example/fleet", cwd=tmp_path)

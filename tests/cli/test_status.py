@@ -59,7 +59,7 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
         (["--key-file", "key"], "rejected the function key; set ROADSTEAD_KEY"),
         (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
-        (["--url", "nonsense"], "ROADSTEAD_URL"),
+        (["--url", "127.0.0.1:7071"], "127.0.0.1:7071 does not begin with http://"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(
@@ -175,6 +175,19 @@ def test_a_distant_time_is_shown_in_hours_and_days_with_its_date(
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(render_cluster.why(view, now))
     assert expected in " ".join(console.export_text().split())
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 300])
+def test_a_wide_table_breaks_between_columns_and_in_no_id(cloud: MemoryCloud, width: int) -> None:
+    view = fleet_view(cloud.ports)
+    console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
+    console.print(render.fleet(view, cloud.clock(), wide=True))
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert max(map(len, lines)) <= width
+    values = {text for line in lines for text in line.split()}
+    for cluster in view["clusters"]:
+        assert {cluster["name"], cluster["commit"][:8], cluster["resourceGroup"]} <= values
+    assert (len(lines) == 2 + len(view["clusters"])) == (width == 300)
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -44,6 +44,13 @@ def test_all_problems_are_listed_at_once_by_file_with_their_places(wrong: Path) 
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def test_a_problem_outside_the_clusters_is_reported_without_counting_them(tmp_path: Path) -> None:
+    wrong = {"classes/unused.yaml": b"kind: ClusterClass\n"}
+    done = roadstead("validate", cwd=write(tmp_path, fleet_files.fleet("one") | wrong))
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].endswith(" in 1 file; every cluster is valid")
+
+
 def test_places_are_seen_from_the_current_folder(wrong: Path) -> None:
     done = roadstead("validate", "fleet", cwd=wrong.parent)
     assert done.stdout.startswith(f"fleet/{PROBLEMS[0]}\n")

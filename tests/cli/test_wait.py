@@ -1,0 +1,124 @@
+"""``roadstead wait``: when it succeeds, and when it gives up at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+
+from cli.client import Api
+from cli.commands import wait as command
+from cli.errors import CommandError
+from cli.planned_commit import PlannedCommit
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.intake.accept import accept
+from tests.support import fleet_files
+from tests.support.pipeline_runs import push, pushed, ready
+from tests.support.roadstead_command import roadstead
+from tests.support.served_api import served
+
+NEXT = fleet_files.fleet("one", "two") | {"clusters/one/cluster.yaml": fleet_files.cluster("one", count=3)}
+
+
+@contextmanager
+def client(cloud: MemoryCloud) -> Iterator[Api]:
+    with served(cloud.ports) as url, Api(url) as api:
+        yield api
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    return ready("one", "two")
+
+
+def test_it_says_what_state_the_cluster_has_at_which_generation_and_commit(
+    cloud: MemoryCloud, url: str
+) -> None:
+    commit = cloud.state.fleet().commit
+    for options in ([], ["--commit", commit], ["--commit", f"plan/{commit[:8]}"]):
+        done = roadstead("wait", "cluster/one", "two", *options, ROADSTEAD_URL=url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines() == [
+            f"{name} is Ready at generation 1 (commit {commit[:8]})" for name in ("one", "two")
+        ]
+
+
+def test_a_commit_that_is_not_planned_is_waited_for_although_the_cluster_is_ready(
+    cloud: MemoryCloud, url: str
+) -> None:
+    commit = cloud.repository.push(NEXT)  # its webhook was lost
+    done = roadstead("wait", "one", "--commit", commit, "--timeout", "1", ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (1, f"one: commit {commit[:8]} is not planned yet\n")
+    assert f"not ready after 1 s: one: commit {commit[:8]} is not planned yet" in done.stderr
+    accept(pushed(cloud, commit), cloud.ports)
+    cloud.run()
+    done = roadstead("wait", "one", "--commit", commit, ROADSTEAD_URL=url)
+    assert done.stdout == f"one is Ready at generation 2 (commit {commit[:8]})\n", done.stderr
+
+
+def test_a_commit_that_was_planned_counts_with_the_newest_plan(cloud: MemoryCloud, url: str) -> None:
+    first = cloud.state.fleet().commit
+    newest = push(cloud, NEXT)
+    cloud.run()
+    done = roadstead("wait", "one", "--commit", first, ROADSTEAD_URL=url)
+    assert done.stdout == f"one is Ready at generation 2 (commit {newest[:8]})\n", done.stderr
+
+
+def test_a_commit_that_was_skipped_counts_as_planned_from_the_second_later_plan_on(
+    cloud: MemoryCloud,
+) -> None:
+    with client(cloud) as api:
+        planned = PlannedCommit(api, "0123456789abcdef")
+        assert planned.plan() is None
+        for number, contained in ((3, False), (4, True)):
+            cloud.clock.advance(timedelta(minutes=1).total_seconds())
+            file = fleet_files.cluster("one", count=number)
+            commit = push(cloud, NEXT | {"clusters/one/cluster.yaml": file})
+            cloud.run()
+            plan = planned.plan()
+            assert (plan and plan["commit"]) == (commit if contained else None)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (NEXT | {"clusters/one/cluster.yaml": b"kind: Cluster\n"}, "one: invalid: clusters/one/cluster.yaml"),
+        (fleet_files.fleet("two"), "has no cluster one"),
+    ],
+)
+def test_it_fails_at_once_when_the_plan_does_not_do_what_the_commit_requests(
+    cloud: MemoryCloud, url: str, files: dict[str, bytes], message: str
+) -> None:
+    commit = push(cloud, files)
+    cloud.run()
+    done = roadstead("wait", "one", "--commit", commit, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+
+
+def test_an_earlier_failure_does_not_end_it_before_the_commit_is_accepted(cloud: MemoryCloud) -> None:
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", "no vCPUs are left")
+    push(cloud, NEXT)
+    cloud.run()
+    with client(cloud) as api:
+        plan = api.plan(cloud.state.fleet().commit)
+        with pytest.raises(CommandError, match="one is Failed"):
+            command._progress(api, "one", command.State.READY, plan)
+        plan["items"][0]["generation"] += 1
+        assert not command._progress(api, "one", command.State.READY, plan)[0]
+
+
+def test_a_deleted_cluster_is_reported(cloud: MemoryCloud, url: str) -> None:
+    commit = push(cloud, fleet_files.fleet("two"))
+    cloud.run()
+    done = roadstead("wait", "one", "--for", "deleted", "--commit", commit, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (0, "one is deleted\n")
+
+
+@pytest.mark.parametrize("commit", ["abc", "main", "../clusters", "x" * 40])
+def test_a_commit_that_is_no_id_is_a_usage_error(url: str, commit: str) -> None:
+    done = roadstead("wait", "one", "--commit", commit, ROADSTEAD_URL=url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "must be a commit id, or at least 8 characters of one" in done.stderr
