@@ -95,42 +95,35 @@ def _report(text: str) -> None:
 
 
 def _progress(api: Api, name: str, state: State, plan: schema.Plan | None) -> tuple[bool, str]:
-    """Return whether a cluster has the state, and what it waits for; raise CommandError if it never will.
+    """Return whether a cluster has the state, and what to report; raise CommandError if it never will.
 
-    ``plan`` is what must be carried out before, None for what the cluster has accepted.
+    ``plan`` is to be carried out before; without one, what the cluster has accepted counts.
     """
+    item = _item(plan, name) if state is State.READY else None
     try:
         view = api.cluster(name)
     except NotFound as error:
-        if state is State.DELETED:
-            return True, f"{name} is deleted"
-        _item(plan, name)
-        return False, str(error)
-    if state is State.DELETED:
-        if view["phase"] in (schema.DELETED, schema.NOT_CREATED):
-            return True, f"{name} is deleted"
-        needed = 0
-    else:
-        item = _item(plan, name)
-        if item and item["notCarriedOut"] and view["phase"] != "Deleting":
-            raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
-        needed = item["generation"] if item else 0
+        return (True, f"{name} is deleted") if state is State.DELETED else (False, str(error))
+    if state is State.DELETED and view["phase"] in (schema.DELETED, schema.NOT_CREATED):
+        return True, f"{name} is deleted"
+    if item and item["notCarriedOut"] and view["phase"] != "Deleting":
+        raise CommandError(f"{name}: {item['action']}: {item['reason']}; see roadstead why {name}")
     if view["phase"] == schema.NOT_CREATED:
         raise CommandError(f"{name} is {view['phase']}; see roadstead why {name}")
     if "generation" not in view:
         return False, view["phase"]
-    if view["generation"] >= needed:
+    if item is None or view["generation"] >= item["generation"]:
         if view["phase"] == "Failed":
             raise CommandError(f"{name} is Failed; see roadstead why {name}")
-        current = view["generation"] == view["observedGeneration"]
-        if state is State.READY and view["phase"] == "Ready" and current:
+        verified = view["generation"] == view["observedGeneration"]
+        if state is State.READY and view["phase"] == "Ready" and verified:
             commit = (plan or view)["commit"][:8]
             return True, f"{name} is Ready at generation {view['generation']} (commit {commit})"
     return False, ": ".join(filter(None, (view["phase"], view["reason"])))
 
 
 def _item(plan: schema.Plan | None, name: str) -> schema.PlanItem | None:
-    """Return what a plan does to a cluster, None without a plan; raise CommandError if it has none."""
+    """Return what a plan does to a cluster, None without a plan; raise CommandError if it has no cluster."""
     if plan is None:
         return None
     item = next((item for item in plan["items"] if item["cluster"] == name), None)
