@@ -36,7 +36,7 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 	@$(BIN)/python -m localcloud up --state $(STATE)
 
 test: check $(AZURITE) ## every check and every test
-	@$(BIN)/python -m pytest -n 3 --dist worksteal
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
 	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py
