@@ -150,7 +150,7 @@ def test_what_leaves_git_is_pruned_unless_pruning_is_disabled(cluster: Cluster) 
     assert cluster.maps() == ["one", "two", "unpruned"]
     cluster.commit({name: text for name, text in cluster.files.items() if "apps" in name or "ns" in name})
     cluster.let_time_pass()
-    assert cluster.maps() == ["unpruned", "one"]
+    assert cluster.maps() == ["one", "unpruned"]
     assert cluster.ready()[2] == f"Applied revision: main@sha1:{'3' * 40}"
 
 
