@@ -45,7 +45,7 @@ _MARGIN = 15
 
 def destruction(item: Item) -> str:
     """Return what the item removes, now or once it is approved; "" for nothing."""
-    if item.action is Action.DELETE or item.held_delete:
+    if item.action is Action.DELETE or item.needs_approval:
         return "deletes the cluster"
     effects = set() if item.not_carried_out else {change.effect for change in item.changes}
     return ", ".join(text for effect, text in _DESTRUCTION.items() if effect in effects)
@@ -129,6 +129,6 @@ def as_json(plan: Plan, items: Sequence[Item], fleet: str, against: Against) -> 
         },
         "summary": plan.summary,
         "problems": list(plan.problems),
-        "needsApproval": sorted(plan.held_deletes),
+        "needsApproval": sorted(plan.deletes_needing_approval),
         "items": [{**plan_item(item), "destructive": bool(destruction(item))} for item in items],
     }

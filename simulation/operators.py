@@ -125,7 +125,9 @@ class Operators:
     def content(self) -> bool:
         """Whether nothing is left that only operators can do."""
         waits = any(record.failed and not self._lost(record.name) for record in self.cloud.state.clusters())
-        return not (waits or self._blocking() or self._held_deletes() or self._corrected() != self.now)
+        return not (
+            waits or self._blocking() or self._deletes_needing_approval() or self._corrected() != self.now
+        )
 
     def _lost(self, name: str) -> bool:
         """Return whether a cluster belongs to another owner, who does not release it."""
@@ -170,14 +172,14 @@ class Operators:
         disturbed = self._azure_history.disturbed_at(key) is not None
         return disturbed and bool(self.oracle.differences(self.fleet, desired, key))
 
-    def _held_deletes(self) -> frozenset[str]:
+    def _deletes_needing_approval(self) -> frozenset[str]:
         commit = self.cloud.state.fleet().commit
         plan_record = self.cloud.state.plan(commit) if commit else None
-        return plan_record.plan.held_deletes if plan_record else frozenset()
+        return plan_record.plan.deletes_needing_approval if plan_record else frozenset()
 
     def approve(self) -> None:
         """Approve the deletes that need approval."""
-        commit, held = self.cloud.state.fleet().commit, self._held_deletes()
+        commit, held = self.cloud.state.fleet().commit, self._deletes_needing_approval()
         if held:
             self.loop.log("%s: approves %s of %s", self.fleet, sorted(held), commit[:8])
             self.history.approved[commit] |= held

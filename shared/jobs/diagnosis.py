@@ -104,7 +104,7 @@ def diagnose_deleted(reason: str, message: str, since: datetime) -> Diagnosis:
 
 
 def _not_carried_out(item: Item, commit: str) -> str:
-    if item.held_delete:
+    if item.needs_approval:
         return f"the delete of commit {commit[:8]} needs approval"
     return f"commit {commit[:8]} is {item.outcome} for this cluster"
 

@@ -161,8 +161,12 @@ _HOLDS = (
 
 def upgrade_plan(stored: Mapping[str, Any]) -> _JsonObject:
     """Return the record of a plan."""
-    plan = stored["plan"]
-    return {**stored, "plan": {**plan, "items": [_item(item) for item in plan.get("items", ())]}}
+    plan = {**stored["plan"]}
+    plan["items"] = [_item(item) for item in plan.get("items", ())]
+    if "fleet_file_problem" not in plan:
+        problems = plan.get("problems", ())
+        plan["fleet_file_problem"] = next((text for text in problems if text.startswith("fleet.yaml:")), "")
+    return {**stored, "plan": plan}
 
 
 _EFFECTS = (

@@ -60,7 +60,7 @@ def test_a_suspended_cluster_is_not_deleted_without_an_approval() -> None:
     held = make_plan(COMMIT, fleet(budget=9), row, now=NOW)
     assert actions(held) == {"a": Action.ON_HOLD}
     assert "suspended by team-a until 2026-01-02" in held.items[0].reason
-    assert held.held_deletes == {"a"}
+    assert held.deletes_needing_approval == {"a"}
     approved = make_plan(COMMIT, fleet(budget=9), row, now=NOW, approved=frozenset({"a"}))
     assert actions(approved) == {"a": Action.DELETE}
     ended = make_plan(COMMIT, fleet(budget=9), row, now=NOW + timedelta(days=2))

@@ -155,7 +155,7 @@ def test_a_cluster_still_awaits_its_deletion_and_a_suspension_still_blocks_a_del
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_blocks_the_same_deletes_and_has_the_same_changes(name: str) -> None:
     stored, read = PLANS[name]["plan"]["items"], plan(name).plan.items
-    assert [item.held_delete for item in read] == [item["held_delete"] for item in stored]
+    assert [item.needs_approval for item in read] == [item["held_delete"] for item in stored]
     assert [bool(item.hold) for item in read] == [bool(item["reason"]) for item in stored]
     assert [vars(change) for item in read for change in item.changes] == [
         {**change, "effect": re.sub(r"node pool rotat\w+", "node pool replacement", change["effect"])}
@@ -166,11 +166,21 @@ def test_a_plan_blocks_the_same_deletes_and_has_the_same_changes(name: str) -> N
     assert TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(json.loads(again))) == plan(name)
 
 
+def test_the_problem_of_the_fleet_file_is_found_in_a_plan_that_was_stored_without_it() -> None:
+    problems = [
+        "clusters/a/cluster.yaml:1:1: wrong",
+        "fleet.yaml:2:1: guards: wrong",
+        "fleet.yaml:3:1: wrong",
+    ]
+    stored = {"plan": {"commit": "c", "items": [], "problems": problems}}
+    assert stored_forms.upgrade_plan(stored)["plan"]["fleet_file_problem"] == problems[1]
+
+
 def test_the_former_name_of_an_action_on_hold_is_read() -> None:
     (stored,) = recorded("plans_with_holds").values()
     found = TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(stored)).plan
     assert {item.action for item in found.items} == {Action.ON_HOLD}
-    assert found.held_deletes == {"one"}
+    assert found.deletes_needing_approval == {"one"}
     assert found.summary == "1 needs approval, 1 on hold"
 
 

@@ -80,14 +80,14 @@ class Item:
         return str(self.hold) if self.hold else ""
 
     @property
-    def held_delete(self) -> bool:
+    def needs_approval(self) -> bool:
         """Whether the item is a delete that needs an operator's approval."""
         return self.hold is not None and self.hold.needs_approval
 
     @property
     def outcome(self) -> str:
         """The action in plain language: an action on hold that an operator can approve needs approval."""
-        return "needs approval" if self.held_delete else self.action.value.replace("-", " ")
+        return "needs approval" if self.needs_approval else self.action.value.replace("-", " ")
 
     @property
     def awaits_deletion(self) -> bool:
@@ -122,22 +122,22 @@ class Item:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a commit does; ``applied`` once every item's job has been handed over."""
+    """What a commit does; ``applied`` once every item's job has been handed over.
+
+    ``problems`` are those of the manifests as text; ``fleet_file_problem`` is the first one of
+    fleet.yaml, on which every cluster depends, "" for none.
+    """
 
     commit: str
     items: tuple[Item, ...] = ()
     problems: tuple[str, ...] = ()
+    fleet_file_problem: str = ""
     applied: bool = False
 
     @property
-    def held_deletes(self) -> frozenset[str]:
+    def deletes_needing_approval(self) -> frozenset[str]:
         """The clusters whose deletes need approval: exactly this set, at exactly this commit."""
-        return frozenset(item.cluster for item in self.items if item.held_delete)
-
-    @property
-    def fleet_file_problem(self) -> str:
-        """The first problem of fleet.yaml, on which every cluster depends; "" for none."""
-        return next((problem for problem in self.problems if problem.startswith(f"{FLEET_FILE}:")), "")
+        return frozenset(item.cluster for item in self.items if item.needs_approval)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -148,7 +148,7 @@ class Plan:
     def summary(self) -> str:
         """The counts as text: "2 create, 5 unchanged, 1 needs approval"."""
         order = {action: place for place, action in enumerate(Action)}
-        items = sorted(self.items, key=lambda item: (order[item.action], not item.held_delete))
+        items = sorted(self.items, key=lambda item: (order[item.action], not item.needs_approval))
         counts = Counter(item.outcome for item in items)
         return ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "no clusters"
 
@@ -170,7 +170,7 @@ class Plan:
         ]
         # A cluster whose accepted delete has finished since no longer has a record.
         items += [item for name, item in before.items() if name not in now]
-        return Plan(self.commit, tuple(items), self.problems)
+        return replace(self, items=tuple(items))
 
 
 def make_plan(
@@ -196,6 +196,7 @@ def make_plan(
         commit,
         tuple(sorted(items, key=lambda item: item.cluster)),
         tuple(str(problem) for problem in desired.problems),
+        next((str(problem) for problem in desired.problems if problem.file == FLEET_FILE), ""),
     )
 
 

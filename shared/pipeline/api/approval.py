@@ -26,7 +26,7 @@ def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports) -> H
     head = ports.state.fleet().commit
     if commit != head:
         return rejected(409, f"{commit[:8]} is no longer the commit that was planned last; {head[:8]} is")
-    deletes = sorted(plan_record.plan.held_deletes)
+    deletes = sorted(plan_record.plan.deletes_needing_approval)
     if not deletes or sorted(requested) != deletes:
         return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
     approval = Approval(commit=commit, clusters=tuple(deletes), by=operator(actor), at=ports.clock())

@@ -65,7 +65,7 @@ def plan_part(item: Item) -> schema.PlanPart:
         "reason": item.reason,
         "cause": item.hold.cause if item.hold else "",
         "remedy": item.hold.remedy() if item.hold else "",
-        "needsApproval": item.held_delete,
+        "needsApproval": item.needs_approval,
     }
 
 

@@ -40,7 +40,7 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
     return {
         **_summary(plan_record, newest=newest),
         "problems": list(plan_record.plan.problems[:PROBLEMS_SHOWN]),
-        "needsApproval": [item.cluster for item in items if item.held_delete],
+        "needsApproval": [item.cluster for item in items if item.needs_approval],
         "items": [plan_item(item) for item in items],
         "next": page.next([item.cluster for item in items]),
         "progress": {
@@ -60,7 +60,7 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
         "summary": plan.summary,
         "status": plan_record.reported,
         "problemCount": len(plan.problems),
-        "needsApprovalCount": len(plan.held_deletes),
+        "needsApprovalCount": len(plan.deletes_needing_approval),
         "approval": _approval(plan_record.approval),
         "howToApprove": _how_to_approve(plan) if newest else "",
     }
@@ -83,7 +83,7 @@ def plan_item(item: Item) -> schema.PlanItem:
 
 
 def _how_to_approve(plan: Plan) -> str:
-    if not plan.held_deletes:
+    if not plan.deletes_needing_approval:
         return ""
     return (
         f"roadstead approve {plan.commit[:8]}, or POST api/plans/{plan.commit}/approve "
@@ -98,7 +98,7 @@ def recorded_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Recorded:
     records = ports.state.clusters_page(page.after, page.limit)
     plan_record = ports.state.plan(commit)
     approval = plan_record.approval if plan_record else None
-    needs_approval = plan_record.plan.held_deletes if plan_record else frozenset[str]()
+    needs_approval = plan_record.plan.deletes_needing_approval if plan_record else frozenset[str]()
     approved = frozenset(approval.clusters if approval else ())
     return {
         "fleet": ports.config.fleet,

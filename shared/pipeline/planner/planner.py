@@ -151,7 +151,11 @@ def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Ap
     if earlier is None:
         return None
     given = request.approval
-    exact = given is not None and given.commit == head and {*given.clusters} == earlier.plan.held_deletes
+    exact = (
+        given is not None
+        and given.commit == head
+        and {*given.clusters} == earlier.plan.deletes_needing_approval
+    )
     return given if exact else earlier.approval
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from shared.fleet.aks.comparison import alike
-from shared.fleet.json_tree import is_named_list
+from shared.fleet.json_tree import children
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.problems import Problem
@@ -188,7 +188,7 @@ def _items(view: PullPlan) -> Iterator[str]:
 
 def _guard(item: Item) -> str:
     """Return why a delete needs approval, "" for every other item."""
-    return item.reason if item.held_delete else ""
+    return item.reason if item.needs_approval else ""
 
 
 def _guarded_deletes(items: Sequence[Item], reason: str) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _action(item: Item, old: object, new: object) -> str:
     if item.action is Action.DELETE:
         return "**delete the cluster, its resource group and everything that runs there**"
     if item.action is Action.ON_HOLD:
-        if item.held_delete:
+        if item.needs_approval:
             return "**delete, needs approval**"
         return "**on hold**" if new else "**delete, on hold**"
     if item.action is Action.INVALID:
@@ -251,14 +251,12 @@ def _as_written(old: Any, new: Any, path: tuple[str, ...]) -> Any:
     """Return ``old`` in the order of ``new``, so that a diff shows no differences in order."""
     if alike(old, new, path):
         return new
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return {key: _as_written(value, new.get(key), (*path, str(key))) for key, value in old.items()}
-    if is_named_list(old) and is_named_list(new):
-        places = {item["name"]: place for place, item in enumerate(new)}
-        by_name = {item["name"]: item for item in new}
-        in_place = sorted(old, key=lambda item: places.get(item["name"], len(places)))
-        return [_as_written(item, by_name.get(item["name"]), path) for item in in_place]
-    return old
+    pairs = children(new, old)
+    if pairs is None:
+        return old
+    if isinstance(old, Mapping):
+        return {key: _as_written(before, after, (*path, key)) for key, after, before in pairs if key in old}
+    return [_as_written(before, after, path) for _, after, before in pairs if before is not None]
 
 
 def _yaml(document: Mapping[str, Any] | None) -> list[str]:
