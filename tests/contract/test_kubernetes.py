@@ -13,7 +13,14 @@ from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Settin
 
 
 def widgets(plural: str = "widgets", kind: str = "Widget") -> Json:
-    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": schema,
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -25,6 +32,12 @@ def widgets(plural: str = "widgets", kind: str = "Widget") -> Json:
             "versions": [version],
         },
     }
+
+
+def config_maps(setting: Setting, **selectors: str) -> list[Json]:
+    """List the ConfigMaps without those of Kubernetes itself."""
+    found = setting.api.list("v1", "ConfigMap", **selectors)
+    return [one for one in found if one["metadata"]["namespace"] != "kube-system"]
 
 
 def test_a_cluster_that_runs_passes_the_check(setting: Setting) -> None:
@@ -164,7 +177,7 @@ def test_lists_show_all_namespaces_or_one_and_obey_selectors(setting: Setting) -
     setting.api.apply(config_map({}, name="red", namespace="team", labels={"colour": "red"}))
 
     def names(**selectors: str) -> list[str]:
-        return [found["metadata"]["name"] for found in setting.api.list("v1", "ConfigMap", **selectors)]
+        return [found["metadata"]["name"] for found in config_maps(setting, **selectors)]
 
     assert names() == ["blue", "sky", "red"]
     assert names(namespace="team") == ["red"]
@@ -177,7 +190,7 @@ def test_lists_show_all_namespaces_or_one_and_obey_selectors(setting: Setting) -
 
 def test_what_is_listed_is_what_is_read_one_by_one(setting: Setting) -> None:
     created = setting.api.apply(config_map({"colour": "blue"}))
-    assert list(setting.api.list("v1", "ConfigMap")) == [created]
+    assert config_maps(setting) == [created]
 
 
 def test_an_invalid_selector_is_refused(setting: Setting) -> None:
@@ -194,5 +207,5 @@ def test_a_long_list_is_read_to_its_end(setting: Setting) -> None:
     for number in range(1001):
         body = {"metadata": {"name": f"map-{number:04d}"}}
         setting.world.create(CONFIG_MAP, "default", body)
-    found = setting.api.list("v1", "ConfigMap")
+    found = config_maps(setting)
     assert [one["metadata"]["name"] for one in found] == [f"map-{number:04d}" for number in range(1001)]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD
+from localcloud.kubernetes.world.kinds import NODE, POD, STATEFUL_SET
 from localcloud.kubernetes.world.object_store import At
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked
 from tests.support import workloads
@@ -22,23 +23,53 @@ def a_node(setting: Setting, name: str) -> str:
 def a_pod(setting: Setting, name: str, node: str, *, ready: bool = True, **metadata: Any) -> str:
     """Create a pod of the app web on a node."""
     whole = {"name": name, "labels": {"app": "web"}, **metadata}
-    setting.world.create(POD, "default", {"metadata": whole, "spec": {"nodeName": node}})
+    spec = {"nodeName": node, "containers": [{"name": "web", "image": "web:1"}]}
+    at = At(POD, name, "default")
+    setting.world.create(POD, "default", {"metadata": whole, "spec": spec})
+    setting.until(lambda: is_ready(setting.world.get(at)))
     if not ready:
-        at = At(POD, name, "default")
         setting.world.set_status(at, {"phase": "Running", "conditions": []}, manager="kubelet")
     return name
 
 
 def a_budget(setting: Setting, name: str = "web", **spec: Any) -> None:
+    """Apply a budget of the app web, and wait until it counts the pods as they are."""
     setting.api.apply(workloads.budget(name=name, **spec))
+    counted(setting, name)
 
 
-def a_replica_set(setting: Setting, replicas: int) -> dict[str, Any]:
+def counted(setting: Setting, name: str = "web") -> None:
+    """Wait until the disruption controller has counted the pods of the app web."""
+    ref = ObjectRef("policy/v1", "PodDisruptionBudget", name, "default")
+
+    def up_to_date() -> bool:
+        budget = setting.api.get(ref) or {}
+        status = budget.get("status") or {}
+        healthy = sum(map(is_ready, setting.api.list("v1", "Pod", labels="app=web")))
+        new = status.get("observedGeneration") == budget["metadata"]["generation"]
+        return new and status["currentHealthy"] == healthy and not status.get("disruptedPods")
+
+    setting.until(up_to_date)
+
+
+def is_ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+
+
+def a_stateful_set(setting: Setting, replicas: int) -> dict[str, Any]:
     """Create what the pods of the app web belong to; return the reference to it."""
-    kind = next(kind for kind in BUILT_IN if kind.kind == "ReplicaSet")
-    body = {"metadata": {"name": "web"}, "spec": {"replicas": replicas}}
-    uid = setting.world.create(kind, "default", body)["metadata"]["uid"]
-    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    spec = {
+        "replicas": replicas,
+        "serviceName": "web",
+        "selector": {"matchLabels": labels},
+        "template": template,
+    }
+    body = {"metadata": {"name": "web"}, "spec": spec}
+    uid = setting.world.create(STATEFUL_SET, "default", body)["metadata"]["uid"]
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": uid, "controller": True}
 
 
 def pods(setting: Setting, **selectors: str) -> list[str]:
@@ -63,7 +94,7 @@ def test_pods_go_with_their_node(setting: Setting) -> None:
     a_pod(setting, "a", a_node(setting, "one"))
     a_pod(setting, "b", a_node(setting, "two"))
     setting.world.delete(At(NODE, "one"))
-    assert pods(setting) == ["b"]
+    setting.until(lambda: pods(setting) == ["b"])
 
 
 def test_a_node_is_cordoned_and_uncordoned_and_a_missing_one_is_success(setting: Setting) -> None:
@@ -83,7 +114,7 @@ def test_a_node_is_cordoned_and_uncordoned_and_a_missing_one_is_success(setting:
 def test_a_pod_without_a_budget_is_evicted_and_a_missing_one_is_success(setting: Setting) -> None:
     a_pod(setting, "a", a_node(setting, "one"))
     setting.api.evict("default", "a")
-    assert pods(setting) == []
+    setting.until(lambda: pods(setting) == [])
     setting.api.evict("default", "a")
     setting.api.evict("nowhere", "a")
 
@@ -103,10 +134,11 @@ def test_a_budget_blocks_evictions_until_enough_pods_are_healthy(setting: Settin
     with pytest.raises(Blocked):
         setting.api.evict("default", "a")
     a_pod(setting, "d", two)
+    counted(setting)
     setting.api.evict("default", "a")
     with pytest.raises(Blocked):
         setting.api.evict("default", "b")
-    assert pods(setting) == ["b", "c", "d"]
+    setting.until(lambda: pods(setting) == ["b", "c", "d"])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +154,7 @@ def test_a_budget_blocks_evictions_until_enough_pods_are_healthy(setting: Settin
 def test_a_budget_counts_against_what_the_controller_wants(
     setting: Setting, spec: dict[str, Any], allowed: int
 ) -> None:
-    owner, node = a_replica_set(setting, 4), a_node(setting, "one")
+    owner, node = a_stateful_set(setting, 4), a_node(setting, "one")
     for name in "abcd":
         a_pod(setting, name, node, ownerReferences=[owner])
     a_budget(setting, **spec)
@@ -148,10 +180,11 @@ def test_an_unready_pod_may_be_evicted_while_its_application_is_healthy(setting:
         setting.api.evict("default", "sick")
     a_budget(setting, minAvailable=1)
     setting.api.evict("default", "sick")
+    setting.until(lambda: pods(setting) == ["a"])
     a_pod(setting, "sick", node, ready=False)
     a_budget(setting, minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")
     setting.api.evict("default", "sick")
-    assert pods(setting) == ["a"]
+    setting.until(lambda: pods(setting) == ["a"])
 
 
 def test_two_budgets_on_one_pod_block_it_with_the_reason(setting: Setting) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from localcloud.kubernetes.world.kinds import BUILT_IN
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
+from localcloud.kubernetes.world.object_store import At, Object, Write
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.ports import Kubernetes, KubernetesApi
@@ -18,12 +18,22 @@ CONFIG_MAP = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
 SETTINGS = ObjectRef("v1", "ConfigMap", "settings", "default")
 
 
+class Others(Protocol):
+    """What others do to the cluster, past the port: the world in memory, or a real API server's client."""
+
+    def get(self, at: At) -> Object: ...
+    def create(self, kind: Kind, namespace: str, body: Any, write: Write = ...) -> Object: ...
+    def apply(self, at: At, body: Any, write: Write = ...) -> Object: ...
+    def delete(self, at: At) -> Object: ...
+    def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None: ...
+
+
 @dataclass(frozen=True)
 class Setting:
-    """One implementation: its port, the world behind it, how time goes by, and the cluster's power."""
+    """One implementation: its port, others in the same cluster, how time goes by, and the cluster's power."""
 
     port: Kubernetes
-    world: KubernetesWorld
+    world: Others
     wait: Callable[[], None]
     power: Callable[[bool], None]
 
