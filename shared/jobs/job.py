@@ -62,14 +62,15 @@ class AcceptedWrite:
 
 
 class WaitKind(StrEnum):
-    """What a step can wait on with a time limit of its own."""
+    """What a step can wait on for several runs, without starting again from its beginning."""
 
     DRAIN = "drain"
+    ROLLOUT = "rollout"
 
 
 @dataclass(frozen=True)
 class WaitingOn:
-    """A part of a step with its own time limit: ``key`` is the node pool that is drained."""
+    """A part of a step that lasts; ``key`` is the node pool that drains, or the components that roll out."""
 
     kind: WaitKind
     key: str

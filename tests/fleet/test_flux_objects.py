@@ -14,7 +14,6 @@ from shared.fleet.kubernetes.flux_objects import (
     comes_first,
     components,
     is_applied,
-    readiness,
     ref_of,
     sync_objects,
 )
@@ -93,25 +92,3 @@ def test_namespaces_and_definitions_of_the_example_components_are_applied_first(
 def test_a_file_without_components_of_flux_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(ComponentsError, match=message):
         components(content)
-
-
-def live(generation: int, observed: int, status: str) -> dict[str, Any]:
-    ready = {"type": "Ready", "status": status, "reason": "BuildFailed", "message": "no such path"}
-    return {
-        "metadata": {"generation": generation},
-        "status": {"observedGeneration": observed, "conditions": [ready]},
-    }
-
-
-@pytest.mark.parametrize(
-    ("shown", "answer"),
-    [
-        (None, (False, "it does not exist yet")),
-        ({"metadata": {"generation": 1}}, (False, "Flux has not reconciled it yet")),
-        (live(2, 1, "True"), (False, "Flux has not reconciled it yet")),
-        (live(2, 2, "False"), (False, "BuildFailed: no such path")),
-        (live(2, 2, "True"), (True, "")),
-    ],
-)
-def test_a_flux_object_is_ready_only_for_its_newest_generation(shown: Any, answer: tuple[bool, str]) -> None:
-    assert readiness(shown) == answer

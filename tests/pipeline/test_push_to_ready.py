@@ -41,7 +41,7 @@ def test_an_identical_push_writes_nothing_but_the_commit_status() -> None:
     assert status(cloud, commit) == ("success", "3 of 3 clusters in sync (3 unchanged)")
 
 
-def test_a_second_run_over_a_finished_cluster_writes_nothing() -> None:
+def test_a_second_run_over_a_finished_cluster_writes_nothing_but_the_request_to_flux() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
@@ -57,19 +57,23 @@ def test_a_second_run_over_a_finished_cluster_writes_nothing() -> None:
     assert record is not None
     assert (record.generation, record.observed_generation, record.phase) == (2, 2, Phase.READY)
     assert accepted(cloud) == writes
-    assert written == []
+    assert written == ["apply GitRepository", "apply Kustomization"]
 
 
 class WriteRecorder:
-    """The API of a cluster, which records each call that is not a read."""
+    """The API of a cluster, which records each call that is not a read, with the kind of its object."""
 
     def __init__(self, inner: KubernetesApi, written: list[str]) -> None:
         self._inner, self._written = inner, written
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("check", "get", "list"):
-            self._written.append(name)
-        return getattr(self._inner, name)
+        call = getattr(self._inner, name)
+
+        def recorded(*given: Any, **named: Any) -> Any:
+            self._written.append(f"{name} {given[0]['kind']}")
+            return call(*given, **named)
+
+        return call if name in ("check", "get", "list") else recorded
 
 
 def test_node_counts_and_pools_follow_git() -> None:

@@ -16,6 +16,7 @@ import yaml
 
 from shared.fleet.desired import Desired, digest_of
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
 from shared.fleet.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"
@@ -111,6 +112,11 @@ def is_applied(manifest: Json, live: Json | None) -> bool:
     return bool(applied == manifest["metadata"]["annotations"][DIGEST])
 
 
+def is_ours(live: Json) -> bool:
+    """Return whether Roadstead applied the object."""
+    return DIGEST in (live["metadata"].get("annotations") or {})
+
+
 _SOURCE_FIELDS = ("url", "ref", "path", "sourceRef")
 """The fields of a sync object that determine which manifests Flux applies, and so which ones it prunes."""
 
@@ -142,8 +148,13 @@ def comes_first(manifest: Json) -> bool:
     return manifest["kind"] in ("Namespace", "CustomResourceDefinition")
 
 
-def sync_objects(desired: Desired, credentials: GitCredentials | None) -> tuple[dict[str, Any], ...]:
-    """Return the Secret (if there are credentials for the source), GitRepository and Kustomization."""
+def sync_objects(
+    desired: Desired, credentials: GitCredentials | None, *, request: str = ""
+) -> tuple[dict[str, Any], ...]:
+    """Return the Secret (if there are credentials for the source), GitRepository and Kustomization.
+
+    ``request`` asks Flux to reconcile the latter two now; another value asks again.
+    """
     flux = desired.spec.flux
     source: dict[str, Any] = {
         "interval": "1m0s",
@@ -160,8 +171,8 @@ def sync_objects(desired: Desired, credentials: GitCredentials | None) -> tuple[
         "prune": True,
         "sourceRef": {"kind": "GitRepository", "name": NAMESPACE},
     }
-    objects.append(_object(SOURCE, source))
-    objects.append(_object(KUSTOMIZATION, kustomization))
+    objects.append(_object(SOURCE, source, request))
+    objects.append(_object(KUSTOMIZATION, kustomization, request))
     return tuple(objects)
 
 
@@ -169,15 +180,11 @@ def _flux_path(path: str) -> str:
     return path if path.startswith("./") else f"./{path}"
 
 
-def _object(ref: ObjectRef, spec: Json) -> dict[str, Any]:
-    return stamped(
-        {
-            "apiVersion": ref.api_version,
-            "kind": ref.kind,
-            "metadata": {"name": ref.name, "namespace": ref.namespace},
-            "spec": spec,
-        }
-    )
+def _object(ref: ObjectRef, spec: Json, request: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": ref.name, "namespace": ref.namespace}
+    if request:
+        metadata["annotations"] = {REQUESTED_AT: request}
+    return stamped({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, "spec": spec})
 
 
 def _secret(credentials: GitCredentials) -> dict[str, Any]:
@@ -193,16 +200,3 @@ def _secret(credentials: GitCredentials) -> dict[str, Any]:
         "data": data,
     }
     return stamped(manifest)
-
-
-def readiness(live: Json | None) -> tuple[bool, str]:
-    """Return whether a Flux object is Ready for its newest generation, and if not, why."""
-    if live is None:
-        return False, "it does not exist yet"
-    status = live.get("status") or {}
-    ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), None)
-    if ready is None or status.get("observedGeneration", -1) < live["metadata"].get("generation", 0):
-        return False, "Flux has not reconciled it yet"
-    if ready.get("status") == "True":
-        return True, ""
-    return False, f"{ready.get('reason', 'NotReady')}: {str(ready.get('message', ''))[:300]}"

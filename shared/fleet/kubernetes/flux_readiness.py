@@ -1,0 +1,125 @@
+"""Whether Flux has reconciled its GitRepository and its Kustomization as they are now.
+
+The rules are those of the controllers (fluxcd/source-controller ``internal/reconcile``, and
+fluxcd/kustomize-controller ``internal/controller/kustomization_controller.go``):
+
+- Each condition has an ``observedGeneration`` of its own. ``status.observedGeneration`` is raised only by a
+  success, and kustomize-controller raises it for a suspended Kustomization too; it is not read here.
+- At the end of every reconciliation, ``status.lastHandledReconcileAt`` becomes the value that the annotation
+  ``reconcile.fluxcd.io/requestedAt`` had at its start.
+- A Kustomization that failed keeps the ``lastAppliedRevision`` of its last success.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.fleet.json_tree import Json
+
+REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
+"""Annotation that asks Flux to reconcile an object now."""
+_SHOWN = 300
+"""How many characters of a message of Flux are shown."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Flux has reconciled the object since the request; ``revision`` is what it fetched, or applied."""
+
+    revision: str
+
+
+@dataclass(frozen=True)
+class Progressing:
+    """Flux is at work, or has not seen the object yet."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Flux tried and failed; it tries again by itself. ``reason`` and ``message`` are Flux's own."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Suspended:
+    """Somebody suspended the object, so Flux does nothing with it."""
+
+
+Readiness = Ready | Progressing | Failed | Suspended
+
+
+def readiness(live: Json, request: str) -> Readiness:
+    """Judge a Flux object; ``request`` is the value of the annotation that we set.
+
+    A request of somebody else counts as well: it replaced ours, so it is newer.
+    """
+    if (live.get("spec") or {}).get("suspend"):
+        return Suspended()
+    status, metadata = live.get("status") or {}, live["metadata"]
+    annotation = (metadata.get("annotations") or {}).get(REQUESTED_AT)
+    handled = status.get("lastHandledReconcileAt")
+    if not handled or handled not in (request, annotation):
+        return Progressing("Flux has not seen the request to reconcile it yet")
+    ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), None)
+    if ready is None or ready.get("observedGeneration", 0) < metadata.get("generation", 0):
+        return Progressing("Flux has not reconciled its newest version yet")
+    reason, message = str(ready.get("reason", "")), str(ready.get("message", ""))[:_SHOWN]
+    if ready.get("status") == "False":
+        return Failed(reason, message)
+    if ready.get("status") != "True":
+        return Progressing(f"{reason}: {message}")
+    return Ready(_revision(status))
+
+
+def _revision(status: Json) -> str:
+    """Return what a GitRepository fetched, or a Kustomization applied last; "" for nothing."""
+    return str((status.get("artifact") or {}).get("revision") or status.get("lastAppliedRevision") or "")
+
+
+def commit_of(revision: str) -> str:
+    """Return the commit of a revision such as "main@sha1:8f3c..."; "" for another kind of revision.
+
+    The form is that of fluxcd/pkg ``git.Commit.String``.
+    """
+    _, found, digest = revision.rpartition("@")
+    algorithm, _, commit = digest.partition(":")
+    return commit if found and algorithm in ("sha1", "sha256") else ""
+
+
+_CREDENTIALS = "set FLUX_GIT_PASSWORD to a token that may read the repository, deploy, then replay"
+_GIT_PROBLEMS = (
+    (
+        ("authentication required", "authorization failed", "invalid credentials", "bad credentials"),
+        f"The git host refused the credentials: {_CREDENTIALS}.",
+    ),
+    (
+        ("repository not found", "repository does not exist"),
+        "Correct spec.flux.repository. Git hosts also answer so for a private repository without access: "
+        f"{_CREDENTIALS}.",
+    ),
+    (
+        ("remote ref", "reference not found", "branch"),
+        "Correct spec.flux.branch, or push that branch.",
+    ),
+)
+"""What git servers and the git library of Flux write, and what to do; the first that matches counts."""
+_BY_REASON = {
+    "AuthenticationFailed": f"Flux has no usable credentials for the repository: {_CREDENTIALS}.",
+    "ArtifactFailed": "Correct spec.flux.path: it must be a folder of the branch.",
+    "BuildFailed": "Correct the manifests below spec.flux.path, and push.",
+    "ReconciliationFailed": "Correct the object in the message below spec.flux.path, and push.",
+    "HealthCheckFailed": "Find out why the objects in the message are not healthy.",
+    "PruneFailed": "Find out why the object in the message cannot be deleted.",
+}
+
+
+def advice(failure: Failed) -> str:
+    """Return what an operator can do about a failure of Flux, "" when nothing more is known."""
+    text = failure.message.lower()
+    if failure.reason == "GitOperationFailed":
+        return next((hint for marks, hint in _GIT_PROBLEMS if any(mark in text for mark in marks)), "")
+    return _BY_REASON.get(failure.reason, "")

@@ -1,0 +1,107 @@
+"""The last step: Flux has applied the commit, and every node runs the version of its pool."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from shared.fleet.kubernetes import flux_objects
+from shared.fleet.kubernetes.flux_readiness import (
+    Failed,
+    Progressing,
+    Readiness,
+    Ready,
+    Suspended,
+    advice,
+    commit_of,
+    readiness,
+)
+from shared.fleet.kubernetes.rollout import unfinished
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.outcomes import Done, Outcome, Restart, Wait
+from shared.pipeline.worker.steps import drain
+from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.flux.components import rollout_wait
+from shared.pipeline.worker.steps.flux.sync import request_of
+from shared.ports import KubernetesApi
+from shared.ports.azure import GetCluster
+
+
+def verify(context: StepContext) -> Outcome:
+    """Wait until Flux has applied the commit of the job, or a newer one, and the nodes are up to date."""
+    api = context.kubernetes()
+    deployments = api.list("apps/v1", "Deployment", namespace=flux_objects.NAMESPACE)
+    rollouts = unfinished([one for one in deployments if flux_objects.is_ours(one)])
+    if rollouts:
+        return rollout_wait(context, rollouts)
+    source = _readiness(context, api, flux_objects.SOURCE)
+    if not isinstance(source, Ready):
+        return _not_ready(context, flux_objects.SOURCE, source)
+    stale = _older_commit(context, source.revision)
+    if stale:
+        return stale
+    applied = _readiness(context, api, flux_objects.KUSTOMIZATION)
+    if not isinstance(applied, Ready):
+        return _not_ready(context, flux_objects.KUSTOMIZATION, applied)
+    if applied.revision != source.revision:
+        progress = Progressing(
+            f"it applied {applied.revision or 'nothing'}, the source is at {source.revision}"
+        )
+        return _not_ready(context, flux_objects.KUSTOMIZATION, progress)
+    existing = context.azure(GetCluster(context.cluster))
+    if existing is None:
+        return Restart(f"the cluster {context.record.name} no longer exists in Azure")
+    return drain.behind(context, existing) or Done(f"Flux applied {applied.revision}")
+
+
+def _readiness(context: StepContext, api: KubernetesApi, ref: ObjectRef) -> Readiness | None:
+    live = api.get(ref)
+    return None if live is None else readiness(live, request_of(context))
+
+
+def _not_ready(context: StepContext, ref: ObjectRef, found: Readiness | None) -> Outcome:
+    """Return the wait for a Flux object, with what an operator can do where Flux needs one."""
+    name, seconds = f"Flux: {ref.kind} {ref.name}", context.ports.config.poll_seconds
+    match found:
+        case None:
+            return Restart(f"the {ref} no longer exists in the cluster")
+        case Suspended():
+            resume = f"`flux -n {ref.namespace} resume {_FLUX_NAMES[ref.kind]} {ref.name}` resumes it."
+            return Wait(seconds, f"{name}: somebody suspended it", action_required=resume, open_ended=True)
+        case Failed(reason, message):
+            return Wait(seconds, f"{name}: {reason}: {message}", action_required=advice(found))
+        case Progressing(message):
+            return Wait(seconds, f"{name}: {message}")
+        case Ready():
+            raise AssertionError("a Ready object is not waited for")
+
+
+_FLUX_NAMES = {"GitRepository": "source git", "Kustomization": "kustomization"}
+"""What the Flux command calls these kinds."""
+
+
+def _older_commit(context: StepContext, revision: str) -> Wait | None:
+    """Return the wait for the commit of the job, None when Flux fetched it, or one that follows it.
+
+    Commits are compared where Flux pulls the tracked branch of the fleet repository itself. Of any other
+    source no commit was requested, so what Flux fetched after the request counts. A commit follows the one of
+    the job if git says so, or if it is the head that the planner planned last: after a forced push it need
+    not be a descendant.
+    """
+    commit, wanted = commit_of(revision), context.record.commit
+    if commit == wanted or not _pulls_the_fleet(context):
+        return None
+    fleet = context.ports.state.fleet()
+    if commit and commit == (fleet.planning or fleet.commit):
+        return None
+    if commit and context.ports.repository.is_descendant(commit, wanted):
+        return None
+    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted[:8]}"
+    return Wait(context.ports.config.poll_seconds, reason)
+
+
+def _pulls_the_fleet(context: StepContext) -> bool:
+    """Return whether Flux pulls the tracked branch of the fleet repository."""
+    config, flux = context.ports.config, context.desired.spec.flux
+    name = urlsplit(flux.repository).path.strip("/").removesuffix(".git").lower()
+    ours = {config.repository.lower(), config.previous_repository.lower()}
+    return name in ours and flux.branch == config.branch

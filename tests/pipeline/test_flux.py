@@ -1,0 +1,134 @@
+"""Ready means that Flux has applied the commit: what Flux fetched, what it applied, and whether it runs."""
+
+from __future__ import annotations
+
+from localcloud.kubernetes.world.controllers import Delays
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.patches import MERGE
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.kubernetes import flux_objects
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.record import Phase
+from tests.support.one_cluster import ONE, advice, api, files, pool, ready, record
+from tests.support.pipeline_runs import phases, push
+
+BROKEN = {"platform/broken.yaml": b"apiVersion: v1\nkind: ConfigMap\n"}
+
+
+def world(cloud: MemoryCloud) -> KubernetesWorld:
+    found = cloud.kubernetes.world(ONE)
+    assert found is not None
+    return found
+
+
+def set_spec(cloud: MemoryCloud, ref: ObjectRef, manager: str = "kubectl", **spec: object) -> None:
+    """Change the spec of a Flux object as a person does."""
+    kind = world(cloud).kind(ref.api_version, ref.kind)
+    assert kind is not None
+    at = At(kind, ref.name, ref.namespace)
+    world(cloud).patch(at, {"spec": spec}, MERGE, Write(manager=manager))
+
+
+def applied_revision(cloud: MemoryCloud) -> str:
+    live = api(cloud).get(flux_objects.KUSTOMIZATION)
+    assert live is not None
+    return str(live["status"].get("lastAppliedRevision"))
+
+
+def flux_follows(branch: str) -> dict[str, bytes]:
+    """Return the fleet with another branch for Flux."""
+    text = files()["clusters/one/cluster.yaml"].decode()
+    flux = f"  flux: {{repository: https://github.com/example/fleet, path: ./platform, branch: {branch}}}\n"
+    return files() | {"clusters/one/cluster.yaml": (text + flux).encode()}
+
+
+def test_a_commit_whose_manifests_do_not_build_is_not_ready_and_says_what_to_do() -> None:
+    cloud = ready()
+    commit = push(cloud, files(pool()) | BROKEN)
+    cloud.run(seconds=300)
+    assert record(cloud).phase is Phase.UPDATING
+    assert "Flux: Kustomization flux-system: BuildFailed: " in record(cloud).job.reason
+    assert "Correct the manifests below spec.flux.path, and push." in advice(cloud)
+    cloud.run(seconds=1200)
+    assert record(cloud).phase is Phase.STALLED
+    fixed = push(cloud, files(pool()))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert applied_revision(cloud) == f"main@sha1:{fixed}" != f"main@sha1:{commit}"
+
+
+def test_a_ready_cluster_has_applied_the_commit_of_its_job() -> None:
+    cloud = ready()
+    commit = push(cloud, files(pool()))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert applied_revision(cloud) == f"main@sha1:{commit}"
+
+
+def test_a_source_that_is_behind_the_commit_is_not_ready_and_a_newer_one_is() -> None:
+    cloud = ready()
+    before = cloud.repository.head("main")
+    commit = push(cloud, files(pool()))
+    cloud.repository.reset(before, "main-as-flux-sees-it")
+    read_source = cloud.kubernetes._extension._read  # type: ignore[attr-defined]
+    cloud.kubernetes._extension._read = (  # type: ignore[attr-defined]
+        lambda url, branch: read_source(url, f"{branch}-as-flux-sees-it")
+    )
+    cloud.run(seconds=300)
+    assert record(cloud).phase is Phase.UPDATING
+    assert f"which does not contain commit {commit[:8]}" in record(cloud).job.reason
+    newer = cloud.repository.commit({"platform/more.yaml": b""}, branch="main")
+    cloud.repository.reset(newer, "main-as-flux-sees-it")
+    cloud.run(until=lambda: record(cloud).phase is Phase.READY)
+    assert applied_revision(cloud) == f"main@sha1:{newer}"
+
+
+def test_a_suspended_kustomization_never_counts_as_ready() -> None:
+    cloud = ready()
+    set_spec(cloud, flux_objects.KUSTOMIZATION, manager="flux", suspend=True)
+    push(cloud, files(pool()))
+    cloud.run(seconds=3600)
+    assert record(cloud).phase is Phase.UPDATING
+    assert record(cloud).job.reason == "Flux: Kustomization flux-system: somebody suspended it"
+    assert "`flux -n flux-system resume kustomization flux-system` resumes it" in advice(cloud)
+    set_spec(cloud, flux_objects.KUSTOMIZATION, manager="flux", suspend=None)
+    cloud.run(until=lambda: record(cloud).phase is Phase.READY)
+
+
+def test_a_branch_that_does_not_exist_is_named_with_what_to_do() -> None:
+    cloud = ready()
+    push(cloud, flux_follows("nope"))
+    cloud.run(seconds=300)
+    assert record(cloud).phase is Phase.UPDATING
+    assert "GitRepository flux-system: GitOperationFailed: " in record(cloud).job.reason
+    assert "Correct spec.flux.branch, or push that branch." in advice(cloud)
+
+
+def test_of_another_source_than_the_fleet_no_commit_is_asked_for() -> None:
+    cloud = ready()
+    cloud.repository.commit({"platform/apps.yaml": b""}, branch="stable")
+    push(cloud, flux_follows("stable"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert applied_revision(cloud).startswith("stable@sha1:")
+
+
+def test_a_cluster_is_ready_when_the_deployments_of_flux_have_rolled_out() -> None:
+    cloud = MemoryCloud(throttle=False, delays=Delays(rollout=90))
+    push(cloud, files())
+    cloud.run(until=lambda: "Flux rolls out" in record(cloud).job.reason if phases(cloud) else False)
+    assert "Kubernetes has not seen its newest version yet" in record(cloud).job.reason
+    assert api(cloud).get(flux_objects.SOURCE) is None
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_while_flux_rolls_out_only_its_deployments_are_read() -> None:
+    cloud = MemoryCloud(throttle=False, delays=Delays(rollout=90))
+    push(cloud, files())
+    cloud.run(until=lambda: "Flux rolls out" in record(cloud).job.reason if phases(cloud) else False)
+    version = world(cloud).version
+    cloud.run(seconds=30)
+    assert world(cloud).version == version
+    assert "Flux rolls out" in record(cloud).job.reason
