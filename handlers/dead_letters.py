@@ -1,4 +1,8 @@
-"""The triggers of the dead-letter queues, which have no sessions."""
+"""The triggers of the dead-letter queues, which have no sessions.
+
+The host gives a dead letter's reason to a function only among the application properties. The triggers ask
+for bytes: of a string, the host would lose what is not UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +22,30 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
     hidden = maskable(secrets)
 
     @bp.function_name("dead_jobs")
-    @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs/$deadletterqueue")
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "jobs/$deadletterqueue", data_type=func.DataType.BINARY
+    )
     def dead_jobs(message: func.ServiceBusMessage) -> None:
         handle_dead_letter(received("jobs", message), ports)
 
     @bp.function_name("dead_plans")
-    @bp.service_bus_queue_trigger("message", "ServiceBus", "plans/$deadletterqueue")
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "plans/$deadletterqueue", data_type=func.DataType.BINARY
+    )
     def dead_plans(message: func.ServiceBusMessage) -> None:
         handle_dead_letter(received("plans", message), ports)
 
     def received(queue: str, message: func.ServiceBusMessage) -> ReceivedDeadLetter:
         body, at = message.get_body(), message.enqueued_time_utc or ports.clock()
+        properties = message.application_properties or {}
         return ReceivedDeadLetter(
             queue,
             id=mask(f"{message.sequence_number or 0}:{message.message_id or ''}", hidden),
             at=at if at.tzinfo else at.replace(tzinfo=UTC),
             body=body,
             shown=mask(body.decode(errors="backslashreplace"), hidden),
-            reason=mask(message.dead_letter_reason or "", hidden),
-            description=mask(message.dead_letter_error_description or "", hidden),
+            reason=mask(str(properties.get("DeadLetterReason", "")), hidden),
+            description=mask(str(properties.get("DeadLetterErrorDescription", "")), hidden),
         )
 
     return bp

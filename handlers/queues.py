@@ -1,6 +1,7 @@
 """The Service Bus triggers: ``plans`` (session = fleet) and ``jobs`` (session = cluster).
 
-A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it.
+A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
+triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ def blueprint(ports: Ports) -> func.Blueprint:
     bp = func.Blueprint()
 
     @bp.function_name("planner")
-    @bp.service_bus_queue_trigger("message", "ServiceBus", "plans", is_sessions_enabled=True)
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
+    )
     def planner(message: func.ServiceBusMessage) -> None:
         handle_plan_request(PlanRequest.model_validate_json(message.get_body()), ports)
 
     @bp.function_name("worker")
-    @bp.service_bus_queue_trigger("message", "ServiceBus", "jobs", is_sessions_enabled=True)
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
+    )
     def worker(message: func.ServiceBusMessage) -> None:
         handle_job(JobMessage.model_validate_json(message.get_body()), ports)
 

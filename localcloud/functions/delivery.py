@@ -11,7 +11,7 @@ from typing import Protocol
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusReceiver
 from azure.servicebus.exceptions import ServiceBusError
 
-from localcloud.functions.function_index import Function
+from localcloud.functions.function_index import Function, QueueTrigger, SessionTrigger
 from localcloud.functions.invocations import Closed, Invoker, Outcome
 from localcloud.functions.trigger_messages import decode_message
 
@@ -48,6 +48,8 @@ class Delivery:
 
     def __init__(self, function: Function, invoker: Invoker, *, renew_seconds: float) -> None:
         self._function, self._invoker, self._renew_seconds = function, invoker, renew_seconds
+        trigger = function.trigger
+        self._binary = isinstance(trigger, SessionTrigger | QueueTrigger) and trigger.binary
 
     def deliver(self, receiver: ServiceBusReceiver, message: ServiceBusReceivedMessage, lock: Lock) -> None:
         """Complete the message when the function returns, abandon it when it raises.
@@ -56,7 +58,8 @@ class Delivery:
         then.
         """
         try:
-            outcome = self._wait(self._invoker.submit(self._function, decode_message(message)), lock)
+            argument = decode_message(message, binary=self._binary)
+            outcome = self._wait(self._invoker.submit(self._function, argument), lock)
         except (Closed, CancelledError):
             outcome = Outcome(succeeded=False)
         if outcome.succeeded:

@@ -33,10 +33,14 @@ class TimerTrigger:
 
 @dataclass(frozen=True)
 class SessionTrigger:
-    """A session-enabled Service Bus queue; ``connection`` is the connection string."""
+    """A session-enabled Service Bus queue; ``connection`` is the connection string.
+
+    ``binary`` is whether the function gets the body's bytes, and not a string decoded from them.
+    """
 
     queue: str
     connection: str
+    binary: bool
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class QueueTrigger:
 
     queue: str
     connection: str
+    binary: bool
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,7 @@ def _trigger(
             if not connection:
                 raise ConfigError(f"the connection setting {binding['connection']!r} is missing or empty")
             trigger = SessionTrigger if binding.get("isSessionsEnabled") else QueueTrigger
-            return trigger(substitute(binding["queueName"], environ), connection)
+            binary = binding.get("dataType") in (func.DataType.BINARY, func.DataType.BINARY.value)
+            return trigger(substitute(binding["queueName"], environ), connection, binary)
         case other:
             raise ConfigError(f"the development host does not run this trigger: {other}")

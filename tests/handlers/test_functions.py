@@ -68,15 +68,17 @@ def test_a_dead_letter_is_saved_without_secrets_even_in_its_id() -> None:
     cloud, app = MemoryCloud(), func.FunctionApp()
     app.register_functions(dead_letters.blueprint(cloud.ports, secrets=("a-long-secret",)))
     trigger = next(each for each in app.get_functions() if each.get_function_name() == "dead_jobs")
+    reason = {"DeadLetterReason": "is a-long-secret", "DeadLetterErrorDescription": "as a-long-secret"}
     metadata = {
-        name: Datum("is a-long-secret", "string")
-        for name in ("MessageId", "DeadLetterReason", "DeadLetterErrorDescription")
+        "MessageId": Datum("is a-long-secret", "string"),
+        "ApplicationProperties": Datum(json.dumps(reason), "json"),
     }
     body = Datum(b"{a-long-secret", "bytes")
     message = ServiceBusMessageInConverter.decode_single_message(body, trigger_metadata=metadata)
     trigger.get_user_function()(message)
     (letter,) = cloud.state.dead_letters(5)
     assert (letter.id, letter.body) == ("0:is ***", "{***")
+    assert (letter.reason, letter.description) == ("is ***", "as ***")
     assert "a-long-secret" not in repr(letter)
 
 

@@ -94,7 +94,7 @@ def queue_app() -> func.FunctionApp:
 
 def test_settings_are_put_into_bindings() -> None:
     (work,) = functions_of(queue_app(), {"JOBS": "jobs", "ServiceBus": "Endpoint=sb://x"})
-    assert work.trigger == SessionTrigger("jobs", "Endpoint=sb://x")
+    assert work.trigger == SessionTrigger("jobs", "Endpoint=sb://x", binary=False)
 
 
 @pytest.mark.parametrize(

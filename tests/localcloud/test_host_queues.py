@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
@@ -53,14 +54,36 @@ def running(app: func.FunctionApp, connection: str) -> Iterator[Host]:
         until(lambda: not any(thread.name.startswith("queue-") for thread in threading.enumerate()))
 
 
-def app_with(work: Callable[[func.ServiceBusMessage], None], address: str) -> func.FunctionApp:
+def app_with(
+    work: Callable[[func.ServiceBusMessage], None], address: str, data_type: func.DataType | None = None
+) -> func.FunctionApp:
     app = func.FunctionApp()
 
-    @app.service_bus_queue_trigger(arg_name="message", queue_name=address, connection="ServiceBus")
+    @app.service_bus_queue_trigger(
+        arg_name="message", queue_name=address, connection="ServiceBus", data_type=data_type
+    )
     def take(message: func.ServiceBusMessage) -> None:
         work(message)
 
     return app
+
+
+def taken(
+    broker: Broker,
+    body: bytes,
+    address: str = "jobs/$deadletterqueue",
+    *,
+    message_id: str = "m-1",
+    data_type: func.DataType | None = None,
+) -> func.ServiceBusMessage:
+    """Dead-letter a message; return it as a function gets it."""
+    got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
+    dead_letter(broker, body, message_id)
+    app = app_with(got.put, address, data_type)
+    with ServiceBusServer(broker) as server, running(app, server.connection_string):
+        message = got.get(timeout=10)
+        until(lambda: broker.counts(DEAD_LETTERS).active == 0)
+    return message
 
 
 def work_off(broker: Broker, work: Callable[[func.ServiceBusMessage], None]) -> None:
@@ -72,14 +95,37 @@ def work_off(broker: Broker, work: Callable[[func.ServiceBusMessage], None]) -> 
 
 
 @pytest.mark.parametrize("address", ["jobs/$deadletterqueue", "jobs/$DeadLetterQueue"])
-def test_a_dead_letter_arrives_with_the_queues_reason(broker: Broker, address: str) -> None:
-    got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
-    dead_letter(broker, b"a body")
-    with ServiceBusServer(broker) as server, running(app_with(got.put, address), server.connection_string):
-        message = got.get(timeout=10)
-        until(lambda: broker.counts(DEAD_LETTERS).active == 0)
+def test_a_dead_letter_has_the_queues_reason_only_among_its_application_properties(
+    broker: Broker, address: str
+) -> None:
+    message = taken(broker, b"a body", address)
     assert (message.get_body(), message.message_id) == (b"a body", "m-1")
-    assert (message.dead_letter_reason, message.dead_letter_error_description) == ("TooLate", "no receiver")
+    assert message.application_properties == {
+        "DeadLetterReason": "TooLate",
+        "DeadLetterErrorDescription": "no receiver",
+    }
+    assert (message.dead_letter_reason, message.dead_letter_error_description) == (None, None)
+
+
+def test_a_body_that_is_not_utf_8_arrives_whole_only_where_the_trigger_asks_for_bytes(broker: Broker) -> None:
+    body = b"\xff a \x00 body"
+    assert taken(broker, body, data_type=func.DataType.BINARY).get_body() == body
+    assert taken(broker, body, message_id="m-2").get_body() == "\ufffd a \x00 body".encode()
+
+
+def test_a_field_of_a_json_body_poses_as_metadata_where_the_trigger_asks_for_a_string(broker: Broker) -> None:
+    fields = {"MessageId": "another", "DeadLetterReason": "none", "Label": None, "To": [1]}
+    body = json.dumps({**fields, "n": 1, "o": {"p": True}}).encode()
+    message = taken(broker, body)
+    assert (message.message_id, message.dead_letter_reason) == ("another", "none")
+    metadata = message.metadata or {}
+    assert (metadata["n"], metadata["o"], "Label" in metadata, "To" in metadata) == (
+        "1",
+        {"p": True},
+        False,
+        False,
+    )
+    assert taken(broker, body, message_id="m-2", data_type=func.DataType.BINARY).message_id == "m-2"
 
 
 def test_a_function_that_raises_is_given_the_dead_letter_again(broker: Broker) -> None:

@@ -6,11 +6,12 @@ import gc
 import io
 import logging
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import azure.functions as func
 import pytest
@@ -68,8 +69,31 @@ def test_a_message_arrives_with_everything_the_worker_gives(broker: Broker) -> N
     assert (message.message_id, message.session_id) == ("east-1:4:2", "east-1")
     assert (message.sequence_number, message.delivery_count) == (sequence, 1)
     assert message.application_properties == {"kind": "step"}
-    assert message.enqueued_time_utc is not None
-    assert abs(message.enqueued_time_utc - system_clock()) < timedelta(seconds=30)
+    at = message.enqueued_time_utc
+    assert at is not None
+    assert at.tzinfo is None, "the extension sends a DateTime without a zone"
+    assert abs(at.replace(tzinfo=UTC) - system_clock()) < timedelta(seconds=30)
+
+
+def test_a_message_has_the_metadata_of_the_real_extension_and_no_other(broker: Broker) -> None:
+    got: queue.Queue[func.ServiceBusMessage] = queue.Queue()
+    with ServiceBusServer(broker) as server, listening(server.connection_string, got.put):
+        broker.send("jobs", Draft(b"body", id="m-1", session="a", properties={"kind": "step", "n": 7}))
+        message = got.get(timeout=10)
+        until(lambda: broker.counts("jobs").active == 0)
+    metadata = message.metadata
+    assert metadata is not None
+    # What ServiceBusTriggerBindingStrategy of the extension adds, without what is null in this message.
+    assert set(metadata) == {
+        *("DeliveryCount", "LockToken", "ExpiresAtUtc", "ExpiresAt", "EnqueuedTimeUtc", "EnqueuedTime"),
+        *("MessageId", "SequenceNumber", "ApplicationProperties", "UserProperties", "SessionId"),
+    }
+    assert metadata["UserProperties"] == metadata["ApplicationProperties"] == {"kind": "step", "n": 7}
+    assert re.fullmatch(r"[0-9-]+T[0-9:]+(\.\d*[1-9])?", metadata["EnqueuedTimeUtc"])
+    assert metadata["EnqueuedTime"] == metadata["EnqueuedTimeUtc"] + "+00:00"
+    assert message.locked_until is None
+    assert message.time_to_live is None
+    assert message.enqueued_sequence_number is None
 
 
 def test_a_session_runs_in_order_while_others_run_in_parallel(broker: Broker) -> None:
