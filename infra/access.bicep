@@ -1,4 +1,5 @@
-// What the app may do in one target subscription: a role with exactly the calls that it makes.
+// What the app may do in one target subscription: a role with exactly the calls that it makes, and what AKS
+// asks of whoever writes a cluster for the resources that a manifest may name.
 //
 // The built-in Azure Kubernetes Service Contributor would allow far more: every action on every cluster,
 // with listClusterAdminCredential and runCommand among them. It would still lack the resource groups.
@@ -31,9 +32,19 @@ resource operator 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
           'Microsoft.ContainerService/managedClusters/delete'
           'Microsoft.ContainerService/managedClusters/agentPools/write'
           'Microsoft.ContainerService/managedClusters/agentPools/delete'
+          'Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action'
+          'Microsoft.ContainerService/managedClusters/maintenanceConfigurations/write'
           'Microsoft.ContainerService/managedClusters/listClusterUserCredential/action'
+          // Resources that a manifest may name: "AKS service permissions" of Microsoft's documentation.
           'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action'
           'Microsoft.Network/virtualNetworks/subnets/join/action'
+          'Microsoft.Network/virtualNetworks/joinLoadBalancer/action'
+          'Microsoft.Network/publicIPAddresses/join/action'
+          'Microsoft.Network/publicIPPrefixes/join/action'
+          'Microsoft.Network/applicationGateways/write'
+          'Microsoft.Compute/proximityPlacementGroups/write'
+          'Microsoft.OperationalInsights/workspaces/sharedKeys/action'
+          'Microsoft.OperationsManagement/solutions/write'
         ]
       }
     ]

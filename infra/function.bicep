@@ -83,6 +83,8 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
         alwaysReady: alwaysReady == 0 ? [] : [{ name: 'http', instanceCount: alwaysReady }]
         instanceMemoryMB: 2048
         maximumInstanceCount: maximumInstances
+        // Without it, an instance of a Python app takes one request at a time.
+        triggers: { http: { perInstanceConcurrency: 16 } }
       }
       runtime: {
         name: 'python'
@@ -97,7 +99,7 @@ resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
   name: 'appsettings'
   properties: union(settings, moreSettings, {
     // Each running invocation takes a thread of the worker. The worker's default is the number of cores plus
-    // four: too few for the 16 sessions of host.json, with HTTP and the timers besides.
+    // four: too few for the 16 sessions of host.json, or for 16 requests.
     PYTHON_THREADPOOL_THREAD_COUNT: '24'
     AZURE_CLIENT_ID: identity.properties.clientId
     AzureWebJobsStorage__accountName: storageName

@@ -73,7 +73,7 @@ param resendSchedule string = '30 * * * * *'
 @description('When to remove what is old: events, plans, deliveries, dead letters. Six-field NCRONTAB, UTC.')
 param retentionSchedule string = '0 30 3 * * *'
 
-@description('Instances that are kept warm for webhooks. With 0 nothing is billed while nothing happens, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
+@description('Instances that are kept warm for webhooks. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
 @maxValue(10)
 param alwaysReady int = 0

@@ -13,8 +13,10 @@ param tags object
 @description('The identity of the function app.')
 param principalId string
 
-var dataReceiver = '4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0'
-var dataSender = '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39'
+// The scale controller reads the length of the queues as the app's identity, and that is a right of Data Owner
+// alone. Without it, the controller peeks at the first messages of a queue. Those of waiting jobs are scheduled,
+// so that it would see no work behind them, and leave an app at zero asleep.
+var dataOwner = '090c5cfd-751d-490a-894a-3ce6f1109419'
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   name: name
@@ -47,16 +49,14 @@ resource queues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = [
   }
 ]
 
-resource roles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for role in [dataReceiver, dataSender]: {
-    scope: namespace
-    name: guid(namespace.id, principalId, role)
-    properties: {
-      principalId: principalId
-      principalType: 'ServicePrincipal'
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
-    }
+resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  scope: namespace
+  name: guid(namespace.id, principalId, dataOwner)
+  properties: {
+    principalId: principalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', dataOwner)
   }
-]
+}
 
 output fullyQualifiedNamespace string = '${namespace.name}.servicebus.windows.net'

@@ -156,6 +156,30 @@ def test_no_output_shows_a_secret() -> None:
             assert "ConnectionString" not in str(output.value), (name, output.name)
 
 
+def test_the_scale_controller_may_read_how_long_the_queues_are() -> None:
+    """Its fallback without that right sees no message behind the scheduled ones at the head of a queue."""
+    owner = TEMPLATES["servicebus.bicep"].of("var")["dataOwner"].value
+    assert owner == "090c5cfd-751d-490a-894a-3ce6f1109419", "Azure Service Bus Data Owner"
+    role = TEMPLATES["servicebus.bicep"].resource("Microsoft.Authorization/roleAssignments").value
+    assert role["scope"] == "namespace"
+    assert "dataOwner" in role["properties"]["roleDefinitionId"]
+    assert role["properties"]["principalId"] == "principalId"
+    # The controller connects as the functions do.
+    assert {"ServiceBus__clientId", "ServiceBus__credential"} <= set(app_settings())
+
+
+def test_an_instance_has_a_thread_for_whatever_it_may_run_at_once() -> None:
+    """Flex Consumption runs the HTTP functions together, and every other function on instances of its own."""
+    app = TEMPLATES["function.bicep"].resource("Microsoft.Web/sites").value["properties"]
+    http = app["functionAppConfig"]["scaleAndConcurrency"]["triggers"]["http"]["perInstanceConcurrency"]
+    bus = json.loads((ROOT / "host.json").read_text())["extensions"]["serviceBus"]
+    found = re.search(r"PYTHON_THREADPOOL_THREAD_COUNT: '(\d+)'", _app_settings_text())
+    assert found
+    threads = int(found[1])
+    assert 1 < http <= threads
+    assert max(bus["maxConcurrentSessions"], bus["maxConcurrentCalls"]) <= threads
+
+
 def test_every_parameter_is_described() -> None:
     assert TEMPLATES["main.bicep"].of("param")
     for file, template in TEMPLATES.items():

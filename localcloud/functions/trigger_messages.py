@@ -10,7 +10,7 @@ The rules are those of public source code:
   ask for bytes gets a string, in which bytes that are not UTF-8 are lost. The top-level fields of a JSON
   string become metadata too, and win over the message's own.
 
-The .NET objects beside them (``MessageActions``, ``Client``, ``sys`` ...) are of no use to a Python function.
+The .NET objects among them (``MessageActions``, ``Client``, ``sys`` ...) are of no use to a Python function.
 """
 
 from __future__ import annotations

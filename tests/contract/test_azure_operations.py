@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from dataclasses import astuple, fields
+from dataclasses import astuple
 from operator import attrgetter
 from typing import Any
 
@@ -16,31 +16,15 @@ from localcloud.azure.world.azure_ports import WorldAzure
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
-from shared.fleet.resource_ids import RegionId
 from shared.jobs.errors import ReconcileError
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE
 from shared.ports.azure import AzureCall, Conditional
-from tests.support.arm_bodies import window
-from tests.support.azure_operations import OPERATIONS
-from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, StaticCredential, body, pool
+from tests.support.azure_operations import OPERATIONS, example
+from tests.support.azure_ports import SUBSCRIPTION, Azure, StaticCredential
 
 CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
 BUCKETS = {"read": ARM_READ, "write": ARM_WRITE, "delete": ARM_DELETE, "AllOtherHandlers": AKS_OTHER}
 """What the local Azure calls the buckets that all clusters of a subscription share."""
-
-
-def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
-    """Return the operation on what ``Azure.with_cluster`` has created."""
-    target = {"GroupId": CLUSTER.group, "ClusterId": CLUSTER, "RegionId": RegionId(SUBSCRIPTION, "eastus")}
-    bodies = {"put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
-    given: dict[str, Any] = {
-        "target": target[str(kind.__annotations__["target"])],
-        "body": bodies.get(kind.name, {"location": "westeurope"}),
-        "pool": "system",
-        "configuration": "default",
-        "etag": None,
-    }
-    return kind(**{each.name: given[each.name] for each in fields(kind)})
 
 
 @pytest.mark.parametrize("kind", OPERATIONS)

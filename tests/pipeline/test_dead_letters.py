@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +20,8 @@ from shared.jobs.outcomes import Retry
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.replay import replay
+from shared.pipeline.outbox import request_plan
+from shared.pipeline.planner import planner
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Message, Ports, Queue
@@ -197,23 +200,69 @@ def test_an_unreadable_message_becomes_a_saved_dead_letter() -> None:
     assert (letter.body, letter.reason) == ("not a message", "MaxDeliveryCountExceeded")
 
 
+class Hiccup:
+    """A state of which one method does not answer, for so many calls."""
+
+    def __init__(self, cloud: MemoryCloud, method: str, left: float) -> None:
+        self._inner, self._method, self.left = cloud.state, method, left
+
+    def __getattr__(self, name: str) -> Any:
+        if self.left > 0 and name == self._method:
+            self.left -= 1
+            raise Unavailable("Table Storage did not answer")
+        return getattr(self._inner, name)
+
+
+def with_hiccup(cloud: MemoryCloud, method: str, left: float) -> Hiccup:
+    flaky = Hiccup(cloud, method, left)
+    state: Any = flaky
+    cloud.with_ports(lambda ports: replace(ports, state=state))
+    return flaky
+
+
 def test_a_message_waits_while_the_state_is_unavailable() -> None:
     cloud, _ = working()
-
-    class Hiccup:
-        def __init__(self) -> None:
-            self.left = 30
-
-        def __getattr__(self, name: str) -> Any:
-            if self.left and name == "cluster":
-                self.left -= 1
-                raise Unavailable("Table Storage did not answer")
-            return getattr(cloud.state, name)
-
-    flaky: Any = Hiccup()
-    cloud.with_ports(lambda ports: replace(ports, state=flaky))
+    with_hiccup(cloud, "cluster", 30)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     reasons = {event.reason for event in cloud.state.events("one", 100)}
     assert reasons
     assert "Failed" not in reasons
+
+
+def test_a_plan_request_waits_while_the_state_is_unavailable() -> None:
+    cloud = MemoryCloud()
+    flaky = with_hiccup(cloud, "fleet", 12)
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(until=lambda: not flaky.left)
+    cloud.run()
+    assert cloud.dead_letters == [], "ten deliveries take no time"
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_plan_request_that_was_postponed_too_often_is_dead_lettered_and_not_lost() -> None:
+    cloud = MemoryCloud()
+    approval = Approval(commit="c" * 40, clusters=("one",), by="somebody", at=cloud.clock())
+    flaky = with_hiccup(cloud, "fleet", math.inf)
+    request_plan(PlanRequest(again=True, approval=approval), message_id="m", ports=cloud.ports)
+    start = cloud.clock()
+    cloud.run(24 * 3600, until=lambda: bool(cloud.dead_letters))
+    waited = (cloud.clock() - start).total_seconds()
+    assert 600 < waited < 2 * 3600
+    flaky.left = 0
+    cloud.run(until=lambda: cloud.state.count_dead_letters() == 1)
+    (letter,) = cloud.state.dead_letters(5)
+    assert (letter.queue, letter.reason) == ("plans", "MaxDeliveryCountExceeded")
+    assert PlanRequest.model_validate_json(letter.body).approval == approval
+    assert "approve cccccccc again" in str(cloud.state.fleet().problem)
+
+
+def test_a_plan_request_whose_copy_cannot_be_sent_stays_in_its_queue() -> None:
+    class Away:
+        def __getattr__(self, name: str) -> Any:
+            raise Unavailable("does not answer")
+
+    away: Any = Away()
+    ports = replace(MemoryCloud().ports, state=away, plans=away)
+    with pytest.raises(Unavailable):
+        planner.handle(PlanRequest(reason="push"), ports)

@@ -1,14 +1,32 @@
-"""Every operation of Azure."""
+"""Every operation of Azure, and an example of each."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
+from shared.fleet.resource_ids import RegionId
 from shared.ports import azure
 from shared.ports.azure import AzureCall
+from tests.support.arm_bodies import window
+from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, body, pool
 
 OPERATIONS: list[type[AzureCall[Any]]] = [
     found
     for found in vars(azure).values()
     if isinstance(found, type) and issubclass(found, AzureCall) and hasattr(found, "sdk")
 ]
+
+
+def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
+    """Return the operation on what ``Azure.with_cluster`` has created."""
+    target = {"GroupId": CLUSTER.group, "ClusterId": CLUSTER, "RegionId": RegionId(SUBSCRIPTION, "eastus")}
+    bodies = {"put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
+    given: dict[str, Any] = {
+        "target": target[str(kind.__annotations__["target"])],
+        "body": bodies.get(kind.name, {"location": "westeurope"}),
+        "pool": "system",
+        "configuration": "default",
+        "etag": None,
+    }
+    return kind(**{each.name: given[each.name] for each in fields(kind)})

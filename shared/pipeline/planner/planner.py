@@ -34,12 +34,34 @@ log = logging.getLogger(__name__)
 LOST_RACE_SECONDS = 5.0
 """How long a planner waits after it lost the race."""
 READ_ATTEMPTS = 8
+POSTPONED = 15
+"""How often a request is postponed at most; the queue gets it back then, and dead-letters it."""
 SUPERSEDED_SECONDS = 120.0
 """How long after an unfinished plan the next one is repeated: the other planner may have saved records."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Plan the head of the branch and hand its jobs over, or plan a pull request; update the statuses."""
+    """Plan the head of the branch and hand its jobs over, or plan a pull request; update the statuses.
+
+    Postpone the request while the state or a queue does not answer: the ten deliveries of a queue take no
+    time, so that a short fault would dead-letter it. The copy is sent before the message is completed, so the
+    request is not lost. Raise Retryable when it cannot be postponed, or was postponed too often.
+    """
+    try:
+        _handle(request, ports)
+    except Retryable as error:
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if seconds is None or request.attempt >= POSTPONED:
+            raise
+        log.warning("a request to plan is postponed by %d s: %s: %s", seconds, error.kind, error)
+        request_plan_again(_next_attempt(request), after=seconds, ports=ports)
+
+
+def _next_attempt(request: PlanRequest) -> PlanRequest:
+    return request.model_copy(update={"attempt": request.attempt + 1})
+
+
+def _handle(request: PlanRequest, ports: Ports) -> None:
     if request.kind == "pull":
         pull_requests.handle(request, ports)
         return
@@ -174,5 +196,4 @@ def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: Fleet
     if fleet.problem != problem:
         ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:
-        retried = request.model_copy(update={"attempt": request.attempt + 1})
-        request_plan_again(retried, after=seconds, ports=ports)
+        request_plan_again(_next_attempt(request), after=seconds, ports=ports)
