@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from cli.recorded import Against
 from cli.render import action, few, indented, to_approve
 from cli.text import line
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.pipeline.api import schema
 from shared.pipeline.api.parts import plan_part
@@ -39,7 +39,11 @@ _STYLE = {
     Action.CREATE: "green",
     Action.ADOPT: "green",
 }
-_DESTRUCTION = {Effect.POOL_DELETED: "deletes nodes", Effect.REPLACEMENT: "replaces nodes"}
+_DESTRUCTION = {
+    Effect.POOL_DELETED: "deletes nodes",
+    Effect.NODES_DELETED: "deletes nodes",
+    Effect.REPLACEMENT: "replaces nodes",
+}
 _MARGIN = 15
 
 
@@ -47,8 +51,17 @@ def destruction(item: Item) -> str:
     """Return what the item removes, now or once it is approved; "" for nothing."""
     if item.action is Action.DELETE or item.needs_approval:
         return "deletes the cluster"
-    effects = set() if item.not_carried_out else {change.effect for change in item.changes}
-    return ", ".join(text for effect, text in _DESTRUCTION.items() if effect in effects)
+    effects = _effects(item)
+    return ", ".join(dict.fromkeys(text for effect, text in _DESTRUCTION.items() if effect in effects))
+
+
+def disruption(item: Item) -> str:
+    """Return what the item does to nodes that stay, "" for nothing."""
+    return "reimages nodes" if Effect.REIMAGED in _effects(item) else ""
+
+
+def _effects(item: Item) -> Set[str]:
+    return set() if item.not_carried_out else {change.effect for change in item.changes}
 
 
 def table(plan: Plan, items: Sequence[Item], against: Against, *, wide: bool = False) -> RenderableType:
@@ -99,6 +112,8 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
         head = Text.assemble((f"{_action(item):<{_MARGIN}}", style), (item.cluster, "bold"))
         if destruction(item):
             head.append(f"  {destruction(item)}", style="bold red")
+        if disruption(item):
+            head.append(f"  {disruption(item)}", style="yellow")
         yield head
     item = items[0]
     if item.reason and _detailed(item):
@@ -110,7 +125,8 @@ def _group(items: Sequence[Item]) -> Iterator[RenderableType]:
 def _change(change: schema.Change) -> Text:
     """Return a change: the field, both values, and on the next line its effect and its source."""
     old, new = line(change["old"]) or "nothing", line(change["new"]) or "nothing"
-    style = "red" if change["destroys"] else "dim"
+    mild = "yellow" if change["effect"] == Effect.REIMAGED else "dim"
+    style = "red" if change["destroys"] else mild
     effect = ", ".join(filter(None, (change["effect"], change["source"])))
     field = change["path"].removeprefix("spec.")
     return Text.assemble((field, "cyan"), f": {old} -> {new}\n", (f"  {effect}", style))

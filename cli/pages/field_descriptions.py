@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.schemas import NULL, Schema
-from shared.fleet.aks.change_effects import Effect, FieldEffect, field_effect
+from shared.fleet.aks.change_effects import field_effect
+from shared.fleet.aks.field_effects import Effect, FieldEffect, Way
 
 _CHANGES = {
     "class": "as the fields that it sets",
@@ -134,22 +135,30 @@ def change(field: Field) -> str:
     if entry is None:
         return Effect.IN_PLACE.value
     spelled = {value.lower(): value for value in re.findall(r"`([^`]+)`", field.value)}
-    return f"{entry.effect.value}{_in_place(entry, spelled)}"
+    return f"{entry.effect.value}{_ways(entry, spelled)}"
 
 
-def _in_place(entry: FieldEffect, spelled: Mapping[str, str]) -> str:
-    """Return the changes that Azure makes in place nevertheless, those from the same values together."""
-    before: dict[str, list[str]] = {}
-    for old, new in entry.in_place:
-        before.setdefault(new, []).append(old)
-    after: dict[tuple[str, ...], list[str]] = {}
-    for new, olds in before.items():
-        after.setdefault(tuple(olds), []).append(new)
-    if not after:
-        return ""
-    names = {"": "nothing", "*": "any", **{value: f"`{text}`" for value, text in spelled.items()}}
+def _ways(entry: FieldEffect, spelled: Mapping[str, str]) -> str:
+    """Return the changes that have another effect, those with the same effect and conditions together."""
+    together: dict[tuple[Effect, str], list[str]] = {}
+    for way in entry.ways:
+        only = ", ".join(condition.text for condition in way.conditions)
+        together.setdefault((way.effect, only), []).append(_values(way, spelled))
+    text = ""
+    for (effect, only), values in together.items():
+        shown = "; ".join(filter(None, values))
+        text += f"; {effect.value}{f' ({only})' if only else ''}{f': {shown}' if shown else ''}"
+    if entry.reimages_from:
+        version = ".".join(map(str, entry.reimages_from))
+        text += f"; from Kubernetes {version}, nodes are reimaged"
+    return text
 
-    def shown(values: Iterable[str]) -> str:
-        return _either(names.get(value, f"`{value}`") for value in values)
 
-    return "; in place: " + "; ".join(f"{shown(olds)} to {shown(news)}" for olds, news in after.items())
+def _values(way: Way, spelled: Mapping[str, str]) -> str:
+    names = {"-": "nothing", "*": "any value", **{value: f"`{text}`" for value, text in spelled.items()}}
+
+    def shown(values: str) -> str:
+        listed = [names.get(value, f"`{value}`") for value in values.split()]
+        return _either(sorted(listed, key="nothing".__eq__))
+
+    return "" if way.old == way.new == "*" else f"{shown(way.old)} to {shown(way.new)}"

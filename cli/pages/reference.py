@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from cli.pages.field_descriptions import Field, change, fields
 from cli.schemas import OWN, generated
-from shared.fleet.aks.change_effects import FIELD_EFFECTS, Effect
+from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
 from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
 
 PAGE = Path("docs/reference.md")
@@ -65,9 +65,10 @@ that validate manifests; [The fleet repository](fleet.md) explains how the kinds
 - *required*: the resolved cluster must have the field, from its own file, its environment, its class or
   `fleet.yaml`. A required field of an object is required only where the object is set. Azure decides what the
   manifest omits.
-- *change*: what a change of the field does to an existing cluster. Roadstead refuses a change that needs
-  recreation before it writes anything, and names the alternatives. "in place:" lists the exceptions that
-  Azure changes in place.
+- *change*: what a change of the field does to an existing cluster; then the changes with another effect, and
+  in parentheses what they need. Roadstead refuses a change that needs recreation before it writes anything,
+  and names the alternatives. "nodes are reimaged": AKS drains and reimages the nodes of each pool, as it does
+  for a new node image.
 - A field with the name of a property of Azure Resource Manager has its meaning:
   learn.microsoft.com/rest/api/aks/managed-clusters and learn.microsoft.com/rest/api/aks/agent-pools.
 

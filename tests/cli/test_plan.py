@@ -16,7 +16,9 @@ from cli.recorded import Against
 from cli.worktree import open_worktree
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.planning.plan import make_plan
+from shared.fleet.aks.field_effects import Effect
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.plan import Action, Item, Plan, make_plan
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.parts import Page
 from shared.pipeline.api.plans import plan_view as planned_view
@@ -188,3 +190,12 @@ def test_a_plan_with_long_values_fits_a_narrow_terminal(tmp_path: Path, cloud: M
     out = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO(), record=True)
     out.print(plan_view.table(made, made.items, Against("a fleet")))
     assert max(map(len, out.export_text().splitlines())) <= 60
+
+
+def test_a_change_that_reimages_nodes_says_so_and_is_not_destructive() -> None:
+    change = Change("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED)
+    item = Item("one", Action.UPDATE, 2, changes=(change,))
+    assert (plan_view.destruction(item), plan_view.disruption(item)) == ("", "reimages nodes")
+    out = Console(width=100, file=io.StringIO(), record=True)
+    out.print(plan_view.table(Plan("", (item,)), [item], Against("a fleet")))
+    assert "one  reimages nodes" in out.export_text()

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from cli.pages import reference
 from cli.schemas import generated
-from shared.fleet.aks.change_effects import FIELD_EFFECTS, Effect, field_effect
+from shared.fleet.aks.change_effects import field_effect
+from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
 from shared.fleet.manifests import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
@@ -61,6 +62,11 @@ def test_the_effect_of_a_change_is_that_of_the_table_of_effects() -> None:
     assert effects["nodePools[].vmSize"] == "node pool replacement"
     assert effects["nodePools[].networkProfile.nodePublicIPTags[].tag"] == "node pool replacement"
     assert effects["networkProfile.networkDataplane"] == (
-        "needs recreation; in place: `azure` or nothing to `cilium`"
+        "needs recreation; in place, nodes are reimaged (with networkPlugin: azure): "
+        "`azure` or nothing to `cilium`"
     )
-    assert effects["networkProfile.outboundType"] == "in place"
+    assert effects["httpProxyConfig.httpProxy"] == "in place, nodes are reimaged"
+    assert (
+        "in place (in a subnet of your own, without node auto-provisioning): `loadBalancer`"
+        in (effects["networkProfile.outboundType"])
+    )

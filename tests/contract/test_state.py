@@ -19,7 +19,7 @@ from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.tools import azurite_command
 from localcloud.tables.memory_state import MemoryState
 from shared.adapters.tables import TablesState, table_service
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan

@@ -152,19 +152,42 @@ def test_a_write_has_no_field_that_the_manifest_omits() -> None:
     ]
 
 
+IN_SUBNET = {"nodePools": [pool(vnetSubnetID=SUBNET)]}
+
+
 @pytest.mark.parametrize(
-    ("before", "after", "path"),
+    ("fields", "before", "after", "paths"),
     [
-        ({"networkPolicy": "none"}, {"networkPolicy": "calico"}, "networkProfile.networkPolicy"),
-        ({}, {"networkPluginMode": "overlay"}, "networkProfile.networkPluginMode"),
-        ({}, {"outboundType": "userDefinedRouting"}, "networkProfile.outboundType"),
+        ({}, {"networkPolicy": "none"}, {"networkPolicy": "calico"}, ["networkProfile.networkPolicy"]),
+        (
+            *({}, {}, {"networkPluginMode": "overlay", "podCidr": "10.9.0.0/16"}),
+            ["networkProfile.networkPluginMode", "networkProfile.podCidr"],
+        ),
+        (IN_SUBNET, {}, {"outboundType": "userDefinedRouting"}, ["networkProfile.outboundType"]),
+        ({}, {}, {"outboundType": "managedNATGateway"}, ["networkProfile.outboundType"]),
     ],
 )
-def test_a_supported_migration_is_written(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
-    live = created(desired(networkProfile=before))
-    write = cluster_write(desired(networkProfile=after), OWNER, live)
+def test_a_supported_migration_is_written(
+    fields: dict[str, Any], before: dict[str, Any], after: dict[str, Any], paths: list[str]
+) -> None:
+    live = created(desired(networkProfile=before, **fields))
+    write = cluster_write(desired(networkProfile=after, **fields), OWNER, live)
     assert write is not None
-    assert write.paths == (path,)
+    assert sorted(write.paths) == paths
+
+
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        ({"networkPluginMode": "overlay"}, "Azure changes it only from kubenet, or together with podCidr"),
+        ({"outboundType": "userDefinedRouting"}, "Azure changes it only in a subnet of your own"),
+    ],
+)
+def test_a_migration_without_what_it_needs_is_refused_and_says_what(
+    after: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ImmutableChange, match=message):
+        cluster_write(desired(networkProfile=after), OWNER, created(desired()))
 
 
 def test_zones_in_another_order_request_the_same_cluster() -> None:

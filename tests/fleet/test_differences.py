@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.aks.change_effects import Effect
 from shared.fleet.aks.comparison import alike
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import differences
 from shared.fleet.planning.plan import Action, make_plan
 from tests.support.desired_clusters import NOW, desired, fleet, record, with_field

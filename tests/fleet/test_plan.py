@@ -8,7 +8,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import Desired
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.plan import Action, Plan, make_plan
@@ -46,6 +46,43 @@ def test_a_fixed_field_of_a_pool_replaces_the_pool() -> None:
     plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
     assert actions(plan) == {"a": Action.UPDATE}
     assert [change.effect for change in plan.items[0].changes] == ["node pool replacement"]
+
+
+def test_a_change_that_reimages_nodes_is_no_destruction_and_a_refused_one_neither() -> None:
+    before = desired("a")
+    proxy = with_field(before, "httpProxyConfig", {"httpProxy": "http://proxy.example:3128"})
+    prefix = with_field(before, "dnsPrefix", "one"), with_field(before, "dnsPrefix", "two")
+    [reimaged] = make_plan(COMMIT, fleet(proxy), record(before), now=NOW).items[0].changes
+    [refused] = make_plan(COMMIT, fleet(prefix[1]), record(prefix[0]), now=NOW).items[0].changes
+    assert (reimaged.effect, reimaged.destroys) == ("in place, nodes are reimaged", False)
+    assert (refused.effect, refused.destroys) == ("needs recreation", False)
+
+
+def test_a_refused_change_says_what_azure_would_need_to_make_it() -> None:
+    networks = ({"networkPlugin": "kubenet"}, {"networkPlugin": "azure"})
+    before, after = (with_field(desired("a"), "networkProfile", value) for value in networks)
+    plan = make_plan(COMMIT, fleet(after), record(before), now=NOW)
+    assert actions(plan) == {"a": Action.REFUSED}
+    assert "Azure changes it only together with networkPluginMode: overlay" in plan.items[0].reason
+    overlay = {"networkPlugin": "azure", "networkPluginMode": "overlay"}
+    plan = make_plan(COMMIT, fleet(with_field(before, "networkProfile", overlay)), record(before), now=NOW)
+    assert actions(plan) == {"a": Action.UPDATE}
+    assert {change.effect for change in plan.items[0].changes} == {Effect.REIMAGED}
+
+
+def test_a_change_of_fips_replaces_a_windows_pool_and_reimages_a_linux_pool() -> None:
+    def pools(**more: object) -> list[dict[str, object]]:
+        system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+        return [system | more, {**system, "name": "win", "mode": "User", "osType": "Windows"} | more]
+
+    before, after = (
+        with_field(desired("a"), "nodePools", pools(enableFIPS=value)) for value in (False, True)
+    )
+    changes = make_plan(COMMIT, fleet(after), record(before), now=NOW).items[0].changes
+    assert {change.path: change.effect for change in changes} == {
+        "spec.nodePools[system].enableFIPS": Effect.REIMAGED,
+        "spec.nodePools[win].enableFIPS": Effect.REPLACEMENT,
+    }
 
 
 def test_a_cluster_with_the_annotation_is_adopted_instead_of_created() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
@@ -206,7 +206,11 @@ def test_deletes_that_one_guard_blocks_are_grouped() -> None:
 def test_destructive_changes_are_bold() -> None:
     removed = Change("spec.nodePools[batch]", "batch", "", Effect.POOL_DELETED)
     replaced = Change("spec.nodePools[system].vmSize", "A", "B", Effect.REPLACEMENT, "fleet.yaml:3")
-    body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(removed, replaced))))
+    proxy = Change("spec.httpProxyConfig.httpProxy", "a", "b", Effect.REIMAGED, "fleet.yaml:4")
+    body = comment_of(view(Item("blue", Action.UPDATE, 2, changes=(removed, replaced, proxy))))
+    assert (
+        "| `httpProxyConfig.httpProxy` | `a` | `b` | in place, nodes are reimaged | `fleet.yaml:4` |" in body
+    )
     assert "| `nodePools[batch]` | `batch` |  | **the node pool is deleted** |  |" in body
     assert "| `nodePools[system].vmSize` | `A` | `B` | **node pool replacement** | `fleet.yaml:3` |" in body
 

@@ -1,149 +1,58 @@
-"""What changing a field of an existing cluster does: data, with the names of the manifest.
-
-A pattern is the path in a cluster's ``spec``; ``[]`` stands for any node pool, ``*`` for any one key. A
-pattern also covers the fields below its own. The first entry that matches counts; a field without an entry is
-changed in place. Sources, all below learn.microsoft.com:
-- azure/aks/faq, rest/api/aks/managed-clusters/create-or-update (what is fixed when a cluster is created)
-- azure/aks/upgrade-aks-ipam-and-dataplane (supported migrations: kubenet and node subnet to overlay, Cilium)
-- azure/aks/use-network-policies, azure/aks/egress-outboundtype, azure/aks/api-server-vnet-integration
-- azure/aks/use-oidc-issuer, azure/aks/enable-authentication-microsoft-entra-id (what cannot be switched off)
-- azure/aks/manage-node-pools, azure/aks/resize-node-pool, rest/api/aks/agent-pools/create-or-update
-  (what is fixed when a pool is created: nodes are moved to a new pool)
-"""
+"""The effect of one change of an existing cluster, from the table of fields and what surrounds the change."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from shared.fleet.manifests.untyped import OWNED_BY_AZURE
+from shared.fleet.aks.change_conditions import Surroundings, text_of
+from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect, FieldEffect, Way
 
-
-class Effect(StrEnum):
-    """What a change does."""
-
-    IN_PLACE = "in place"
-    REPLACEMENT = "node pool replacement"
-    RECREATION = "needs recreation"
-    AZURE = "owned by Azure"
-    UNMANAGED = "no longer managed"
-    CHECKED = "fixed: must equal the value in Azure"
-    MAY_REPLACE = "node pool replacement, unless Azure has this value"
-    POOL_CREATED = "a new node pool"
-    POOL_DELETED = "the node pool is deleted"
-
-
-@dataclass(frozen=True)
-class FieldEffect:
-    """A field and what changing it does.
-
-    ``in_place`` are the changes that Azure makes in place nevertheless: (old, new) in lower case, "" for no
-    value, "*" for any.
-    """
-
-    pattern: str
-    effect: Effect
-    in_place: tuple[tuple[str, str], ...] = ()
-
-
-def _each(effect: Effect, patterns: str) -> Iterator[FieldEffect]:
-    return (FieldEffect(pattern, effect) for pattern in patterns.split())
-
-
-_IMAGES = ("ubuntu", "ubuntu2204", "ubuntu2404", "azurelinux", "azurelinux3", "azurecontainerlinux")
-_LINUX = tuple((old, new) for old in ("", *_IMAGES) for new in _IMAGES)
-"""A Linux pool changes to another Linux image in place: AKS reimages its nodes one after the other."""
-
-FIELD_EFFECTS: tuple[FieldEffect, ...] = (
-    FieldEffect("networkProfile.networkPlugin", Effect.RECREATION, (("kubenet", "azure"),)),
-    FieldEffect("networkProfile.networkPluginMode", Effect.RECREATION, (("", "overlay"),)),
-    FieldEffect("networkProfile.networkDataplane", Effect.RECREATION, (("azure", "cilium"), ("", "cilium"))),
-    FieldEffect(
-        "networkProfile.networkPolicy",
-        Effect.RECREATION,
-        (
-            *(("none", "azure"), ("none", "calico"), ("none", "cilium")),
-            *(("", "azure"), ("", "calico"), ("", "cilium")),
-            *(("azure", "none"), ("calico", "none"), ("azure", "cilium"), ("calico", "cilium")),
-        ),
-    ),
-    FieldEffect(
-        "networkProfile.loadBalancerProfile.backendPoolType",
-        Effect.RECREATION,
-        (("nodeipconfiguration", "nodeip"), ("", "nodeip"), ("", "nodeipconfiguration")),
-    ),
-    FieldEffect("oidcIssuerProfile.enabled", Effect.RECREATION, (("false", "true"), ("", "true"))),
-    FieldEffect("aadProfile.managed", Effect.RECREATION, (("false", "true"), ("", "true"))),
-    FieldEffect(
-        "apiServerAccessProfile.enableVnetIntegration", Effect.RECREATION, (("false", "true"), ("", "true"))
-    ),
-    FieldEffect("apiServerAccessProfile.subnetId", Effect.RECREATION, (("", "*"),)),
-    FieldEffect("nodePools[].osSKU", Effect.REPLACEMENT, _LINUX),
-    *_each(
-        Effect.RECREATION,
-        """
-        subscriptionId resourceGroup location dnsPrefix fqdnSubdomain enableRBAC
-        nodeResourceGroup diskEncryptionSetID linuxProfile.adminUsername windowsProfile.adminUsername
-        networkProfile.podCidr networkProfile.podCidrs networkProfile.serviceCidr networkProfile.serviceCidrs
-        networkProfile.dnsServiceIP networkProfile.loadBalancerSku networkProfile.ipFamilies
-        apiServerAccessProfile.enablePrivateCluster apiServerAccessProfile.privateDNSZone
-        networkProfile.networkMode
-        """,
-    ),
-    *_each(
-        Effect.REPLACEMENT,
-        """
-        nodePools[].vmSize nodePools[].osType nodePools[].type nodePools[].osDiskSizeGB nodePools[].osDiskType
-        nodePools[].kubeletDiskType nodePools[].maxPods nodePools[].vnetSubnetID nodePools[].podSubnetID
-        nodePools[].podIPAllocationMode nodePools[].availabilityZones
-        nodePools[].scaleSetPriority nodePools[].scaleSetEvictionPolicy nodePools[].spotMaxPrice
-        nodePools[].kubeletConfig nodePools[].linuxOSConfig nodePools[].enableEncryptionAtHost
-        nodePools[].enableUltraSSD nodePools[].enableFIPS
-        nodePools[].enableNodePublicIP nodePools[].nodePublicIPPrefixID
-        nodePools[].proximityPlacementGroupID nodePools[].hostGroupID nodePools[].capacityReservationGroupID
-        nodePools[].gpuInstanceProfile nodePools[].workloadRuntime nodePools[].messageOfTheDay
-        nodePools[].creationData nodePools[].networkProfile.nodePublicIPTags
-        nodePools[].windowsProfile nodePools[].virtualMachinesProfile nodePools[].gpuProfile
-        nodePools[].gatewayProfile
-        """,
-    ),
-    *(FieldEffect(name, Effect.AZURE) for name in OWNED_BY_AZURE["cluster"]),
-    *(FieldEffect(f"nodePools[].{name}", Effect.AZURE) for name in OWNED_BY_AZURE["pool"]),
-)
-
+_UNKNOWN = Surroundings()
 _WITHOUT_OLD_VALUE = {Effect.RECREATION: Effect.CHECKED, Effect.REPLACEMENT: Effect.MAY_REPLACE}
 """The effect where the older manifest has no value: the value in Azure is then unknown here."""
 
 
-def effect_of(path: str, old: Any, new: Any) -> Effect:
+def effect_of(path: str, old: Any, new: Any, around: Surroundings = _UNKNOWN) -> Effect:
     """Return the effect of changing a field of an existing resource from ``old`` to ``new``.
 
     None and "" stand for no value. ``path`` is that of the manifest: with or without ``spec.``, a node pool
-    as ``nodePools[name]``.
+    as ``nodePools[name]``. A condition of which ``around`` knows nothing does not hold.
     """
     entry = field_effect(path)
     if entry is None:
         return Effect.IN_PLACE
-    before, after = _text(old), _text(new)
-    allowed = any(change in ((before, after), (before, "*")) for change in entry.in_place)
-    return Effect.IN_PLACE if allowed else entry.effect
+    applying = (way.effect for way in entry.ways if _applies(way, old, new, around))
+    effect = next(applying, entry.effect)
+    reimages = entry.reimages_from and around.version >= entry.reimages_from
+    return Effect.REIMAGED if effect is Effect.IN_PLACE and reimages else effect
 
 
-def planned_effect(path: str, old: Any, new: Any) -> Effect:
+def _applies(way: Way, old: Any, new: Any, around: Surroundings) -> bool:
+    covered = way.covers(text_of(old), text_of(new))
+    return covered and all(condition.holds(around, old, new) for condition in way.conditions)
+
+
+def planned_effect(path: str, old: Any, new: Any, around: Surroundings = _UNKNOWN) -> Effect:
     """Return the effect of a change between two manifests: the older one may lack what Azure has."""
-    if _text(new) == "" and _leaf(path) not in _REMOVED:
+    if text_of(new) == "" and _leaf(path) not in _REMOVED:
         return Effect.UNMANAGED
-    if _text(old) == _text(new):
+    if text_of(old) == text_of(new):
         return Effect.IN_PLACE  # ARM ignores the letter case of sizes, ids and enums
-    effect = effect_of(path, old, new)
-    return _WITHOUT_OLD_VALUE.get(effect, effect) if _text(old) == "" else effect
+    effect = effect_of(path, old, new, around)
+    return _WITHOUT_OLD_VALUE.get(effect, effect) if text_of(old) == "" else effect
 
 
 _REMOVED = ("nodePools[]", "nodePools[].nodeLabels", "nodePools[].nodeTaints")
 """What Roadstead removes from Azure when git no longer has it."""
+
+
+def missing_conditions(path: str, old: Any, new: Any) -> str:
+    """Return the circumstances in which Azure would make a fixed change, "" where it never does."""
+    entry = field_effect(path)
+    ways = [way for way in entry.ways if way.covers(text_of(old), text_of(new))] if entry else []
+    texts = (", ".join(one.text for one in way.conditions) for way in ways)
+    return " or ".join(dict.fromkeys(filter(None, texts)))
 
 
 def field_effect(path: str) -> FieldEffect | None:
@@ -165,9 +74,3 @@ def _normal(path: str) -> str:
 def _leaf(path: str) -> str:
     keys = _normal(path).split(".")
     return ".".join(keys[:2]) if keys[0] == "nodePools[]" else keys[0]
-
-
-def _text(value: Any) -> str:
-    if value in (None, [], {}, "[]", "{}"):  # also as a plan shows an empty list or object
-        return ""
-    return str(value).lower()

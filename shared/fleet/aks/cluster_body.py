@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.comparison import overlay
 from shared.fleet.aks.node_pool_body import new_pool, pool_difference, version_of
 from shared.fleet.aks.node_pool_replacement import serving
@@ -45,7 +46,8 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
         return Write(_new_cluster(desired, owner))
     existing = _at_running_versions(existing)
     body, changes = overlay(existing, _cluster(desired, owner, existing))
-    refuse_fixed(changes, f"cluster {desired.name}", "")
+    around = Surroundings(existing["properties"], body["properties"])
+    refuse_fixed(changes, f"cluster {desired.name}", "", around)
     if not changes and not last_write_failed(existing["properties"]):
         return None
     written = {key: body[key] for key in _WRITTEN if body.get(key) is not None}

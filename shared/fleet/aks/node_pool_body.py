@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.fleet.aks.change_effects import Effect, effect_of
+from shared.fleet.aks.change_conditions import Surroundings
+from shared.fleet.aks.change_effects import effect_of
 from shared.fleet.aks.comparison import Leaf, overlay
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import next_version, no_newer_than
 from shared.fleet.aks.writes import (
@@ -37,7 +39,7 @@ def pool_write(
     """
     existing = at_running_version(existing, "orchestratorVersion")
     body, changes = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
-    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].")
+    refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=existing))
     if not changes and not last_write_failed(existing):
         return None
     return Write({"properties": _counted(pool, _writable(body))}, tuple(changes))
@@ -90,9 +92,11 @@ def pool_difference(pool: NodePool, desired: Desired, owner: Owner, existing: Js
 
 def fixed_leaves(pool: NodePool, desired: Desired, owner: Owner, existing: Json) -> list[Leaf]:
     """Return the differences that only a new pool can resolve."""
-    leaves = pool_leaves(pool, desired, owner, existing)
+    around = Surroundings(pool=existing)
     return [
-        leaf for leaf in leaves if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new) is Effect.REPLACEMENT
+        leaf
+        for leaf in pool_leaves(pool, desired, owner, existing)
+        if effect_of(f"nodePools[].{leaf}", leaf.old, leaf.new, around) is Effect.REPLACEMENT
     ]
 
 

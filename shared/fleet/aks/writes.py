@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from shared.fleet.aks.change_effects import Effect, effect_of
+from shared.fleet.aks.change_conditions import Surroundings
+from shared.fleet.aks.change_effects import effect_of, missing_conditions
 from shared.fleet.aks.comparison import Leaf
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import needs_upgrade
@@ -72,12 +74,14 @@ _WAYS_OUT = {
 }
 
 
-def refuse_fixed(leaves: Iterable[Leaf], what: str, prefix: str) -> None:
+def refuse_fixed(leaves: Iterable[Leaf], what: str, prefix: str, around: Surroundings | None = None) -> None:
     """Raise ImmutableChange for the first difference that no PUT can resolve; ``prefix`` begins its path."""
     for leaf in leaves:
-        way_out = _WAYS_OUT.get(effect_of(f"{prefix}{leaf}", leaf.old, leaf.new))
+        path = f"{prefix}{leaf}"
+        way_out = _WAYS_OUT.get(effect_of(path, leaf.old, leaf.new, around or Surroundings()))
         if way_out:
+            only = missing_conditions(path, leaf.old, leaf.new)
             raise ImmutableChange(
-                f"{what}: {leaf} cannot be changed from {leaf.shown_old} to {leaf.new} once it exists; "
-                f"{way_out}"
+                f"{what}: {leaf} cannot be changed from {leaf.shown_old} to {leaf.new} once it exists"
+                f"{f' (Azure changes it only {only})' if only else ''}; {way_out}"
             )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
-from shared.fleet.aks.change_effects import Effect, planned_effect
+from shared.fleet.aks.change_conditions import Surroundings
+from shared.fleet.aks.change_effects import planned_effect
 from shared.fleet.aks.comparison import alike
-from shared.fleet.json_tree import Children, Path, children, differing, path_text
+from shared.fleet.aks.field_effects import Effect
+from shared.fleet.json_tree import Children, Json, Path, children, differing, path_text
 
-_POOL = re.compile(r"nodePools\[[^\]]*\]")
+_POOL = re.compile(r"nodePools\[([^\]]*)\](.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Change:
 
     @property
     def destroys(self) -> bool:
-        """Whether the change removes running nodes, or the cluster."""
-        return self.effect in (Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.RECREATION)
+        """Whether the change removes running nodes for good; a refused or reimaging change does not."""
+        return self.effect in (Effect.POOL_DELETED, Effect.REPLACEMENT, Effect.NODES_DELETED)
 
 
 def differences(old: Any, new: Any) -> Iterator[Change]:
@@ -42,19 +44,29 @@ def differences(old: Any, new: Any) -> Iterator[Change]:
     The order of a list counts only where it has a meaning; for taints it has none.
     """
     pairs = differing(old, new, below=_fields, equal=lambda path, one, other: alike(one, other, path))
-    return (_change(path_text(path), before, after) for path, before, after in pairs)
+    specs = _spec(old), _spec(new)
+    return (_change(path_text(path), before, after, specs) for path, before, after in pairs)
 
 
-def _change(path: str, old: Any, new: Any) -> Change:
-    return Change(path, _short(old), _short(new), _effect(path, old, new))
+def _spec(document: Any) -> Json:
+    spec = document.get("spec") if isinstance(document, Mapping) else None
+    return spec if isinstance(spec, Mapping) else {}
 
 
-def _effect(path: str, old: Any, new: Any) -> Effect:
+def _change(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Change:
+    return Change(path, _short(old), _short(new), _effect(path, old, new, specs))
+
+
+def _effect(path: str, old: Any, new: Any, specs: tuple[Json, Json]) -> Effect:
     """Return what a change of a field of a cluster's document does in Azure."""
     field = path.removeprefix("spec.")
-    if _POOL.fullmatch(field):
+    pool = _POOL.fullmatch(field)
+    if pool and not pool[2]:
         return Effect.POOL_DELETED if new is None else Effect.POOL_CREATED
-    return Effect.IN_PLACE if field == path else planned_effect(field, old, new)
+    if field == path:
+        return Effect.IN_PLACE
+    pools = {one.get("name"): one for one in specs[1].get("nodePools") or ()}
+    return planned_effect(field, old, new, Surroundings(*specs, pools.get(pool[1], {}) if pool else {}))
 
 
 def _fields(path: Path, old: Any, new: Any) -> Children | None:

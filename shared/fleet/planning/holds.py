@@ -73,7 +73,8 @@ class Hold:
     @property
     def cause(self) -> str:
         """Why the item is not carried out, without a full stop."""
-        return _SENTENCES[self.kind][0].format_map(self.details)
+        only = f"; Azure changes it only {self.details['only']}" if "only" in self.details else ""
+        return _SENTENCES[self.kind][0].format_map(self.details) + only
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""

@@ -9,8 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from shared.fleet.aks.change_effects import Effect
+from shared.fleet.aks.change_effects import missing_conditions
 from shared.fleet.aks.comparison import alike
+from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import normalised
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
@@ -243,7 +244,9 @@ def _immutable(changes: tuple[Change, ...]) -> Hold | None:
     for change in changes:
         if change.effect is Effect.RECREATION:
             values = {"old": change.old or "nothing", "new": change.new or "nothing"}
-            return Hold(HoldKind.IMMUTABLE_FIELD, {"field": change.path, **values})
+            only = missing_conditions(change.path, change.old, change.new)
+            details = {"field": change.path, **values, **({"only": only} if only else {})}
+            return Hold(HoldKind.IMMUTABLE_FIELD, details)
     return None
 
 
