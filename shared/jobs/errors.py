@@ -6,12 +6,13 @@
     ├── Retryable                the engine retries by itself
     │   ├── Throttled            the service asked us to slow down; wait for its Retry-After
     │   ├── Conflict             another operation is in progress, or somebody wrote first; read again
-    │   │   └── Stale            our own record changed since we read it; read it again
+    │   │   ├── Stale            our own record changed since we read it; read it again
+    │   │   └── NamespaceTerminating   a namespace is being deleted; nothing can be created in it
     │   ├── Unavailable          the service did not answer, or answered 5xx
     │   ├── Dependency           a resource that this step needs does not exist yet
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
-    │   ├── Blocked              a PodDisruptionBudget does not allow an eviction now
+    │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
@@ -74,6 +75,10 @@ class Stale(Conflict):
     """A record of the state changed since it was read."""
 
 
+class NamespaceTerminating(Conflict):
+    """A namespace is being deleted; nothing can be created in it until it is gone."""
+
+
 class Unavailable(Retryable):
     """The service did not answer, or answered 5xx."""
 
@@ -91,7 +96,7 @@ class Interrupted(Retryable):
 
 
 class Blocked(Retryable):
-    """A PodDisruptionBudget does not allow the eviction now."""
+    """A PodDisruptionBudget or an admission policy does not allow the eviction now."""
 
 
 class Unexpected(Retryable):

@@ -46,6 +46,11 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         NO_ACTION,
         "Reads the record again and continues from there.",
     ),
+    errors.NamespaceTerminating: Remedy(
+        "A namespace is being deleted, so Kubernetes refuses new objects in it.",
+        "If it persists, the conditions in `kubectl get namespace flux-system -o yaml` show which objects and"
+        " finalizers keep it: remove those, and Roadstead installs Flux again.",
+    ),
     errors.Unavailable: Remedy(
         "A service did not answer, or answered with a server error (5xx).",
         "Check the service's health page.",
@@ -66,8 +71,10 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Repeats the same write.",
     ),
     errors.Blocked: Remedy(
-        "A PodDisruptionBudget does not allow the eviction of a pod from a node that is being drained.",
-        "Add replicas to the workload, or let its PodDisruptionBudget allow one more disruption.",
+        "A PodDisruptionBudget, or an admission policy, does not allow the eviction of a pod from a node that"
+        " is being drained.",
+        "Add replicas to the workload, or let its PodDisruptionBudget allow one more disruption; if a policy"
+        " refuses, change the policy.",
         "Evicts the pods that it can and retries until the drain timeout; then the job fails, as it does when"
         " AKS abandons a drain. The next commit retries it.",
         no_policy=True,

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 
 
+@dataclass(frozen=True)
+class Access:
+    """A right in all namespaces of a cluster: a verb of Kubernetes, an API group, a resource."""
+
+    verb: str
+    group: str
+    resource: str
+
+
+REQUIRED_ACCESS = (
+    Access("patch", "apiextensions.k8s.io", "customresourcedefinitions"),
+    Access("patch", "rbac.authorization.k8s.io", "clusterrolebindings"),
+    Access("patch", "", "nodes"),
+)
+"""What only an administrator of the cluster may do: install Flux, grant Flux its rights, cordon a node."""
+CORDONED = "roadstead.dev/cordoned-at"
+"""Annotation of a node with the time at which Roadstead cordoned it."""
+
+
 class KubernetesApi(Protocol):
     """The Kubernetes API of one cluster, as JSON objects."""
 
     def check(self) -> None:
-        """Ask ``/readyz``; raise Unavailable without a response, Unauthenticated when it refuses us."""
+        """Prove that we have ``REQUIRED_ACCESS``; raise Unauthorized when we lack some of it.
+
+        Raise Unavailable without a response, Unauthenticated when the API server does not know us.
+        """
         ...
 
     def get(self, ref: ObjectRef) -> Json | None:
@@ -23,7 +47,9 @@ class KubernetesApi(Protocol):
     def apply(self, manifest: Json) -> Json:
         """Server-side apply as field manager "roadstead", taking over conflicting fields.
 
-        Raise Dependency when the cluster does not know the kind (yet), or the namespace is missing.
+        Raise Dependency when the cluster does not know the kind (yet), or the namespace is missing,
+        NamespaceTerminating while the namespace is being deleted, and InvalidManifest with the field for an
+        object that the API server refuses.
         """
         ...
 
@@ -38,14 +64,18 @@ class KubernetesApi(Protocol):
         """
         ...
 
-    def cordon(self, node: str, *, on: bool = True) -> None:
-        """Forbid new pods on a node, or (``on`` False) allow them; a node that does not exist is success."""
+    def cordon(self, node: str, at: datetime) -> None:
+        """Forbid new pods on a node, with ``CORDONED``; a node that does not exist is success."""
+        ...
+
+    def uncordon(self, node: str) -> None:
+        """Allow new pods on a node, without ``CORDONED``; a node that does not exist is success."""
         ...
 
     def evict(self, namespace: str, pod: str) -> None:
         """Evict a pod, within its disruption budgets; one that does not exist is success.
 
-        Raise Blocked while a PodDisruptionBudget does not allow it.
+        Raise Blocked while a PodDisruptionBudget, or an admission policy or webhook, does not allow it.
         """
         ...
 

@@ -17,7 +17,16 @@ from localcloud.common.front_door import Fault
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Conflict, Dependency, Throttled, Unauthenticated, Unavailable
+from shared.jobs.errors import (
+    Blocked,
+    Conflict,
+    Dependency,
+    InvalidManifest,
+    Throttled,
+    Unauthenticated,
+    Unauthorized,
+    Unavailable,
+)
 from tests.support.kubernetes_ports import CLUSTER, SETTINGS, Setting, config_map
 
 
@@ -120,7 +129,7 @@ def test_a_credential_that_was_accepted_a_moment_ago_is_retried(
     plane: KubernetesPlane, access: Access, connections: KubernetesConnections
 ) -> None:
     connections.connect(CLUSTER).check()
-    plane.door(CLUSTER).faults = [Fault("^GET /readyz", status=401)]
+    plane.door(CLUSTER).faults = [Fault("selfsubjectaccessreviews", status=401)]
     with pytest.raises(Dependency, match="no longer accepted"):
         connections.connect(CLUSTER).check()
     connections.connect(CLUSTER).check()
@@ -154,7 +163,11 @@ def test_a_server_of_another_authority_is_not_trusted(
     ],
 )
 def test_an_answer_of_the_server_becomes_the_error_of_its_class(
-    plane: KubernetesPlane, connections: KubernetesConnections, fault: Fault, error: type[Exception]
+    plane: KubernetesPlane,
+    connections: KubernetesConnections,
+    clock: ManualClock,
+    fault: Fault,
+    error: type[Exception],
 ) -> None:
     plane.door(CLUSTER).faults = [fault]
     api = connections.connect(CLUSTER)
@@ -163,13 +176,101 @@ def test_an_answer_of_the_server_becomes_the_error_of_its_class(
         lambda: api.get(SETTINGS),
         lambda: api.apply(config_map({})),
         lambda: api.list("v1", "ConfigMap"),
-        lambda: api.cordon("one"),
+        lambda: api.cordon("one", clock()),
+        lambda: api.uncordon("one"),
         lambda: api.evict("default", "a"),
     ]
     for call in calls:
         with pytest.raises(error) as raised:
             call()
         assert getattr(raised.value, "retry_after", None) == (7 if error is Throttled else None)
+
+
+def test_a_credential_that_is_no_administrator_has_no_access(
+    plane: KubernetesPlane, connections: KubernetesConnections
+) -> None:
+    denied = {"kind": "SelfSubjectAccessReview", "status": {"allowed": False}}
+    plane.door(CLUSTER).faults = [Fault("^POST .*/selfsubjectaccessreviews", status=201, body=denied)]
+    with pytest.raises(
+        Unauthorized, match=r"may not patch customresourcedefinitions\.apiextensions\.k8s\.io"
+    ):
+        connections.connect(CLUSTER).check()
+
+
+UNKNOWN_FIELD = (
+    "failed to create typed patch object (default/settings; /v1, Kind=ConfigMap): "
+    ".dta: field not declared in schema"
+)
+WRONG_TYPE = (
+    "failed to convert new object (/web; apps/v1, Kind=Deployment) to proper version (apps/v1): "
+    "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+)
+
+
+@pytest.mark.parametrize("message", [UNKNOWN_FIELD, WRONG_TYPE])
+def test_an_object_that_the_server_cannot_type_is_an_invalid_manifest_with_its_field(
+    plane: KubernetesPlane, connections: KubernetesConnections, message: str
+) -> None:
+    body = {"kind": "Status", "status": "Failure", "message": message, "code": 500}
+    plane.door(CLUSTER).faults = [Fault("^PATCH", status=500, body=body)]
+    with pytest.raises(InvalidManifest) as refused:
+        connections.connect(CLUSTER).apply(config_map({}))
+    assert message in str(refused.value)
+
+
+def test_a_secret_that_the_server_cannot_type_does_not_show_its_content(
+    plane: KubernetesPlane, connections: KubernetesConnections
+) -> None:
+    message = 'failed to create typed patch object: .data.password: expected string, got "hunter2"'
+    plane.door(CLUSTER).faults = [Fault("^PATCH", status=500, body={"message": message, "code": 500})]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "default"}}
+    with pytest.raises(InvalidManifest) as refused:
+        connections.connect(CLUSTER).apply(secret)
+    assert str(refused.value) == "Secret a in default: Invalid"
+
+
+def test_another_server_error_is_no_problem_of_the_manifest(
+    plane: KubernetesPlane, connections: KubernetesConnections
+) -> None:
+    body = {"kind": "Status", "message": "etcdserver: request timed out", "code": 500}
+    plane.door(CLUSTER).faults = [Fault("^PATCH", status=500, body=body)]
+    with pytest.raises(Unavailable, match="etcdserver"):
+        connections.connect(CLUSTER).apply(config_map({}))
+
+
+POLICY = "ValidatingAdmissionPolicy 'no-evictions' with binding 'all' denied request: not during the sale"
+WEBHOOK = 'admission webhook "evictions.example.org" denied the request: not during the sale'
+AWAY = 'Internal error occurred: failed calling webhook "evictions.example.org": connect: connection refused'
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "message"),
+    [
+        (422, "Invalid", f'pods "a" is forbidden: {POLICY}'),
+        (403, "Forbidden", f'pods "a" is forbidden: {POLICY}'),
+        (403, "Forbidden", WEBHOOK),
+        (400, "BadRequest", WEBHOOK),
+        (500, "InternalError", AWAY),
+    ],
+)
+def test_an_eviction_that_an_admission_policy_refuses_is_blocked(
+    plane: KubernetesPlane, connections: KubernetesConnections, status: int, reason: str, message: str
+) -> None:
+    body = {"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": status}
+    plane.door(CLUSTER).faults = [Fault("/eviction", status=status, body=body)]
+    with pytest.raises(Blocked) as refused:
+        connections.connect(CLUSTER).evict("default", "a")
+    assert message in str(refused.value)
+
+
+def test_an_eviction_without_the_right_to_evict_is_unauthorized(
+    plane: KubernetesPlane, connections: KubernetesConnections
+) -> None:
+    message = 'pods "a" is forbidden: User "x" cannot create resource "pods/eviction" in API group ""'
+    body = {"kind": "Status", "reason": "Forbidden", "message": message, "code": 403}
+    plane.door(CLUSTER).faults = [Fault("/eviction", status=403, body=body)]
+    with pytest.raises(Unauthorized, match="cannot create resource"):
+        connections.connect(CLUSTER).evict("default", "a")
 
 
 def test_a_stopped_cluster_does_not_answer_and_retains_its_objects(setting: Setting) -> None:

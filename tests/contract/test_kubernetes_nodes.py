@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ from localcloud.kubernetes.world.object_store import At
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked
+from shared.ports.kubernetes import CORDONED
 from tests.support import workloads
 from tests.support.kubernetes_ports import Setting
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def a_node(setting: Setting, name: str) -> str:
@@ -102,13 +106,21 @@ def test_a_node_is_cordoned_and_uncordoned_and_a_missing_one_is_success(setting:
         (node,) = setting.api.list("v1", "Node", labels="agentpool=web")
         return bool((node.get("spec") or {}).get("unschedulable"))
 
+    def annotations() -> dict[str, str]:
+        node = setting.api.get(ObjectRef("v1", "Node", "one"))
+        assert node is not None
+        return dict(node["metadata"].get("annotations") or {})
+
     a_node(setting, "one")
     for _ in range(2):
-        setting.api.cordon("one")
+        setting.api.cordon("one", AT)
         assert unschedulable()
-    setting.api.cordon("one", on=False)
+        assert annotations() == {CORDONED: AT.isoformat()}
+    setting.api.uncordon("one")
     assert not unschedulable()
-    setting.api.cordon("missing")
+    assert annotations() == {}
+    setting.api.cordon("missing", AT)
+    setting.api.uncordon("missing")
 
 
 def test_a_pod_without_a_budget_is_evicted_and_a_missing_one_is_success(setting: Setting) -> None:

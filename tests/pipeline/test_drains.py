@@ -136,6 +136,59 @@ def test_blocked_pods_do_not_block_the_others() -> None:
     assert record(cloud).phase is Phase.UPDATING
 
 
+def test_a_drain_that_is_blocked_for_hours_leaves_room_in_the_history() -> None:
+    cloud = ready(pool())
+    first, second = sorted(nodes(cloud, "apps"))
+    for number in range(60):
+        api(cloud).apply(pod(f"a{number:02}", (first, second)[number % 2], labels={"app": "held"}))
+    api(cloud).apply(budget("held", minAvailable=60))
+    push(cloud, files(pool("Standard_D8s_v5", upgradeSettings="{drainTimeoutInMinutes: 600}")))
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
+    before = record(cloud).job.reason
+    assert before.count("needs 60 healthy pods") == 5
+    events = len(cloud.state.events("one", limit=500))
+    cloud.run(seconds=4 * 3600)
+    assert record(cloud).phase is Phase.UPDATING
+    assert record(cloud).job.reason == before
+    assert len(cloud.state.events("one", limit=500)) == events
+
+
+def test_a_node_of_ours_is_uncordoned_after_its_managed_fields_forgot_us() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
+    world = cloud.kubernetes.world(ONE)
+    assert world is not None
+    for number in range(11):
+        cloud.clock.advance(1)
+        for node in nodes(cloud, "apps"):
+            patch = {"metadata": {"labels": {f"example.com/label-{number}": "set"}}}
+            world.patch(At(NODE, node), patch, MERGE, Write(manager=f"controller-{number}"))
+    fields = world.get(At(NODE, min(nodes(cloud, "apps"))))["metadata"]["managedFields"]
+    assert "roadstead" not in [entry["manager"] for entry in fields]
+    push(cloud, files(pool()))
+    cloud.run()
+    assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "apps"})
+    assert not any(nodes(cloud, "apps").values())
+
+
+def test_a_node_that_a_person_cordoned_again_after_us_stays_cordoned() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "blocked: " in record(cloud).job.reason)
+    node, other = sorted(nodes(cloud, "apps"))
+    world = cloud.kubernetes.world(ONE)
+    assert world is not None
+    for closed in (False, True):
+        patch = {"spec": {"unschedulable": closed}}
+        world.patch(At(NODE, node), patch, MERGE, Write(manager="kubectl"))
+    push(cloud, files(pool()))
+    cloud.run()
+    assert nodes(cloud, "apps") == {node: True, other: False}
+
+
 def test_a_long_drain_with_progress_neither_stalls_nor_fails() -> None:
     cloud = ready(pool())
     count = 20

@@ -11,7 +11,7 @@ import yaml
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
-from localcloud.kubernetes.wire import discovery
+from localcloud.kubernetes.wire import access_reviews, discovery
 from localcloud.kubernetes.wire.cluster_access import Access
 from localcloud.kubernetes.wire.kubectl_tables import table
 from localcloud.kubernetes.wire.list_pages import page
@@ -58,6 +58,8 @@ class ClusterApi:
         described = self._described(request, path)
         if described is not None:
             return described
+        if path == access_reviews.PATH and request.method == "POST":
+            return json_response(201, access_reviews.reviewed(_body(request)))
         found = route(path, self._world.kinds)
         if found is None:
             raise no_such_path()

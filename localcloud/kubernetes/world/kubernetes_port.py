@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import NODE
@@ -11,7 +12,8 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.errors import Blocked, Conflict, Dependency, ReconcileError, from_http
+from shared.jobs.errors import Blocked, Dependency, NamespaceTerminating, ReconcileError, from_http
+from shared.ports.kubernetes import CORDONED
 
 _WRITE = Write(manager="roadstead", force=True)
 
@@ -60,11 +62,20 @@ class WorldKubernetes:
             message = f"the list of {api_version} {kind}: {error.message}"
             raise from_http(error.code, error.reason, message) from error
 
-    def cordon(self, node: str, *, on: bool = True) -> None:
-        """Cordon a node, or uncordon it; a node that does not exist is success."""
+    def cordon(self, node: str, at: datetime) -> None:
+        """Cordon a node; one that does not exist is success."""
+        annotations = {CORDONED: at.isoformat()}
+        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}})
+
+    def uncordon(self, node: str) -> None:
+        """Uncordon a node; one that does not exist is success."""
+        annotations = {CORDONED: None}
+        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": False}})
+
+    def _patch_node(self, node: str, patch: Json) -> None:
         at = At(NODE, node)
         if self._world.find(at) is not None:
-            self._world.patch(at, {"spec": {"unschedulable": on}}, MERGE, _WRITE)
+            self._world.patch(at, patch, MERGE, _WRITE)
 
     def evict(self, namespace: str, pod: str) -> None:
         """Evict a pod; a pod that does not exist is success."""
@@ -90,5 +101,5 @@ def _translated(ref: ObjectRef, error: ApiError) -> ReconcileError:
     message = f"{ref}: {error.reason if ref.kind == 'Secret' else error.message}"
     causes = error.details.get("causes") or ()
     if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
-        return Conflict(message, code=error.reason)
+        return NamespaceTerminating(message, code=error.reason)
     return from_http(error.code, error.reason, message)

@@ -32,8 +32,11 @@ def mirror_nodes(world: KubernetesWorld, nodes: Sequence[Node]) -> None:
             world.create(NODE, "", _body(node), _WRITE)
         else:
             body = _body(node)
-            if live_node["spec"].get("unschedulable") and not _is_new(live_node, node):
-                body["spec"]["unschedulable"] = True
+            if not _is_new(live_node, node):
+                if "annotations" in live_node["metadata"]:
+                    body["metadata"]["annotations"] = live_node["metadata"]["annotations"]
+                if live_node["spec"].get("unschedulable"):
+                    body["spec"]["unschedulable"] = True
             world.replace(at, body, _WRITE)
         status = (world.find(at) or {}).get("status") or {}
         if (status.get("nodeInfo") or {}).get("kubeletVersion") != f"v{node.version}":

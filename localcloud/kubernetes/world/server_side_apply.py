@@ -76,7 +76,7 @@ def updated(live: Mapping[str, Any] | None, new: Mapping[str, Any], writer: Writ
     mine = _entry(writer, "Update", changed)
     before = entries.get(mine.key)
     entries[mine.key] = mine if before is None else _with(before, before.fields | changed, writer.time)
-    return _write(new, entries)
+    return _write(new, _capped(entries))
 
 
 def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
@@ -99,6 +99,36 @@ def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: W
     for entry in others:
         entries[entry.key] = _with(entry, entry.fields - changed - removed)
     return _write(merged, entries)
+
+
+_MOST_UPDATERS = 10
+_BUCKET = "ancient-changes"
+
+
+def _capped(entries: _Entries) -> _Entries:
+    """Return at most ten managers of updates: the oldest are merged, by version, into one.
+
+    Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/capmanagers.go``.
+    """
+    capped = {key: entry for key, entry in entries.items() if entry.fields}
+    updates = sorted(
+        (entry for entry in capped.values() if entry.operation == "Update"),
+        key=lambda entry: (entry.time, entry.manager),
+    )
+    first: dict[str, _Entry] = {}
+    left = len(updates)
+    for entry in updates:
+        if left <= _MOST_UPDATERS:
+            break
+        seen = first.get(entry.api_version)
+        if seen is None:
+            first[entry.api_version] = entry
+            continue
+        bucket = _Entry(_BUCKET, "Update", entry.api_version, entry.time, "", seen.fields | entry.fields)
+        del capped[seen.key], capped[entry.key]
+        capped[bucket.key] = first[entry.api_version] = bucket
+        left -= 1
+    return capped
 
 
 def same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:

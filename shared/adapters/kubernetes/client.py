@@ -25,13 +25,17 @@ from shared.jobs.errors import (
     Blocked,
     Conflict,
     Dependency,
+    InvalidManifest,
+    NamespaceTerminating,
     ReconcileError,
     Unauthenticated,
+    Unauthorized,
     Unavailable,
     from_http,
 )
 from shared.jobs.retry import retry_after
 from shared.ports import Clock, KubernetesApi
+from shared.ports.kubernetes import CORDONED, REQUIRED_ACCESS
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 """The Entra scope of every AKS API server: the same application in all tenants."""
@@ -43,6 +47,18 @@ _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
 _PAGE = 500
+_REVIEWS = "authorization.k8s.io/v1"
+_INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")
+"""What the API server answers, with HTTP 500, to an apply with an unknown field or a value of a wrong type.
+
+Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/structuredmerge.go``.
+"""
+_REFUSED_BY_ADMISSION = ("denied the request", "denied request", "failed calling webhook")
+"""What the API server says when a webhook or an admission policy refuses a request, or a webhook is away.
+
+Sources: kubernetes/apiserver ``pkg/admission/plugin/webhook/errors/statuserror.go`` and
+``pkg/admission/plugin/policy/validating/dispatcher.go``.
+"""
 
 
 class KubernetesConnections:
@@ -110,10 +126,18 @@ class _Connection:
         self._accepted = False
 
     def check(self) -> None:
-        """Ask ``/readyz``."""
-        answer = self._call("GET", "/readyz")
-        if answer.status != 200:
-            raise self._error(answer, f"the API server of {self._cluster.name}")
+        """Ask the API server for our own access; ``/readyz`` would answer anybody."""
+        for access in REQUIRED_ACCESS:
+            attributes = {"verb": access.verb, "group": access.group, "resource": access.resource}
+            review = {"apiVersion": _REVIEWS, "kind": "SelfSubjectAccessReview"}
+            body = {**review, "spec": {"resourceAttributes": attributes}}
+            answer = self._call("POST", f"/apis/{_REVIEWS}/selfsubjectaccessreviews", body, _JSON)
+            if answer.status >= 300:
+                raise self._error(answer, f"the API server of {self._cluster.name}")
+            if (answer.body.get("status") or {}).get("allowed") is not True:
+                resource = f"{access.resource}.{access.group}" if access.group else access.resource
+                missing = f"the identity may not {access.verb} {resource} in the cluster {self._cluster.name}"
+                raise Unauthorized(f"{missing}; it has to be an administrator there", code="Forbidden")
 
     def get(self, ref: ObjectRef) -> Json | None:
         """Return the object, or None."""
@@ -164,10 +188,19 @@ class _Connection:
             if not query["continue"]:
                 return objects
 
-    def cordon(self, node: str, *, on: bool = True) -> None:
-        """Cordon a node, or uncordon it (``on`` False); a node that no longer exists is success."""
+    def cordon(self, node: str, at: datetime) -> None:
+        """Cordon a node; one that no longer exists is success."""
+        annotations = {CORDONED: at.isoformat()}
+        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}})
+
+    def uncordon(self, node: str) -> None:
+        """Uncordon a node; one that no longer exists is success."""
+        annotations = {CORDONED: None}
+        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": False}})
+
+    def _patch_node(self, node: str, patch: Json) -> None:
         path = f"/api/v1/nodes/{quote(node, safe='')}?fieldManager={_MANAGER}"
-        answer = self._call("PATCH", path, {"spec": {"unschedulable": on}}, _MERGE)
+        answer = self._call("PATCH", path, patch, _MERGE)
         if answer.status >= 300 and answer.status != 404:
             raise self._error(answer, f"node {node}")
 
@@ -179,9 +212,9 @@ class _Connection:
         answer = self._call("POST", path, eviction, _JSON)
         if answer.status < 300 or answer.status == 404:
             return
-        budget = _budget(answer.body)
-        if budget:
-            raise Blocked(f"pod {pod} in {namespace}: {budget}", code=str(answer.body.get("reason") or ""))
+        refusal = _budget(answer.body) or _admission(answer)
+        if refusal:
+            raise Blocked(f"pod {pod} in {namespace}: {refusal}", code=str(answer.body.get("reason") or ""))
         raise self._error(answer, f"pod {pod} in {namespace}")
 
     def close(self) -> None:
@@ -239,16 +272,21 @@ class _Connection:
 
     def _error(self, answer: _Answer, subject: str, *, secret: bool = False) -> ReconcileError:
         """Return the port's error for a rejected request; for a Secret it contains only the reason."""
-        reason = str(answer.body.get("reason") or "")
-        text = "" if secret else str(answer.body.get("message") or "")
-        message = f"{subject}: {text or reason or f'HTTP {answer.status}'}"
+        reason, said = str(answer.body.get("reason") or ""), str(answer.body.get("message") or "")
+        invalid = answer.status == 500 and any(mark in said for mark in _INVALID_FIELDS)
+        fallback = reason or ("Invalid" if invalid else f"HTTP {answer.status}")
+        message = f"{subject}: {('' if secret else said) or fallback}"
         headers = {name.lower(): value for name, value in answer.headers.items()}
         if answer.status == 401:
             self._discard(self._cluster, self)
             if self._accepted:  # they expired: the next connection fetches new ones
                 return Dependency(f"{subject}: the credentials are no longer accepted", code=reason)
         causes = (answer.body.get("details") or {}).get("causes") or ()
-        if answer.status == 410 or any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        if invalid:
+            return InvalidManifest(message, code=reason)
+        if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+            return NamespaceTerminating(message, code=reason)
+        if answer.status == 410:
             return Conflict(message, code=reason)
         return from_http(
             answer.status,
@@ -270,6 +308,16 @@ def _budget(status: Mapping[str, Any]) -> str:
     if budgets or "more than one PodDisruptionBudget" in message:
         return " ".join([message, *(str(cause.get("message") or "") for cause in budgets)]).strip()
     return ""
+
+
+def _admission(answer: _Answer) -> str:
+    """Return why an admission policy or webhook refused an eviction, "" when none did.
+
+    An eviction has nothing that could be invalid, so only a policy answers 422 to it.
+    """
+    message = str(answer.body.get("message") or "")
+    refused = answer.status == 422 or any(mark in message for mark in _REFUSED_BY_ADMISSION)
+    return (message or f"HTTP {answer.status}") if refused and answer.status not in (401, 429) else ""
 
 
 def _parsed(content: bytes) -> Mapping[str, Any]:

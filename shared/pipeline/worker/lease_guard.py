@@ -126,9 +126,13 @@ class _Api:
     ) -> Sequence[Json]:
         return self.inner.list(api_version, kind, namespace=namespace, labels=labels, fields=fields)
 
-    def cordon(self, node: str, *, on: bool = True) -> None:
+    def cordon(self, node: str, at: datetime) -> None:
         self.guard()
-        self.inner.cordon(node, on=on)
+        self.inner.cordon(node, at)
+
+    def uncordon(self, node: str) -> None:
+        self.guard()
+        self.inner.uncordon(node)
 
     def evict(self, namespace: str, pod: str) -> None:
         self.guard()

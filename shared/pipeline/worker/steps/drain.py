@@ -15,11 +15,18 @@ from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import profiles_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import KubernetesApi
+from shared.ports.kubernetes import CORDONED
 
 EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: the step has to end within its lease."""
 SHOWN = 5
+"""How many nodes, or pods, a message names. Each step tries to evict these pods first, always the same."""
 MANAGER = "roadstead"
+FORGOTTEN = "ancient-changes"
+"""The manager under which the API server keeps the oldest changes of an object with more than ten managers.
+
+Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/capmanagers.go``.
+"""
 LATE = timedelta(minutes=1)
 """How long after a node was cordoned a pod may still start that was scheduled there before."""
 LOST = timedelta(minutes=5)
@@ -71,7 +78,7 @@ def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
     leaving = _nodes(api, pool)
     schedulable = [node for node in leaving if not _unschedulable(node)]
     for node in schedulable[:CORDONS]:
-        api.cordon(_name(node))
+        api.cordon(_name(node), context.ports.clock())
     if len(schedulable) > CORDONS:
         return Wait(1, f"cordoning the nodes of the node pool {pool}: {len(schedulable) - CORDONS} to go")
     remaining = _remaining(context, leaving, api)
@@ -81,8 +88,17 @@ def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
 def _uncordon(nodes: Sequence[Json], api: KubernetesApi) -> None:
     """Uncordon the nodes that we cordoned; nodes that a person cordoned stay cordoned."""
     for node in nodes:
-        if _unschedulable(node) and any(entry.get("manager") == MANAGER for entry in _cordons(node)):
-            api.cordon(_name(node), on=False)
+        if _unschedulable(node) and _is_cordoned_by_us(node):
+            api.uncordon(_name(node))
+
+
+def _is_cordoned_by_us(node: Json) -> bool:
+    """Return whether the last cordon of a node was ours, as its managedFields say.
+
+    They forget the managers of old changes; then our annotation counts.
+    """
+    managers = {str(entry.get("manager")) for entry in _cordons(node)}
+    return MANAGER in managers or (bool(_annotation(node)) and managers <= {FORGOTTEN})
 
 
 def _cordons(node: Json) -> list[Json]:
@@ -95,9 +111,15 @@ def _cordons(node: Json) -> list[Json]:
 
 
 def _cordoned_at(node: Json) -> datetime | None:
-    """Return when a node was cordoned last, None when its managedFields have no time."""
+    """Return when a node was cordoned last, None when nothing on it shows the time."""
+    if _is_cordoned_by_us(node) and _annotation(node):
+        return datetime.fromisoformat(_annotation(node))
     times = [datetime.fromisoformat(entry["time"]) for entry in _cordons(node) if entry.get("time")]
     return max(times, default=None)
+
+
+def _annotation(node: Json) -> str:
+    return str((node["metadata"].get("annotations") or {}).get(CORDONED) or "")
 
 
 def _evicted(
@@ -107,7 +129,7 @@ def _evicted(
     evicted: list[str] = []
     blocked: dict[str, str] = {}
     ending = [pod for pod in remaining if "deletionTimestamp" in pod["metadata"]]
-    for pod in [pod for pod in remaining if pod not in ending][:EVICTIONS]:
+    for pod in [pod for pod in remaining if pod not in ending][: EVICTIONS + SHOWN]:
         try:
             api.evict(pod["metadata"]["namespace"], _name(pod))
             evicted.append(_path(pod))
@@ -116,11 +138,12 @@ def _evicted(
     write = AcceptedWrite(WriteKind.EVICT_PODS, old, digest_of(evicted)) if evicted else None
     now = context.ports.clock()
     since = _drain_since(context, old, write, now)
+    reasons = _reasons(remaining, blocked)
     if blocked and now - since > timedelta(minutes=minutes):
-        return Fail(Blocked(_failed_drain(old, minutes, blocked)))
+        return Fail(Blocked(_failed_drain(old, minutes, reasons)))
     return Wait(
         context.poll_seconds,
-        _progress(old, remaining, len(ending), blocked),
+        _progress(old, remaining, len(ending), reasons),
         write,
         WaitingOn(WaitKind.DRAIN, old, since),
         action_required=_make_room(minutes) if blocked else "",
@@ -142,17 +165,42 @@ def _drain_since(context: StepContext, old: str, write: AcceptedWrite | None, no
 def _remaining(context: StepContext, leaving: Sequence[Json], api: KubernetesApi) -> list[Json]:
     """Return pods that have to move, from the first nodes that have enough of them.
 
-    Each step begins at another node, so that blocked pods do not prevent the eviction of others.
+    The first few in the order of their names come first, so that a message names the same pods at each step.
+    The others begin at another node each time: blocked pods do not prevent the eviction of others.
     """
+    random, listed = context.ports.random, _Listed(context, api)
+    nodes = sorted(leaving, key=_name)
+    named = _first(listed, nodes, SHOWN)[:SHOWN]
+    others = _first(listed, _rotated(nodes, random()), EVICTIONS)
+    return [*named, *(pod for pod in _rotated(others, random()) if pod not in named)]
+
+
+def _first(listed: _Listed, nodes: Sequence[Json], count: int) -> list[Json]:
+    """Return the pods of the first nodes that have so many of them together."""
     moving: list[Json] = []
-    clock, random = context.ports.clock, context.ports.random
-    for node in _rotated(leaving, random()):
-        cordoned = _cordoned_at(node)
-        pods = api.list("v1", "Pod", fields=f"spec.nodeName={_name(node)}")
-        moving += [pod for pod in pods if _has_to_move(pod) and not _is_lost(pod, cordoned, clock())]
-        if len(moving) >= EVICTIONS:
+    for node in nodes:
+        moving += listed.moving(node)
+        if len(moving) >= count:
             break
-    return _rotated(moving, random())
+    return moving
+
+
+class _Listed:
+    """The pods that have to move from each node, listed once in a step."""
+
+    def __init__(self, context: StepContext, api: KubernetesApi) -> None:
+        self._clock, self._api = context.ports.clock, api
+        self._by_node: dict[str, list[Json]] = {}
+
+    def moving(self, node: Json) -> list[Json]:
+        """Return the pods of a node that have to move, in the order of their names."""
+        name = _name(node)
+        if name not in self._by_node:
+            cordoned, now = _cordoned_at(node), self._clock()
+            pods = self._api.list("v1", "Pod", fields=f"spec.nodeName={name}")
+            moving = (pod for pod in pods if _has_to_move(pod) and not _is_lost(pod, cordoned, now))
+            self._by_node[name] = sorted(moving, key=_path)
+        return self._by_node[name]
 
 
 def _rotated(objects: Sequence[Json], fraction: float) -> list[Json]:
@@ -169,11 +217,11 @@ def _is_lost(pod: Json, cordoned: datetime | None, now: datetime) -> bool:
     return bool(cordoned and created and datetime.fromisoformat(created) - cordoned > LATE)
 
 
-def _progress(old: str, remaining: Sequence[Json], ending: int, blocked: Mapping[str, str]) -> str:
+def _progress(old: str, remaining: Sequence[Json], ending: int, reasons: str) -> str:
     progress = f"draining the node pool {old}: {_count(remaining)} to move"
-    if ending:
+    if ending and len(remaining) < EVICTIONS:
         progress += f", {ending} of them ending"
-    return f"{progress}; blocked: {_reasons(blocked)}" if blocked else progress
+    return f"{progress}; blocked: {reasons}" if reasons else progress
 
 
 def _make_room(minutes: int) -> str:
@@ -181,13 +229,15 @@ def _make_room(minutes: int) -> str:
     return f"{room}; the drain fails after {minutes} minutes in which no pod could move."
 
 
-def _failed_drain(old: str, minutes: int, blocked: Mapping[str, str]) -> str:
-    problem = f"the node pool {old} could not be drained in {minutes} minutes: {_reasons(blocked)}"
+def _failed_drain(old: str, minutes: int, reasons: str) -> str:
+    problem = f"the node pool {old} could not be drained in {minutes} minutes: {reasons}"
     return f"{problem}. Nothing was removed; let the budget allow more disruptions, then replay"
 
 
-def _reasons(blocked: Mapping[str, str]) -> str:
-    return "; ".join(f"{pod}: {reason}" for pod, reason in list(blocked.items())[:SHOWN])
+def _reasons(remaining: Sequence[Json], blocked: Mapping[str, str]) -> str:
+    """Return why pods are blocked: of the first few of ``remaining``, which each step has, where one is."""
+    first = [path for path in map(_path, remaining[:SHOWN]) if path in blocked]
+    return "; ".join(f"{pod}: {blocked[pod]}" for pod in first or sorted(blocked)[:SHOWN])
 
 
 def _count(pods: Sequence[Json]) -> str:
