@@ -76,7 +76,7 @@ class Stale(Conflict):
 
 
 class NamespaceTerminating(Conflict):
-    """A namespace is being deleted; nothing can be created in it until it is gone."""
+    """A namespace is being deleted; nothing can be created in it until it no longer exists."""
 
 
 class Unavailable(Retryable):

@@ -22,7 +22,7 @@ EVICTIONS, CORDONS = 20, 100
 SHOWN = 5
 """How many nodes, or pods, a message names. Each step tries to evict these pods first, always the same."""
 MANAGER = "roadstead"
-FORGOTTEN = "ancient-changes"
+OLD_CHANGES = "ancient-changes"
 """The manager under which the API server keeps the oldest changes of an object with more than ten managers.
 
 Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/capmanagers.go``.
@@ -95,10 +95,10 @@ def _uncordon(nodes: Sequence[Json], api: KubernetesApi) -> None:
 def _is_cordoned_by_us(node: Json) -> bool:
     """Return whether the last cordon of a node was ours, as its managedFields say.
 
-    They forget the managers of old changes; then our annotation counts.
+    They drop the managers of old changes; then our annotation counts.
     """
     managers = {str(entry.get("manager")) for entry in _cordons(node)}
-    return MANAGER in managers or (bool(_annotation(node)) and managers <= {FORGOTTEN})
+    return MANAGER in managers or (bool(_annotation(node)) and managers <= {OLD_CHANGES})
 
 
 def _cordons(node: Json) -> list[Json]:
