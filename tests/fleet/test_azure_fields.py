@@ -43,6 +43,14 @@ TOGETHER: list[dict[str, Any]] = [
     {"httpProxyConfig": {"httpProxy": "http://proxy.example:3128", "noProxy": ["example.com"]}},
     {"addonProfiles": {"azurepolicy": ON}, "storageProfile": {"blobCSIDriver": ON}},
     {"networkProfile": {"podCidrs": ["10.9.0.0/16"], "networkPluginMode": "overlay"}},
+    {
+        "networkProfile": {
+            "outboundType": "userDefinedRouting",
+            "loadBalancerProfile": {"backendPoolType": "NodeIP"},
+        },
+        "nodePools": [pool(vnetSubnetID=SUBNET)],
+    },
+    {"autoScalerProfile": {"scan-interval": "10s", "scale-down-delay-after-delete": "10s"}},
     {"azure": {"properties": {"schedulerProfile": {"upstream": {"schedulerConfigMode": "ManagedByCRD"}}}}},
 ]
 
@@ -81,7 +89,7 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
             "resource id of a reg",
         ),
         ({"windowsProfile": {"adminUsername": "a", "adminPassword": "b"}}, "Extra inputs"),
-        ({"autoScalerProfile": {"scan-interval": "ten"}}, 'must be a duration such as "10s"'),
+        ({"autoScalerProfile": {"scan-interval": "ten"}}, 'must be seconds such as "10s"'),
         (
             {"maintenanceWindows": [{"name": "aksManagedAutoUpgradeSchedule", "timeInWeek": []}]},
             "needs a maintenanceWindow",

@@ -24,7 +24,8 @@ SAMPLES: tuple[Any, ...] = (
         "Standard_D4s_v5",
         "k=v:NoSchedule",
     ),
-    *(1, 4, 8, 28, 30, 64, 100, 1440, -1, 0.25),
+    *("10s", "net.*"),
+    *(1, 4, 8, 28, 30, 64, 100, 1440, 70_000, 1_000_000, -1, 0.25),
     f"{_GROUP}/Microsoft.Network/virtualNetworks/V/subnets/S",
     *(f"{_GROUP}/Microsoft.Network/{kind}/X" for kind in ("publicIPAddresses", "publicIPPrefixes")),
     *(f"{_GROUP}/Microsoft.Network/{kind}/X" for kind in ("privateDnsZones", "applicationGateways")),
@@ -57,8 +58,11 @@ def values(annotation: Any) -> st.SearchStrategy[Any]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return sections(annotation)
     base = inner[0] if origin is Annotated else annotation
+    if get_origin(base) is Literal:
+        return st.sampled_from(get_args(base))
     if get_origin(base) is tuple:
-        return st.lists(values(get_args(base)[0]), min_size=1, max_size=2, unique_by=repr)
+        lists = st.lists(values(get_args(base)[0]), min_size=1, max_size=2, unique_by=repr)
+        return lists.filter(lambda value: _good(TypeAdapter(annotation), value))
     if get_origin(base) is dict:
         return st.dictionaries(st.sampled_from(["a", "B"]), values(get_args(base)[1]), max_size=2)
     if base is bool:

@@ -6,7 +6,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from shared.fleet.manifests.arm_types import Flag, Section, Switch, Text, VaultId, WorkspaceId, resource
+from shared.fleet.manifests.arm_types import (
+    Flag,
+    Section,
+    Switch,
+    Text,
+    VaultId,
+    WorkspaceId,
+    resource,
+    retired,
+)
 from shared.fleet.manifests.base import Cidr, SubnetId, rule
 
 TextFlag = Annotated[
@@ -105,6 +114,15 @@ class ApplicationGateway(Section):
     config: ApplicationGatewayConfig | None = None
 
 
+class HttpApplicationRouting(Section):
+    """The former managed ingress, which Azure has retired."""
+
+    enabled: Annotated[
+        Literal[False], retired({True: "use ingressProfile.webAppRouting.enabled: true, or remove this line"})
+    ]
+    """false removes it from a cluster that still has it."""
+
+
 class AddonProfiles(Section):
     """Add-ons by ARM's names."""
 
@@ -112,8 +130,7 @@ class AddonProfiles(Section):
     azure_keyvault_secrets_provider: SecretsProvider | None = None
     omsagent: OmsAgent | None = None
     ingress_application_gateway: ApplicationGateway | None = None
-    http_application_routing: Switch | None = None
-    """The older managed ingress, which Azure is retiring."""
+    http_application_routing: HttpApplicationRouting | None = None
     acc_sgx_device_plugin: Switch | None = Field(default=None, alias="ACCSGXDevicePlugin")
     """Confidential computing with SGX."""
 

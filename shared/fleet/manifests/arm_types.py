@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
 from shared.fleet.manifests.base import Manifest, rule, shown, stated_rule
@@ -59,6 +60,20 @@ class Switch(Section):
 def between(least: float, most: float) -> Any:
     """Return the bounds of a number."""
     return Field(ge=least, le=most)
+
+
+def retired(instead: Mapping[Any, str]) -> BeforeValidator:
+    """Return the rule for values that Azure has retired; ``instead`` has what to do, by the value."""
+
+    def check(value: Any) -> Any:
+        advice = instead.get(value) if isinstance(value, str | bool) else None
+        if advice:
+            raise ValueError(
+                f"{shown(str(value).lower() if value is True else value)} is retired by Azure; {advice}"
+            )
+        return value
+
+    return BeforeValidator(check)
 
 
 def resource(provider: str, kinds: str, what: str) -> AfterValidator:
@@ -126,7 +141,8 @@ ProxyUrl = Annotated[
 ]
 Base64 = Annotated[StrictStr, rule(r"[A-Za-z0-9+/=\s]+", "a certificate in PEM, encoded once more in base64")]
 Minutes = Annotated[StrictStr, rule(r"[0-9]+m", 'minutes such as "10m"')]
-Duration = Annotated[StrictStr, rule(r"([0-9]+[smh])+", 'a duration such as "10s", "10m" or "1h"')]
+Seconds = Annotated[StrictStr, rule(r"[0-9]+s", 'seconds such as "10s"')]
+Duration = Annotated[StrictStr, rule(r"[0-9]+[smh]", 'a number with one unit, such as "10s", "10m" or "1h"')]
 WorkspaceId = Annotated[
     StrictStr, resource("Microsoft.OperationalInsights", "workspaces", "a Log Analytics workspace")
 ]

@@ -1,12 +1,15 @@
-"""The cluster autoscaler: one profile for all pools of a cluster. All but four fields are strings in ARM."""
+"""The cluster autoscaler: one profile for all pools of a cluster. All but four fields are strings in ARM.
+
+Source: learn.microsoft.com/rest/api/aks/managed-clusters, ManagedClusterPropertiesAutoScalerProfile.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, StrictStr
+from pydantic import ConfigDict, StrictStr, model_validator
 
-from shared.fleet.manifests.arm_types import Duration, Flag, Minutes, Section
+from shared.fleet.manifests.arm_types import Duration, Flag, Minutes, Seconds, Section
 from shared.fleet.manifests.base import rule
 
 Number = Annotated[StrictStr, rule(r"[0-9]+", 'an integer in quotes, such as "10"')]
@@ -41,17 +44,17 @@ class AutoScalerProfile(Section):
     """Pods younger than this do not trigger a scale-up."""
     ok_total_unready_count: Number | None = None
     """The number of nodes that may be unready, whatever the percentage."""
-    scan_interval: Duration | None = None
+    scan_interval: Seconds | None = None
     """How often the autoscaler checks."""
-    scale_down_delay_after_add: Duration | None = None
+    scale_down_delay_after_add: Minutes | None = None
     """How long to wait after a scale-up before nodes may be removed."""
-    scale_down_delay_after_delete: Duration | None = None
-    """How long to wait after the removal of a node before the next one."""
-    scale_down_delay_after_failure: Duration | None = None
+    scale_down_delay_after_delete: Minutes | Seconds | None = None
+    """How long to wait after the removal of a node before the next one; scan-interval by default."""
+    scale_down_delay_after_failure: Minutes | None = None
     """How long to wait after a failed removal before the next one."""
-    scale_down_unneeded_time: Duration | None = None
+    scale_down_unneeded_time: Minutes | None = None
     """How long a node must be unneeded before it is removed."""
-    scale_down_unready_time: Duration | None = None
+    scale_down_unready_time: Minutes | None = None
     """How long a node that is not ready must be unneeded before it is removed."""
     scale_down_utilization_threshold: Fraction | None = None
     """The utilization, as a fraction, below which a node is unneeded."""
@@ -59,3 +62,13 @@ class AutoScalerProfile(Section):
     """Nodes with pods that use local storage are not removed."""
     skip_nodes_with_system_pods: Truth | None = None
     """Nodes with pods of kube-system are not removed."""
+
+    @model_validator(mode="after")
+    def _seconds_only_as_the_default(self) -> Self:
+        delay, scan = self.scale_down_delay_after_delete, self.scan_interval or "10s"
+        if delay and delay.endswith("s") and delay != scan:
+            raise ValueError(
+                f'scale-down-delay-after-delete must be minutes such as "10m", or scan-interval ({scan}), '
+                f"which is its default, got {delay}"
+            )
+        return self

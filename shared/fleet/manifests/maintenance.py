@@ -1,6 +1,7 @@
 """When Azure may maintain a cluster: ARM's maintenanceConfigurations, resources below the cluster.
 
-The step "maintenance-windows" writes those that the manifest names.
+The step "maintenance-windows" writes those that the manifest names. Source of the rules:
+learn.microsoft.com/azure/aks/planned-maintenance.
 """
 
 from __future__ import annotations
@@ -154,4 +155,9 @@ class MaintenanceConfiguration(Section):
             )
         if not weekly and self.maintenance_window is None:
             raise ValueError("needs a maintenanceWindow")
+        if self.name == "default" and self.maintenance_window and not self.maintenance_window.schedule.weekly:
+            raise ValueError(
+                "the name default takes a weekly schedule; write schedule.weekly, or choose "
+                "aksManagedAutoUpgradeSchedule or aksManagedNodeOSUpgradeSchedule"
+            )
         return self

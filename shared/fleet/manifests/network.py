@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictInt, model_validator
+from pydantic import AfterValidator, Field, StrictInt, model_validator
 
-from shared.fleet.manifests.arm_types import AddressId, Flag, PrefixId, Section, Switch, between
+from shared.fleet.manifests.arm_types import AddressId, Flag, PrefixId, Section, Switch, between, retired
 from shared.fleet.manifests.base import Address, Cidr
 
 
@@ -75,6 +75,15 @@ class LoadBalancerProfile(Section):
         return self
 
 
+class NatManagedIps(Section):
+    """How many public addresses Azure creates and owns for the NAT gateway."""
+
+    count: Annotated[StrictInt, between(1, 16)] | None = None
+    """How many IPv4 addresses."""
+    count_ipv6: Annotated[StrictInt, between(1, 16)] | None = None
+    """How many IPv6 addresses; this needs StandardV2."""
+
+
 class NatIps(Section):
     """Your own public addresses for the NAT gateway."""
 
@@ -94,12 +103,24 @@ class NatGatewayProfile(Section):
 
     sku: Literal["Standard", "StandardV2"] | None = None
     """The kind of NAT gateway."""
-    managed_outbound_ip_profile: ManagedIps | None = None
-    """How many public addresses Azure creates for the gateway."""
+    managed_outbound_ip_profile: NatManagedIps | None = None
     outbound_ips: NatIps | None = None
     outbound_ip_prefixes: NatPrefixes | None = None
     idle_timeout_in_minutes: Annotated[StrictInt, between(4, 120)] | None = None
     """After how many minutes a silent connection is closed."""
+
+    @model_validator(mode="after")
+    def _addresses_fit(self) -> Self:
+        managed, own = self.managed_outbound_ip_profile, self.outbound_ips or self.outbound_ip_prefixes
+        if managed and own:
+            raise ValueError(
+                "takes managedOutboundIPProfile, or your own outboundIPs and outboundIPPrefixes; keep one"
+            )
+        if self.sku == "Standard" and (own or (managed and managed.count_ipv6)):
+            raise ValueError(
+                "outboundIPs, outboundIPPrefixes and countIPv6 need sku: StandardV2; write it, or remove them"
+            )
+        return self
 
 
 class TransitEncryption(Section):
@@ -137,6 +158,15 @@ class AdvancedNetworking(Section):
     performance: Acceleration | None = None
 
 
+def _families(families: tuple[str, ...]) -> tuple[str, ...]:
+    if families not in (("IPv4",), ("IPv4", "IPv6")):
+        raise ValueError(
+            f"must be [IPv4] or [IPv4, IPv6], got [{', '.join(families)}]; AKS has no clusters with IPv6 "
+            "alone or first"
+        )
+    return families
+
+
 class NetworkProfile(Section):
     """The network of pods and services; most of its fields are fixed once the cluster exists."""
 
@@ -160,17 +190,24 @@ class NetworkProfile(Section):
     """The same as podCidr, one range for each of ipFamilies."""
     service_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=2)] | None = None
     """The same as serviceCidr, one range for each of ipFamilies."""
-    ip_families: Annotated[tuple[Literal["IPv4", "IPv6"], ...], Field(min_length=1, max_length=2)] | None = (
-        None
-    )
+    ip_families: (
+        Annotated[
+            tuple[Literal["IPv4", "IPv6"], ...],
+            Field(min_length=1, max_length=2),
+            AfterValidator(_families),
+        ]
+        | None
+    ) = None
     """Which kinds of addresses pods and services have; the first is the primary one."""
     outbound_type: (
         Literal["loadBalancer", "managedNATGateway", "userAssignedNATGateway", "userDefinedRouting", "none"]
         | None
     ) = None
     """How pods reach the internet."""
-    load_balancer_sku: Literal["standard", "basic"] | None = None
-    """The kind of load balancer; basic is retired."""
+    load_balancer_sku: (
+        Annotated[Literal["standard"], retired({"basic": "write standard, or remove this line"})] | None
+    ) = None
+    """The kind of load balancer."""
     load_balancer_profile: LoadBalancerProfile | None = None
     nat_gateway_profile: NatGatewayProfile | None = None
     static_egress_gateway_profile: Switch | None = None
@@ -200,3 +237,28 @@ class NetworkProfile(Section):
         if self.nat_gateway_profile and self.outbound_type != "managedNATGateway":
             raise ValueError("natGatewayProfile goes with outboundType: managedNATGateway")
         return self
+
+    @model_validator(mode="after")
+    def _load_balancer_fits(self) -> Self:
+        balancer = self.load_balancer_profile
+        if balancer is None:
+            return self
+        outbound = balancer.model_dump(by_alias=True, include=_OUTBOUND, exclude_none=True)
+        if self.outbound_type == "userDefinedRouting" and outbound:
+            raise ValueError(
+                f"loadBalancerProfile.{next(iter(outbound))} does not go with outboundType: "
+                "userDefinedRouting, where your own routes lead out; remove one of the two"
+            )
+        managed = balancer.managed_outbound_ips
+        if managed and managed.count_ipv6 and "IPv6" not in (self.ip_families or ()):
+            raise ValueError(
+                "loadBalancerProfile.managedOutboundIPs.countIPv6 needs ipFamilies: [IPv4, IPv6]"
+            )
+        return self
+
+
+_OUTBOUND = {
+    *("managed_outbound_ips", "outbound_ips", "outbound_ip_prefixes"),
+    *("allocated_outbound_ports", "idle_timeout_in_minutes"),
+}
+"""The fields of a load balancer's profile that are about outbound connections."""

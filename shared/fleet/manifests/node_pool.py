@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.arm_types import Flag, PrefixId, Section, between, resource
+from shared.fleet.manifests.arm_types import Flag, PrefixId, Section, between, resource, retired
 from shared.fleet.manifests.base import (
     Labels,
     Manifest,
@@ -154,7 +154,13 @@ class PoolProperties(Section):
     gpu_instance_profile: Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None = None
     """How each NVIDIA GPU is divided."""
     gpu_profile: GpuProfile | None = None
-    workload_runtime: Literal["OCIContainer", "WasmWasi", "KataVmIsolation"] | None = None
+    workload_runtime: (
+        Annotated[
+            Literal["OCIContainer", "KataVmIsolation"],
+            retired({"WasmWasi": "run WebAssembly with SpinKube on OCIContainer, or remove this line"}),
+        ]
+        | None
+    ) = None
     """The runtime of the pods."""
     message_of_the_day: (
         Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "a string encoded in base64")] | None
@@ -237,6 +243,8 @@ class NodePool(PoolProperties):
         if self.os_sku and self.os_sku.startswith("Windows") != windows:
             right = "Windows" if self.os_sku.startswith("Windows") else "Linux"
             raise ValueError(f"osSKU: {self.os_sku} goes with osType: {right}")
+        if self.os_sku == "Windows2025" and not self.enable_fips:
+            raise ValueError("osSKU: Windows2025 needs enableFIPS: true")
         if windows and (_is_set(self.linux_os_config) or _is_set(self.kubelet_config)):
             raise ValueError("linuxOSConfig and kubeletConfig are for Linux nodes")
         if _is_set(self.windows_profile) and not windows:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import Flag, Section, Text, between, resource
-from shared.fleet.manifests.base import rule
+from shared.fleet.manifests.base import rule, shown, stated_rule
 
 Count = Annotated[StrictInt, Field(ge=0)]
 Surge = Annotated[
     StrictStr, rule(r"[0-9]+|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
+]
+UnsafeSysctl = Annotated[
+    StrictStr,
+    rule(
+        r"kernel\.(shm|msg)[a-z_*]*|kernel\.sem|(fs\.mqueue|net)\.[A-Za-z0-9_.*-]+",
+        "kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* or net.*, or a setting that one of these covers",
+    ),
 ]
 
 
@@ -45,7 +52,7 @@ class KubeletConfig(Section):
     """The disk usage, in percent, down to which unused images are removed."""
     topology_manager_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] | None = None
     """How processors, memory and devices are aligned."""
-    allowed_unsafe_sysctls: tuple[Text, ...] | None = None
+    allowed_unsafe_sysctls: tuple[UnsafeSysctl, ...] | None = None
     """Unsafe kernel settings that pods may change."""
     fail_swap_on: Flag = None
     """The kubelet does not start on a node with swap."""
@@ -64,66 +71,85 @@ class KubeletConfig(Section):
         return self
 
 
-class Sysctls(Section):
-    """Kernel settings, named as ARM does."""
+def _ports(value: str) -> str:
+    first, _, last = value.partition(" ")
+    ports = (int(first), int(last)) if first.isdecimal() and last.isdecimal() else (0, 0)
+    if not (1024 <= ports[0] <= 60_999 and 32_768 <= ports[1] <= 65_535 and ports[0] < ports[1]):
+        raise ValueError(
+            "must be a first port from 1024 to 60999 and a higher last one from 32768 to 65535, such as "
+            f'"32768 60999", got {shown(value)}'
+        )
+    return value
 
-    net_core_somaxconn: Count | None = None
+
+class Sysctls(Section):
+    """Kernel settings, named as ARM does.
+
+    Source of the ranges: learn.microsoft.com/azure/aks/custom-node-configuration.
+    """
+
+    net_core_somaxconn: Annotated[StrictInt, between(4_096, 3_240_000)] | None = None
     """Connections that may wait to be accepted on a socket."""
-    net_core_netdev_max_backlog: Count | None = None
+    net_core_netdev_max_backlog: Annotated[StrictInt, between(1_000, 3_240_000)] | None = None
     """Packets that may wait on an interface."""
     net_core_rmem_default: Count | None = None
     """Receive buffer of a socket, in bytes."""
-    net_core_rmem_max: Count | None = None
+    net_core_rmem_max: Annotated[StrictInt, between(212_992, 134_217_728)] | None = None
     """Largest receive buffer of a socket, in bytes."""
     net_core_wmem_default: Count | None = None
     """Send buffer of a socket, in bytes."""
-    net_core_wmem_max: Count | None = None
+    net_core_wmem_max: Annotated[StrictInt, between(212_992, 134_217_728)] | None = None
     """Largest send buffer of a socket, in bytes."""
-    net_core_optmem_max: Count | None = None
+    net_core_optmem_max: Annotated[StrictInt, between(20_480, 4_194_304)] | None = None
     """Largest extra buffer of a socket, in bytes."""
-    net_ipv4_tcp_max_syn_backlog: Count | None = None
+    net_ipv4_tcp_max_syn_backlog: Annotated[StrictInt, between(128, 3_240_000)] | None = None
     """Half-open connections at most."""
-    net_ipv4_tcp_max_tw_buckets: Count | None = None
+    net_ipv4_tcp_max_tw_buckets: Annotated[StrictInt, between(8_000, 1_440_000)] | None = None
     """Sockets that may be in the state TIME-WAIT."""
-    net_ipv4_tcp_fin_timeout: Count | None = None
+    net_ipv4_tcp_fin_timeout: Annotated[StrictInt, between(5, 120)] | None = None
     """Seconds before an orphaned connection is closed."""
-    net_ipv4_tcp_keepalive_time: Count | None = None
+    net_ipv4_tcp_keepalive_time: Annotated[StrictInt, between(30, 432_000)] | None = None
     """Seconds of silence before a connection is probed."""
-    net_ipv4_tcp_keepalive_probes: Count | None = None
+    net_ipv4_tcp_keepalive_probes: Annotated[StrictInt, between(1, 15)] | None = None
     """Probes without an answer before a connection is closed."""
-    net_ipv4_tcpkeepalive_intvl: Count | None = None
+    net_ipv4_tcpkeepalive_intvl: Annotated[StrictInt, between(10, 90)] | None = None
     """Seconds between two probes."""
     net_ipv4_tcp_tw_reuse: Flag = None
     """Sockets in TIME-WAIT are used for new connections."""
     net_ipv4_ip_local_port_range: (
-        Annotated[StrictStr, rule(r"[0-9]+ [0-9]+", 'two ports, such as "32768 60999"')] | None
+        Annotated[
+            StrictStr,
+            AfterValidator(_ports),
+            stated_rule('a first port from 1024 to 60999 and a last one from 32768 to 65535: "32768 60999"'),
+        ]
+        | None
     ) = None
     """The first and last port for outgoing connections."""
-    net_ipv4_neigh_default_gc_thresh1: Count | None = None
+    net_ipv4_neigh_default_gc_thresh1: Annotated[StrictInt, between(128, 80_000)] | None = None
     """Neighbours that are cached without garbage collection."""
-    net_ipv4_neigh_default_gc_thresh2: Count | None = None
+    net_ipv4_neigh_default_gc_thresh2: Annotated[StrictInt, between(512, 90_000)] | None = None
     """Cached neighbours above which old ones are removed."""
-    net_ipv4_neigh_default_gc_thresh3: Count | None = None
+    net_ipv4_neigh_default_gc_thresh3: Annotated[StrictInt, between(1_024, 100_000)] | None = None
     """Cached neighbours at most."""
-    net_netfilter_nf_conntrack_max: Count | None = None
+    net_netfilter_nf_conntrack_max: Annotated[StrictInt, between(131_072, 2_097_152)] | None = None
     """Tracked connections at most."""
-    net_netfilter_nf_conntrack_buckets: Count | None = None
+    net_netfilter_nf_conntrack_buckets: Annotated[StrictInt, between(65_536, 524_288)] | None = None
     """The size of the table of tracked connections."""
-    fs_inotify_max_user_watches: Count | None = None
+    fs_inotify_max_user_watches: Annotated[StrictInt, between(781_250, 2_097_152)] | None = None
     """Files that one user may watch."""
-    fs_file_max: Count | None = None
+    fs_file_max: Annotated[StrictInt, between(8_192, 2**63 - 1)] | None = None
     """Files that may be open on a node."""
-    fs_aio_max_nr: Count | None = None
+    fs_aio_max_nr: Annotated[StrictInt, between(65_536, 6_553_500)] | None = None
     """Asynchronous reads and writes that may wait."""
-    fs_nr_open: Count | None = None
+    fs_nr_open: Annotated[StrictInt, between(8_192, 20_000_500)] | None = None
     """Files that one process may have open."""
     kernel_threads_max: Count | None = None
     """Threads on a node at most."""
     vm_max_map_count: Count | None = None
     """Memory maps that one process may have."""
-    vm_swappiness: Annotated[StrictInt, between(0, 200)] | None = None
+    vm_swappiness: Annotated[StrictInt, between(0, 100)] | None = None
     """How readily the kernel swaps."""
-    vm_vfs_cache_pressure: Count | None = None
+    vm_vfs_cache_pressure: Annotated[StrictInt, between(1, 100)] | None = None
     """How readily the kernel reclaims its cache of directories."""
 
 
@@ -137,7 +163,7 @@ class LinuxOsConfig(Section):
         None
     )
     """How hard the kernel works for large memory pages."""
-    swap_file_size_mb: Count | None = None
+    swap_file_size_mb: Annotated[StrictInt, Field(ge=1)] | None = None
     """The size of the swap file, in MB."""
 
 

@@ -66,6 +66,12 @@ class KeyVaultKms(Section):
     def _key_when_enabled(self) -> Self:
         if self.enabled and not self.key_id:
             raise ValueError("enabled: true needs keyId")
+        if not self.enabled and self.key_id:
+            raise ValueError("enabled: false goes without keyId; remove keyId")
+        if self.key_vault_network_access != "Private" and self.key_vault_resource_id:
+            raise ValueError(
+                "keyVaultResourceId goes with keyVaultNetworkAccess: Private; remove it, or write Private"
+            )
         if self.key_vault_network_access == "Private" and not self.key_vault_resource_id:
             raise ValueError("keyVaultNetworkAccess: Private needs keyVaultResourceId")
         return self

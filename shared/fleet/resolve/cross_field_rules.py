@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from shared.fleet.desired import AzureNames
 from shared.fleet.manifests import ClusterSpec, NetworkProfile
+from shared.fleet.resolve.aks_rules import broken_rules
 from shared.fleet.resolve.problems import Path
 
 Finding = tuple[Path, str]
@@ -29,6 +30,7 @@ _LARGEST_SERVICE_RANGE = {4: 12, 6: 108}
 def findings(spec: ClusterSpec) -> Iterator[Finding]:
     """Yield the violations in a spec whose fields are all valid by themselves."""
     yield from _of_network(spec.network_profile or NetworkProfile())
+    yield from broken_rules(spec)
     for pool in spec.node_pools:
         for field, values in (
             ("availabilityZones", pool.availability_zones),
@@ -68,9 +70,8 @@ def _network(
     for field, cidrs in (("pods", pods), ("services", services)):
         networks = [ipaddress.ip_network(cidr) for cidr in cidrs]
         violations += [(field, message) for network in networks for message in _range(field, network)]
-        wanted = _versions(families) or {4}
-        given = [network.version for network in networks]
-        if networks and (set(given) != wanted or len(given) > len(wanted)):
+        wanted = [int(family.removeprefix("IPv")) for family in families] or [4]
+        if networks and [network.version for network in networks] != wanted:
             violations.append((field, _family_message(cidrs, families)))
     violations += [("pods", message) for message in _overlaps(services, pods)]
     if dns:
@@ -95,17 +96,13 @@ def _range(field: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -
         yield f"{network} is too large; Azure allows /{largest} and smaller for services"
 
 
-def _versions(families: tuple[str, ...]) -> set[int]:
-    return {int(family.removeprefix("IPv")) for family in families}
-
-
 def _family_message(cidrs: tuple[str, ...], families: tuple[str, ...]) -> str:
     given = ", ".join(cidrs)
     if not families:
         return (
             f"must be one IPv4 network, got {given}; ipFamilies: [IPv4, IPv6] makes a cluster with both kinds"
         )
-    return f"must have one network of each of ipFamilies ({', '.join(families)}), got {given}"
+    return f"must have one network of each of ipFamilies ({', '.join(families)}), in this order, got {given}"
 
 
 def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
