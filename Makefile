@@ -1,5 +1,7 @@
-# Every target works from nothing but Python 3.11, git and make, and is quick when nothing changed.
-PYTHON ?= python3.11
+# Every target works from nothing but Python 3.11 to 3.13, git and make, and is quick when nothing changed.
+PYTHONS := python3.13 python3.12 python3.11
+# The first one that runs: a name may stand for a version manager without that version.
+PYTHON ?= $(firstword $(foreach python,$(PYTHONS),$(shell $(python) -c 'print("$(python)")' 2>/dev/null)))
 STATE ?= .localcloud
 SEEDS ?= 1000
 VENV := .venv
@@ -8,7 +10,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 
-LOCK := --quiet --generate-hashes --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
 .PHONY: help demo up test crashes simulate check format lock clean
 
@@ -16,7 +18,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 $(READY): requirements.txt pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "Roadstead needs Python 3.11; set PYTHON=/path/to/python3.11"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Roadstead needs Python 3.11 to 3.13; set PYTHON=/path/to/python"; exit 1; }
 	@echo "Creating the Python environment $(VENV), once ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the packages of requirements.txt: about a minute ..."
@@ -51,9 +53,8 @@ check: $(READY) ## format, lint, types, layers, wording
 	@$(BIN)/lint-imports --no-cache | tail -n 3
 	@$(BIN)/python -m tools.wording
 
-lock: $(READY) ## resolve requirements.in into requirements.txt, with a hash of every file
-	@echo "Resolving requirements.in: about a minute ..."
-	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile $(LOCK) --output-file requirements.txt requirements.in
+lock: $(READY) ## resolve requirements.in into requirements.txt for each Python, with a hash of every file
+	@$(BIN)/uv pip compile $(LOCK) --output-file requirements.txt requirements.in
 
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .

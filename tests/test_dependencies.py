@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
+from shutil import which
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 OURS = {"cli", "handlers", "localcloud", "shared"}
 LOCK = (ROOT / "requirements.txt").read_text()
-PINS = {
-    canonicalize_name(name): version
-    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", LOCK, re.MULTILINE)
-}
-APP = [
+LOCKED = [Requirement(line) for line in re.findall(r"^([A-Za-z0-9].*?) *\\?$", LOCK, re.MULTILINE)]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+COMMAND = [Requirement(line) for line in PROJECT["dependencies"]]
+PYTHONS = [line.rpartition(" ")[2] for line in PROJECT["classifiers"]]
+"""The supported versions, as "3.11"."""
+
+
+def for_python(requirements: list[Requirement], version: str) -> list[Requirement]:
+    """Return the requirements that apply to a version of Python, on this platform."""
+    environment = {"python_version": version, "python_full_version": f"{version}.0", "extra": ""}
+    return [each for each in requirements if each.marker is None or each.marker.evaluate(environment)]
+
+
+def pins(version: str) -> dict[str, str]:
+    """Return the version of each library that the lock has for a version of Python."""
+    found = for_python(LOCKED, version)
+    assert len({each.name for each in found}) == len(found), f"two versions of a library for {version}"
+    return {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in found}
+
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+DECLARED = [
     Requirement(line.partition("#")[0])
     for line in (ROOT / "requirements.in").read_text().splitlines()
     if line.partition("#")[0].strip()
 ]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-COMMAND = [Requirement(line) for line in PROJECT["dependencies"]]
+APP = for_python(DECLARED, HERE)
+PINS = pins(HERE)
 
 
 def imported(*folders: str) -> set[str]:
@@ -66,12 +86,51 @@ def test_the_command_declares_what_it_imports_and_nothing_else() -> None:
     assert names(COMMAND) - set().union(*used.values()) == set()
 
 
-def test_the_lock_has_every_pin_of_the_function_app_and_of_the_command() -> None:
-    both = [each for each in (*APP, *COMMAND) if canonicalize_name(each.name) in names(APP)]
-    assert len(both) > len(APP)
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_lock_has_every_pin_of_the_function_app_and_of_the_command(version: str) -> None:
+    app, locked = for_python(DECLARED, version), pins(version)
+    both = [each for each in (*app, *COMMAND) if canonicalize_name(each.name) in names(app)]
+    assert len(both) > len(app)
     assert {each.name: str(each.specifier) for each in both} == {
-        each.name: f"=={PINS.get(canonicalize_name(each.name))}" for each in both
+        each.name: f"=={locked.get(canonicalize_name(each.name))}" for each in both
     }, "run make lock"
+
+
+def test_each_python_has_the_line_of_the_functions_library_that_is_made_for_it() -> None:
+    """The library ends its support of an old Python with a major version, which cannot be installed there."""
+    assert {version: pins(version)["azure-functions"].partition(".")[0] for version in PYTHONS} == {
+        "3.11": "1",
+        "3.12": "1",
+        "3.13": "2",
+    }
+
+
+def test_make_takes_the_newest_supported_python_that_runs(tmp_path: Path) -> None:
+    def make(*arguments: str) -> str:
+        done = subprocess.run(
+            [which("make") or "make", "--eval", "show:;@echo '$(PYTHON)'", "show", *arguments],
+            cwd=ROOT,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def program(name: str, text: str) -> None:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    makefile = (ROOT / "Makefile").read_text()
+    offered = re.search(r"^PYTHONS := (.*)$", makefile, re.MULTILINE)
+    assert offered
+    assert offered[1].split() == [f"python{version}" for version in sorted(PYTHONS, reverse=True)]
+    for version in PYTHONS:
+        program(f"python{version}", "echo 'this version is not installed' >&2; exit 127")
+    assert make() == ""
+    program("python3.12", f'exec {sys.executable} "$@"')
+    assert make() == "python3.12"
+    assert make("PYTHON=/opt/python") == "/opt/python"
 
 
 def test_the_lock_has_whatever_the_locked_libraries_need() -> None:
@@ -86,6 +145,6 @@ def test_the_lock_has_whatever_the_locked_libraries_need() -> None:
 
 def test_every_locked_library_has_hashes_and_no_line_names_a_registry() -> None:
     entries = re.split(r"^(?=[A-Za-z0-9])", LOCK, flags=re.MULTILINE)[1:]
-    assert len(entries) == len(PINS)
+    assert len(entries) == len(LOCKED)
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
     assert not re.findall(r"https?://|^--", LOCK, re.MULTILINE)

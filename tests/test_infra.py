@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,12 @@ def test_the_tables_are_those_that_the_adapter_uses() -> None:
     assert declared == set(TABLES)
 
 
-def test_the_function_app_runs_the_python_that_the_project_is_written_for() -> None:
+def test_the_function_app_runs_the_newest_python_that_the_project_supports() -> None:
+    """Functions supports 3.11 until October 2027."""
     app = TEMPLATES["function.bicep"].resource("Microsoft.Web/sites").value["properties"]
-    assert app["functionAppConfig"]["runtime"] == {"name": "python", "version": "3.11"}
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    newest = sorted(classifiers)[-1].rpartition(" ")[2]
+    assert app["functionAppConfig"]["runtime"] == {"name": "python", "version": newest}
     assert app["httpsOnly"] is True
     plan = TEMPLATES["function.bicep"].resource("Microsoft.Web/serverfarms").value
     assert plan["sku"] == {"name": "FC1", "tier": "FlexConsumption"}
