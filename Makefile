@@ -12,7 +12,7 @@ AZURITE := .tools/.ready
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help demo up test crashes simulate check format lock clean
+.PHONY: help demo up test authority crashes simulate check format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +39,10 @@ up: $(READY) $(AZURITE) ## start the local cloud and the functions; Ctrl-C stops
 
 test: check $(AZURITE) ## every check and every test
 	@$(BIN)/python -m pytest -n 4 --dist worksteal
+
+authority: $(READY) $(AZURITE) ## build a real Kubernetes and Flux (needs Go), and test against them
+	@$(BIN)/python -m tests.authority.build
+	@$(BIN)/python -m pytest tests/authority
 
 crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
 	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py

@@ -31,7 +31,18 @@ class Authority:
             context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
-    def client_pair(self, common_name: str) -> tuple[bytes, bytes]:
-        """Return (certificate chain, private key) as PEM for a client certificate."""
-        leaf = self._ca.issue_cert(common_name=common_name)
-        return b"".join(b.bytes() for b in leaf.cert_chain_pems), leaf.private_key_pem.bytes()
+    def server_pair(self) -> tuple[bytes, bytes]:
+        """Return (certificate chain, private key) as PEM for a server that is another program."""
+        return _pair(self._ca.issue_cert("127.0.0.1", "localhost"))
+
+    def client_pair(self, common_name: str, *, group: str | None = None) -> tuple[bytes, bytes]:
+        """Return (certificate chain, private key) as PEM for a client certificate.
+
+        ``group`` is its organization, which an API server takes for a group of the user. The name is also the
+        certificate's alternative name: Go refuses a critical extension without any.
+        """
+        return _pair(self._ca.issue_cert(common_name, common_name=common_name, organization_name=group))
+
+
+def _pair(leaf: trustme.LeafCert) -> tuple[bytes, bytes]:
+    return b"".join(blob.bytes() for blob in leaf.cert_chain_pems), leaf.private_key_pem.bytes()

@@ -133,7 +133,8 @@ class LocalCloud:
         ]
 
     def _own_part(self, name: str) -> Part:
-        command = [sys.executable, "-m", f"localcloud.runtime.parts.{name}_part", str(self.state)]
+        module = self.options.modules.get(name, f"localcloud.runtime.parts.{name}_part")
+        command = [sys.executable, "-m", module, str(self.state)]
         return Part(name, command, ready_file(self.state, name).is_file)
 
     def _start(self, part: Part) -> Child:

@@ -35,7 +35,8 @@ class Options:
     ``create_seconds`` is how long Azure creates a cluster, with other operations in proportion;
     ``lock_seconds`` is how long Service Bus locks a session. A schedule of None is that of the example
     settings. ``usual_ports`` prefers the documented ports; without it, and when one is taken, a free one is
-    used. ``extra`` settings win over all others.
+    used. ``extra`` settings win over all others. ``modules`` run a part in place of the local cloud's own
+    module: {"azure": "a.module"}.
     """
 
     create_seconds: float = 4.0
@@ -46,6 +47,7 @@ class Options:
     functions: bool = True
     usual_ports: bool = False
     extra: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.kinds import NODE, POD, STATEFUL_SET
+from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD, STATEFUL_SET, Kind
 from localcloud.kubernetes.world.object_store import At
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
@@ -17,6 +17,7 @@ from tests.support import workloads
 from tests.support.kubernetes_ports import Setting
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+DAEMON_SET = next(kind for kind in BUILT_IN if kind.kind == "DaemonSet")
 
 
 def a_node(setting: Setting, name: str) -> str:
@@ -61,19 +62,14 @@ def is_ready(pod: Json) -> bool:
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
-def a_stateful_set(setting: Setting, replicas: int) -> dict[str, Any]:
+def an_owner(setting: Setting, kind: Kind = STATEFUL_SET, **spec: Any) -> dict[str, Any]:
     """Create what the pods of the app web belong to; return the reference to it."""
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
-    spec = {
-        "replicas": replicas,
-        "serviceName": "web",
-        "selector": {"matchLabels": labels},
-        "template": template,
-    }
-    body = {"metadata": {"name": "web"}, "spec": spec}
-    uid = setting.world.create(STATEFUL_SET, "default", body)["metadata"]["uid"]
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": uid, "controller": True}
+    whole = {"selector": {"matchLabels": labels}, "template": template, **spec}
+    body = {"metadata": {"name": "web"}, "spec": whole}
+    uid = setting.world.create(kind, "default", body)["metadata"]["uid"]
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "name": "web", "uid": uid, "controller": True}
 
 
 def pods(setting: Setting, **selectors: str) -> list[str]:
@@ -83,7 +79,7 @@ def pods(setting: Setting, **selectors: str) -> list[str]:
 def test_the_pods_of_a_node_are_found(setting: Setting) -> None:
     one, two = a_node(setting, "one"), a_node(setting, "two")
     a_pod(setting, "a", one)
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}
+    owner = an_owner(setting, DAEMON_SET)
     a_pod(setting, "daemon", two, ownerReferences=[owner])
     a_pod(setting, "mirror", two, annotations={"kubernetes.io/config.mirror": "hash"})
     assert pods(setting, fields=f"spec.nodeName={one}") == ["a"]
@@ -166,7 +162,7 @@ def test_a_budget_blocks_evictions_until_enough_pods_are_healthy(setting: Settin
 def test_a_budget_counts_against_what_the_controller_wants(
     setting: Setting, spec: dict[str, Any], allowed: int
 ) -> None:
-    owner, node = a_stateful_set(setting, 4), a_node(setting, "one")
+    owner, node = an_owner(setting, replicas=4, serviceName="web"), a_node(setting, "one")
     for name in "abcd":
         a_pod(setting, name, node, ownerReferences=[owner])
     a_budget(setting, **spec)

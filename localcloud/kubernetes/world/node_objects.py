@@ -7,19 +7,50 @@ with the old name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
 from localcloud.common.control_plane import Node
-from localcloud.kubernetes.world.kinds import NODE
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.kinds import NODE, Kind
 from localcloud.kubernetes.world.object_store import At, Object, Write
 
 IMAGE_LABEL = "kubernetes.azure.com/node-image-version"
 _WRITE = Write(manager="kubelet")
 
 
-def mirror_nodes(world: KubernetesWorld, nodes: Sequence[Node]) -> None:
+class NodeWriter(Protocol):
+    """What nodes are written to: the world of a cluster, or another API server."""
+
+    def clock(self) -> datetime:
+        """Return the time."""
+        ...
+
+    def list(self, kind: Kind) -> tuple[Sequence[Object], int]:
+        """Return all objects of a kind, and their version."""
+        ...
+
+    def find(self, at: At) -> Object | None:
+        """Return an object, or None."""
+        ...
+
+    def create(self, kind: Kind, namespace: str, body: Any, write: Write) -> Object:
+        """Create an object."""
+        ...
+
+    def replace(self, at: At, body: Any, write: Write) -> Object:
+        """Replace an object."""
+        ...
+
+    def delete(self, at: At) -> Object:
+        """Delete an object."""
+        ...
+
+    def set_status(self, at: At, status: Mapping[str, Any], *, manager: str) -> None:
+        """Write a status."""
+        ...
+
+
+def mirror_nodes(world: NodeWriter, nodes: Sequence[Node]) -> None:
     """Create, change and remove Node objects until the cluster has exactly these, all of them Ready."""
     wanted = {node.name: node for node in nodes}
     for live in world.list(NODE)[0]:
@@ -63,7 +94,7 @@ def _body(node: Node) -> dict[str, Any]:
     return {"metadata": {"name": node.name, "labels": {**own, **node.labels}}, "spec": spec}
 
 
-def _status(world: KubernetesWorld, node: Node) -> Mapping[str, Any]:
+def _status(world: NodeWriter, node: Node) -> Mapping[str, Any]:
     now = world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {
         "type": "Ready",

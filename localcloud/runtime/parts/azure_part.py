@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -19,14 +19,19 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
+from localcloud.common.control_plane import ControlPlane
 from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
-from localcloud.runtime.parts.part import Config, repositories, request_log, run
+from localcloud.runtime.parts.part import Config, kubeconfigs, repositories, request_log, run
 from shared.jobs.errors import Dependency
 
 AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The Entra application of every AKS API server."""
+
+
+OpenPlane = Callable[[Config, Authority, IdentityServer], AbstractContextManager[ControlPlane]]
+"""Opens the control planes of the clusters that Resource Manager creates."""
 
 
 class Repositories:
@@ -79,28 +84,35 @@ def timings(create_seconds: float) -> Timings:
 
 
 @contextmanager
-def serve(config: Config) -> Iterator[None]:
+def small_clusters(config: Config, authority: Authority, identity: IdentityServer) -> Iterator[ControlPlane]:
+    """Yield the Kubernetes APIs of the local cloud, each with its small Flux."""
+    settings, state = config.settings, config.state
+    source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
+    with (
+        closing(source),
+        KubernetesPlane(
+            authority,
+            accepts_token=lambda token: identity.accepts(token, AKS_AUDIENCE),
+            extension=FluxExtension(source, system_clock),
+            log_dir=request_log(state, "kubernetes").parent,
+            kubeconfig_dir=kubeconfigs(state),
+        ) as plane,
+    ):
+        yield plane
+
+
+@contextmanager
+def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None]:
     """Serve Azure with one certificate authority, whose certificate is ``ca.pem``."""
     settings, state = config.settings, config.state
     authority = Authority()
     authority.write(state / "ca.pem")
-    kubeconfigs = state / "kubeconfigs"
-    kubeconfigs.mkdir()
+    kubeconfigs(state).mkdir()
     with ExitStack() as stack:
-        source = Repositories(repositories(state), url=config.urls["github"], token=settings["GITHUB_TOKEN"])
-        stack.callback(source.close)
         identity = stack.enter_context(
             IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])
         )
-        plane = stack.enter_context(
-            KubernetesPlane(
-                authority,
-                accepts_token=lambda token: identity.accepts(token, AKS_AUDIENCE),
-                extension=FluxExtension(source, system_clock),
-                log_dir=request_log(state, "kubernetes").parent,
-                kubeconfig_dir=kubeconfigs,
-            )
-        )
+        plane = stack.enter_context(clusters(config, authority, identity))
         world = AzureWorld(system_clock, plane=plane, timings=timings(config.options["create_seconds"]))
         stack.enter_context(
             ArmServer(

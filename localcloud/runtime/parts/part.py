@@ -50,6 +50,11 @@ def repositories(state: Path) -> Path:
     return state / "repositories"
 
 
+def kubeconfigs(state: Path) -> Path:
+    """Return the folder of the clusters' kubeconfigs, as "NAME.yaml"."""
+    return state / "kubeconfigs"
+
+
 def ready_file(state: Path, part: str) -> Path:
     """Return the file that a process writes when it is ready."""
     return state / f".{part}-is-ready"

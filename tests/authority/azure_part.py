@@ -1,0 +1,38 @@
+"""The Azure part of a local cloud whose clusters are real: ``Options(modules={"azure": __name__})``.
+
+Real Flux reads git over TLS only, so the repositories of the GitHub part are also served with TLS here, at
+the address in ``git.url``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+
+from localcloud.azure.wire.identity_server import IdentityServer
+from localcloud.common.certificates import Authority
+from localcloud.common.control_plane import ControlPlane
+from localcloud.runtime.parts.azure_part import serve
+from localcloud.runtime.parts.part import Config, kubeconfigs, run
+from tests.authority.git_tls import GitOverTls
+from tests.authority.real_plane import RealPlane
+
+_CLUSTERS = 1
+
+
+@contextmanager
+def real_clusters(config: Config, authority: Authority, _identity: IdentityServer) -> Iterator[ControlPlane]:
+    """Yield the real control planes."""
+    state = config.state
+    with closing(GitOverTls(authority, config.urls["github"])) as git:
+        (state / "git.url").write_text(git.url)
+        plane = RealPlane(
+            state / "real", authority, ca=state / "ca.pem", kubeconfigs=kubeconfigs(state), most=_CLUSTERS
+        )
+        with closing(plane):
+            yield plane
+
+
+if __name__ == "__main__":
+    run("azure", partial(serve, clusters=real_clusters))

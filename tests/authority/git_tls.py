@@ -1,0 +1,36 @@
+"""TLS in front of the local GitHub: real Flux reads from ``https://`` addresses only, as Roadstead asks."""
+
+from __future__ import annotations
+
+import httpx
+from werkzeug.wrappers import Request, Response
+
+from localcloud.common.certificates import Authority
+from localcloud.common.http_server import HttpServer
+
+_FORWARDED = ("Content-Type", "Content-Encoding", "Git-Protocol", "Authorization", "Accept", "User-Agent")
+_RETURNED = ("Content-Type", "Cache-Control", "WWW-Authenticate", "Location")
+
+
+class GitOverTls:
+    """Passes requests at ``url`` on to an address; ``close`` after use."""
+
+    def __init__(self, authority: Authority, target: str) -> None:
+        self._client = httpx.Client(base_url=target, trust_env=False, timeout=30)
+        self._server = HttpServer(
+            Request.application(self._pass_on), tls=authority.server_context(), threads=4
+        )
+        self.url = self._server.url
+
+    def close(self) -> None:
+        """Answer no more requests."""
+        self._server.close()
+        self._client.close()
+
+    def _pass_on(self, request: Request) -> Response:
+        headers = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
+        reply = self._client.request(
+            request.method, request.full_path, headers=headers, content=request.get_data()
+        )
+        returned = {name: reply.headers[name] for name in _RETURNED if name in reply.headers}
+        return Response(reply.content, reply.status_code, returned)
