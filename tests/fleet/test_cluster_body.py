@@ -214,3 +214,89 @@ def test_only_a_resource_with_the_tags_of_fleet_and_cluster_is_ours() -> None:
         "expected the tags roadstead-fleet=example and roadstead-cluster=one, "
         "found roadstead-fleet=other and no roadstead-cluster"
     )
+
+
+def test_the_write_of_an_existing_cluster_has_no_node_pools() -> None:
+    live = created(desired(nodePools=[pool(count=3)]))
+    body = cluster_body(desired(tags={"a": "b"}, nodePools=[pool(count=3)]), OWNER, live)
+    assert body is not None
+    assert "agentPoolProfiles" not in body["properties"]
+
+
+SECURE = {"securityProfile": {"enableSecureBoot": True}}
+STREAMING = {"artifactStreamingProfile": {"enabled": True}}
+
+
+@pytest.mark.parametrize(
+    ("pools", "first"),
+    [
+        ([pool(), pool(name="apps", mode="User")], ["system", "apps"]),
+        ([pool(), pool(name="apps", mode="User", **SECURE)], ["system"]),
+        ([pool(**SECURE), pool(name="apps", mode="User")], ["system", "apps"]),
+        ([pool(**STREAMING), pool(name="second")], ["second"]),
+        ([pool(name="apps", mode="User", **STREAMING), pool(**SECURE)], ["system"]),
+    ],
+)
+def test_a_new_cluster_begins_with_the_pools_that_aks_takes_there(
+    pools: list[dict[str, Any]], first: list[str]
+) -> None:
+    body = cluster_body(desired(nodePools=pools), OWNER, None)
+    assert body is not None
+    profiles = body["properties"]["agentPoolProfiles"]
+    assert [profile["name"] for profile in profiles] == first
+    assert not any(key in profile for profile in profiles for key in (*SECURE, *STREAMING))
+
+
+def test_a_pool_of_a_new_cluster_gets_afterwards_what_could_not_come_with_it() -> None:
+    cluster = desired(nodePools=[pool(**SECURE, **STREAMING)])
+    profile = created(cluster, only_first=True)["properties"]["agentPoolProfiles"][0]
+    body = pool_body(cluster.spec.node_pools[0], cluster, OWNER, profile)
+    assert body is not None
+    assert {key: body["properties"][key] for key in (*SECURE, *STREAMING)} == {**SECURE, **STREAMING}
+
+
+OVERLAY_AND_CILIUM = {
+    "networkPluginMode": "overlay",
+    "podCidr": "192.168.0.0/16",
+    "networkDataplane": "cilium",
+    "networkPolicy": "cilium",
+}
+OVERLAY = {"networkPluginMode": "overlay", "podCidr": "192.168.0.0/16", "podCidrs": ["192.168.0.0/16"]}
+
+
+def stages(live: dict[str, Any], **profile: Any) -> tuple[str, ...]:
+    """Return the fields that the next write changes, once the network shows these values too."""
+    live["properties"]["networkProfile"] |= profile
+    wanted = desired(networkProfile=OVERLAY_AND_CILIUM, disableLocalAccounts=False, tags={"a": "b"})
+    write = cluster_write(wanted, OWNER, live)
+    return () if write is None else write.paths
+
+
+def test_overlay_and_cilium_in_one_commit_are_two_writes() -> None:
+    live = created(desired())
+    first = stages(live)
+    assert first == ("tags.a", "networkProfile.networkPluginMode", "networkProfile.podCidr")
+    live["tags"] |= {"a": "b"}
+    second = stages(live, **OVERLAY)
+    assert second == ("networkProfile.networkPolicy", "networkProfile.networkDataplane")
+    assert stages(live, networkDataplane="cilium", networkPolicy="cilium") == ()
+
+
+def test_cilium_waits_until_a_failed_migration_to_overlay_has_succeeded() -> None:
+    live = created(desired())
+    live["tags"] |= {"a": "b"}
+    live["properties"]["provisioningState"] = "Failed"
+    assert stages(live, **OVERLAY) == ()
+    wanted = desired(networkProfile=OVERLAY_AND_CILIUM, tags={"a": "b"})
+    body = cluster_body(wanted, OWNER, live)
+    assert body is not None
+    assert body["properties"]["networkProfile"]["networkDataplane"] == "azure"
+    live["properties"]["provisioningState"] = "Succeeded"
+    assert "networkProfile.networkDataplane" in stages(live)
+
+
+def test_a_change_that_azure_cannot_make_is_refused_before_the_first_stage() -> None:
+    live = created(desired(networkProfile={"serviceCidr": "10.0.0.0/16"}))
+    wanted = desired(networkProfile={**OVERLAY_AND_CILIUM, "serviceCidr": "10.9.0.0/16"})
+    with pytest.raises(ImmutableChange, match="serviceCidr"):
+        cluster_write(wanted, OWNER, live)

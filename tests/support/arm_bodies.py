@@ -14,7 +14,7 @@ from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
 from shared.fleet.manifests import ClusterSpec, NodePool
-from shared.ports.azure import GetCluster, PutCluster, PutGroup
+from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
 
 OWNER = Owner("example", "Example/fleet", "one")
 
@@ -37,19 +37,35 @@ def pool(**fields: Any) -> dict[str, Any]:
     return {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1} | fields
 
 
-def created(cluster: Desired) -> dict[str, Any]:
-    """Return the cluster as Azure shows it after its creation."""
+def created(cluster: Desired, *, only_first: bool = False) -> dict[str, Any]:
+    """Return the cluster as Azure shows it after its creation; ``only_first``: after the PUT of the cluster.
+
+    What does not come with the cluster follows by the PUTs of its pools.
+    """
     clock = ManualClock()
     world = AzureWorld(clock, plane=NullPlane())
     azure = WorldAzure(world)
     azure.call(PutGroup(cluster.id.group, group_body(cluster, OWNER)))
     body = cluster_body(cluster, OWNER, None)
     assert body is not None
-    azure.call(PutCluster(cluster.id, body, etag=None))
+    azure.call(PutCluster(cluster.id, body, etag=None, only_new=True))
     clock.advance(60)
+    for pool in () if only_first else cluster.spec.node_pools:
+        profile = _profile(azure, cluster, pool.name)
+        late = pool_body(pool, cluster, OWNER, profile)
+        if late is not None:
+            azure.call(PutPool(cluster.id, pool.name, late, etag=str(profile["eTag"]) if profile else None))
+            clock.advance(60)
     live = azure.call(GetCluster(cluster.id))
     assert live is not None
     return dict(live)
+
+
+def _profile(azure: WorldAzure, cluster: Desired, name: str) -> Json | None:
+    live = azure.call(GetCluster(cluster.id))
+    assert live is not None
+    profiles: list[Json] = live["properties"]["agentPoolProfiles"]
+    return next((profile for profile in profiles if profile["name"] == name), None)
 
 
 def cluster_body(desired: Desired, owner: Owner, existing: Json | None) -> dict[str, Any] | None:

@@ -13,9 +13,12 @@ from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.comparison import overlay
-from shared.fleet.aks.node_pool_body import new_pool, pool_difference, version_of
+from shared.fleet.aks.exclusive_groups import without_rivals
+from shared.fleet.aks.node_pool_body import first_pools, pool_difference, version_of
 from shared.fleet.aks.node_pool_replacement import serving
 from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.read_only import writable_cluster
+from shared.fleet.aks.staged_changes import first_stage
 from shared.fleet.aks.upgrades import behind, next_version
 from shared.fleet.aks.writes import (
     Write,
@@ -28,7 +31,6 @@ from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json, merged
 from shared.fleet.kubernetes_versions import lags, needs_upgrade, numbers, runs_newer
 from shared.fleet.manifests.cluster import ClusterProperties
-from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 
 def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
@@ -40,18 +42,23 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     """Return the PUT that the cluster needs, None when it needs none; raise ImmutableChange.
 
     A cluster whose last write failed or was cancelled needs one even without a difference: Azure then tries
-    again. Node pools of an existing cluster are sent back as they are; they have their own PUT.
+    again. The PUT of an existing cluster has no node pools, which AKS then leaves as they are: they have
+    their own PUT and their own version, so an older read of a pool must not be written back.
     """
     if existing is None:
         return Write(_new_cluster(desired, owner))
-    existing = _at_running_versions(existing)
-    body, changes = overlay(existing, _cluster(desired, owner, existing))
-    around = Surroundings(existing["properties"], body["properties"])
+    properties = at_running_version(existing["properties"], "kubernetesVersion")
+    existing = {**existing, "properties": properties}
+    wanted = _cluster(desired, owner, existing)
+    in_the_end, changes = overlay(existing, wanted)
+    around = Surroundings(properties, in_the_end["properties"])
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
-    if not changes and not last_write_failed(existing["properties"]):
+    wanted = first_stage(existing, wanted)
+    body, changes = overlay(existing, wanted)
+    if not changes and not last_write_failed(properties):
         return None
-    written = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
-    return Write({**written, "properties": _writable(body["properties"])}, tuple(changes))
+    body = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
+    return Write(without_rivals(writable_cluster(body), wanted), tuple(changes))
 
 
 def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
@@ -161,10 +168,8 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
         "dnsPrefix": desired.name[:54].rstrip("-"),
         "enableRBAC": True,
         **_properties(desired),
-        "agentPoolProfiles": [{"name": pool.name, **new_pool(pool, owner)} for pool in spec.node_pools],
+        "agentPoolProfiles": first_pools(spec.node_pools, owner),
     }
-    for profile in properties["agentPoolProfiles"]:
-        profile.pop("orchestratorVersion", None)  # in a new cluster, all pools begin at its version
     properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
     return {
         "location": spec.location,
@@ -208,20 +213,3 @@ def _identity(desired: Desired) -> dict[str, Any]:
 
 _CLUSTER_FIELDS = set(ClusterProperties.model_fields)
 _WRITTEN = ("location", "sku", "tags", "identity", "properties")
-
-
-def _at_running_versions(existing: Json) -> Json:
-    """Return a cluster that requests the running versions, its pools' too, where upgrades have failed."""
-    properties = at_running_version(existing["properties"], "kubernetesVersion")
-    pools = [at_running_version(pool, "orchestratorVersion") for pool in _profiles(existing)]
-    return {**existing, "properties": {**properties, "agentPoolProfiles": pools}}
-
-
-def _writable(properties: Json) -> dict[str, Any]:
-    """Remove what only Azure writes."""
-    writable = {key: value for key, value in properties.items() if key not in OWNED_BY_AZURE["cluster"]}
-    writable["agentPoolProfiles"] = [
-        {key: value for key, value in pool.items() if key not in OWNED_BY_AZURE["pool"]}
-        for pool in properties.get("agentPoolProfiles") or ()
-    ]
-    return writable

@@ -5,6 +5,7 @@ A pool whose fixed properties changed is not written: it is replaced, see ``node
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
@@ -12,6 +13,7 @@ from shared.fleet.aks.change_effects import effect_of
 from shared.fleet.aks.comparison import Leaf, overlay
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.read_only import writable_pool
 from shared.fleet.aks.upgrades import next_version, no_newer_than
 from shared.fleet.aks.writes import (
     Write,
@@ -23,10 +25,8 @@ from shared.fleet.aks.writes import (
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json, merged
 from shared.fleet.manifests.node_pool import NodePool, PoolProperties
-from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 _FIELDS = set(PoolProperties.model_fields)
-_NOT_WRITTEN = ("name", *OWNED_BY_AZURE["pool"])
 
 
 def pool_write(
@@ -111,6 +111,25 @@ def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
     return properties
 
 
+NOT_WITH_THE_CLUSTER = ("securityProfile", "artifactStreamingProfile")
+"""What AKS takes in the PUT of a pool, and refuses in the pools of a new cluster, although its specification
+has it there (github.com/Azure/terraform-azurerm-avm-res-containerservice-managedcluster/pull/196)."""
+
+
+def first_pools(pools: Sequence[NodePool], owner: Owner) -> list[dict[str, Any]]:
+    """Return the pools in the body of a new cluster, one of them with mode System; the others follow.
+
+    A pool that needs what AKS does not take there has its own PUT afterwards. Where that is true of every
+    System pool, the first one begins without it. In a new cluster, all pools begin at its version.
+    """
+    profiles = [{"name": pool.name, **new_pool(pool, owner)} for pool in pools]
+    whole = [profile for profile in profiles if not profile.keys() & set(NOT_WITH_THE_CLUSTER)]
+    if not any(profile["mode"] == "System" for profile in whole):
+        whole.insert(0, next(profile for profile in profiles if profile["mode"] == "System"))
+    left_out = (*NOT_WITH_THE_CLUSTER, "orchestratorVersion")
+    return [{key: value for key, value in profile.items() if key not in left_out} for profile in whole]
+
+
 def version_of(pool: NodePool, desired: Desired) -> str:
     """Return the Kubernetes version that the manifest requests for a pool."""
     return pool.orchestrator_version or desired.spec.kubernetes_version
@@ -155,4 +174,4 @@ def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _writable(profile: Json) -> dict[str, Any]:
-    return {key: value for key, value in profile.items() if key not in _NOT_WRITTEN and value is not None}
+    return {key: value for key, value in writable_pool(profile).items() if value is not None}
