@@ -45,7 +45,7 @@ def replay(
 
 
 def _check_class(name: str) -> None:
-    from shared.jobs.remedies import classes
+    from shared.jobs.errors import classes
 
     names = [each.__name__ for each in classes()]
     if name not in names:

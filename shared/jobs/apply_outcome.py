@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import Aborted, Interrupted, NotYetVisible, ReconcileError
+from shared.jobs.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
 from shared.jobs.job import Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
@@ -19,6 +19,7 @@ RESTART_WAIT = 15.0
 """Seconds before a recipe starts again: a resource may vanish each time."""
 MAX_RESTARTS = 5
 """How often a job restarts because a resource vanished; then it fails."""
+_FAIL_LATE = (Interrupted.__name__, OutOfCapacity.__name__)
 
 
 def apply_outcome(
@@ -115,7 +116,7 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         last_write=outcome.write if new_write else step.last_write,
         waiting_on=outcome.waiting_on,
         # An operation may fail long after Azure accepted it, so a wait does not reset that count.
-        attempts={kind: count for kind, count in step.attempts.items() if kind == Interrupted.__name__},
+        attempts={kind: count for kind, count in step.attempts.items() if kind in _FAIL_LATE},
         failure=None,
     )
     stalled = _stalled(step, now)

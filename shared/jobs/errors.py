@@ -12,12 +12,14 @@
     │   ├── Dependency           a resource that this step needs does not exist yet
     │   ├── NotYetVisible        Azure does not show a resource that may exist; read once more
     │   ├── Interrupted          Azure abandoned an operation for a transient reason; write again
+    │   │   └── OutOfCapacity    Azure has no room in the region or zone now; write again after a long wait
     │   ├── Blocked              a PodDisruptionBudget or an admission policy does not allow an eviction now
     │   ├── Unexpected           an unforeseen error; a few attempts
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
     └── Terminal                 waits for a new commit, or for an operator's replay
-        ├── QuotaExceeded        the subscription has no capacity left
+        ├── QuotaExceeded        the subscription's quota does not allow it
+        ├── OutOfAddresses       the subnet has no free addresses for the nodes
         ├── InvalidManifest      the service refused what the manifest asks for
         ├── Immutable            the field of an existing resource cannot be changed
         ├── Aborted              somebody cancelled the operation in Azure, or undid it
@@ -30,7 +32,7 @@ Adapters raise these and nothing else; ``str(error)`` is safe to show: it never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 
 class ReconcileError(Exception):
@@ -95,6 +97,10 @@ class Interrupted(Retryable):
     """Azure started an operation and abandoned it for a transient reason; the same write is repeated."""
 
 
+class OutOfCapacity(Interrupted):
+    """Azure has no room for this in the region or zone now; others may free some within hours."""
+
+
 class Blocked(Retryable):
     """A PodDisruptionBudget or an admission policy does not allow the eviction now."""
 
@@ -112,7 +118,11 @@ class Unauthorized(Retryable):
 
 
 class QuotaExceeded(Terminal):
-    """The subscription has no capacity for this."""
+    """The subscription's quota does not allow this."""
+
+
+class OutOfAddresses(Terminal):
+    """The subnet of the nodes has too few free addresses."""
 
 
 class InvalidManifest(Terminal):
@@ -139,19 +149,37 @@ class DeadLettered(Terminal):
     """The queue delivered the job's message too often without a result, or the message expired."""
 
 
+def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
+    """Yield every class of error of a kind that a job can meet, in the order of this file."""
+    for subclass in kind.__subclasses__():
+        if subclass not in (Retryable, Terminal):
+            yield subclass
+        yield from classes(subclass)
+
+
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
 """Codes of a 409 that does not pass."""
-_QUOTA_CODES = ("quota", "skunotavailable", "insufficientcapacity", "allocationfailed")
+_QUOTA_CODES = ("quota",)
+_CAPACITY_CODES = (
+    *("allocationfailed", "overconstrained", "akscapacity", "insufficientcapacity", "skunotavailable"),
+)
+"""Codes for a lack of room in Azure; a quota is a limit of one subscription. Source, with the next two, below
+learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes: zonalallocation-allocationfailed-error,
+akscapacityheavyusage-error, subnetisfull-error, unsatisfiablepdb-error."""
+_ADDRESS_CODES = ("subnetisfull", "insufficientsubnetsize")
+_BUDGET_CODES = ("poddrain", "unsatisfiablepdb")
 _LOCKED_CODES = ("scopelocked", "disabledsubscription")
 _POLICY_CODES = ("requestdisallowedby",)
 """Codes of a 403 from a policy: no role is missing."""
 _TRANSIENT_CODES = (
     "anotheroperation",
+    "etagmismatch",
     "internalerror",
     "internalexecutionerror",
     "internaloperationerror",
     "internalservererror",
     "operationpreempted",
+    "originaletagnotexpect",
     "retryableerror",
     "serviceunavailable",
     "throttl",
@@ -163,21 +191,29 @@ _TRANSIENT_CODES = (
 
 
 def from_http(
-    status: int, code: str, message: str, *, retry_after: float | None = None, request_id: str = ""
+    status: int,
+    code: str,
+    message: str,
+    *,
+    cause: str = "",
+    retry_after: float | None = None,
+    request_id: str = "",
 ) -> ReconcileError:
     """Return the error for an HTTP response of Azure Resource Manager, Kubernetes or GitHub.
 
     ``status`` is the HTTP status, ``code`` and ``message`` the service's own (secrets already removed),
-    ``retry_after`` seconds. The one place that maps responses to classes.
+    ``cause`` the code that decides where the service's own is only a wrapper, ``retry_after`` seconds. The
+    one place that maps responses to classes.
     """
-    flat = code.lower()
+    flat = (cause or code).lower()
     context: dict[str, str] = {"code": code, "request_id": request_id}
     if status == 429:
         return Throttled(message, retry_after=retry_after, **context)
+    lacking = _lacking(flat)
+    if lacking is not None:
+        return lacking(message, **context)
     if status >= 500 or status == 408:
         return Unavailable(message, retry_after=retry_after, **context)
-    if any(part in flat for part in _QUOTA_CODES):
-        return QuotaExceeded(message, **context)
     if any(part in flat for part in _LOCKED_CODES):
         return Locked(message, **context)
     if any(part in flat for part in _POLICY_CODES):
@@ -189,22 +225,37 @@ def from_http(
     return _BY_STATUS.get(status, InvalidManifest)(message, **context)
 
 
-def from_operation(state: str, code: str, message: str, *, request_id: str = "") -> ReconcileError:
+def from_operation(
+    state: str, code: str, message: str, *, cause: str = "", request_id: str = ""
+) -> ReconcileError:
     """Return the error for an operation that Azure accepted and did not complete.
 
-    ``state`` is the final provisioningState, ``code`` and ``message`` are those of the error, ``request_id``
-    is that of the request that started it. The one place that maps failed operations to classes.
+    ``state`` is the final provisioningState, ``code`` and ``message`` are those of the error, ``cause`` is
+    the code that decides where the error's own is only a wrapper, ``request_id`` is that of the request that
+    started the operation. The one place that maps failed operations to classes.
     """
-    flat = code.lower()
-    if any(part in flat for part in _QUOTA_CODES):
-        return QuotaExceeded(message, code=code, request_id=request_id)
-    if "poddrain" in flat:
-        return Blocked(message, code=code, request_id=request_id)
+    flat = (cause or code).lower()
+    lacking = _lacking(flat)
+    if lacking is not None:
+        return lacking(message, code=code, request_id=request_id)
     if flat == "conflict" or any(part in flat for part in _TRANSIENT_CODES):
         return Interrupted(message, code=code, request_id=request_id)
     if state == "Canceled" or "cancel" in flat:
         return Aborted(message, code=code, request_id=request_id)
-    return from_http(400, code, message, request_id=request_id)
+    return from_http(400, code, message, cause=cause, request_id=request_id)
+
+
+def _lacking(flat: str) -> type[ReconcileError] | None:
+    """Return the class for a code that says what Azure has too little of, None for any other code."""
+    return next((kind for codes, kind in _LACKING if any(part in flat for part in codes)), None)
+
+
+_LACKING: tuple[tuple[tuple[str, ...], type[ReconcileError]], ...] = (
+    (_QUOTA_CODES, QuotaExceeded),
+    (_CAPACITY_CODES, OutOfCapacity),
+    (_ADDRESS_CODES, OutOfAddresses),
+    (_BUDGET_CODES, Blocked),
+)
 
 
 _BY_STATUS: Mapping[int, type[ReconcileError]] = {

@@ -20,11 +20,11 @@ from pydantic import TypeAdapter, ValidationError
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs import stored_forms
-from shared.jobs.errors import DeadLettered, Retryable
+from shared.jobs.errors import DeadLettered, Retryable, classes
 from shared.jobs.job import Job, new_job
 from shared.jobs.recipes import Recipe
 
-_TRANSIENT = frozenset(kind.__name__ for kind in (*Retryable.__subclasses__(), DeadLettered))
+_TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
 
 
 class Phase(StrEnum):

@@ -5,7 +5,7 @@ The one table behind ``roadstead why`` and docs/errors.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.jobs import errors
@@ -60,7 +60,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check that the resource in the message exists.",
     ),
     errors.NotYetVisible: Remedy(
-        "Azure does not show a cluster or a resource group that may exist: new resources appear late.",
+        "Azure does not show a cluster or a resource group that may exist, or its version: they appear late.",
         NO_ACTION,
         "Reads once more after 20 s and relies on the second read.",
         no_policy=True,
@@ -70,13 +70,20 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Check Azure's health page; if it persists, contact Azure support with the request id.",
         "Repeats the same write.",
     ),
+    errors.OutOfCapacity: Remedy(
+        "Azure has no room now: for the VM size in the region or zone, or for another cluster in the region."
+        " This is no quota of the subscription.",
+        "No action needed if it can wait; otherwise commit another size, zone or region.",
+        "Repeats the same write after a long wait.",
+    ),
     errors.Blocked: Remedy(
         "A PodDisruptionBudget, or an admission policy, does not allow the eviction of a pod from a node that"
         " is being drained.",
         "Add replicas to the workload, or let its PodDisruptionBudget allow one more disruption; if a policy"
         " refuses, change the policy.",
         "Evicts the pods that it can and retries until the drain timeout; then the job fails, as it does when"
-        " AKS abandons a drain. The next commit retries it.",
+        " AKS abandons a drain. An upgrade that AKS refuses for a budget is tried 15 times, 5 min apart."
+        " The next commit retries it.",
         no_policy=True,
     ),
     errors.Unexpected: Remedy(
@@ -92,8 +99,13 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Assign the role to the app's identity (infra/access.bicep).",
     ),
     errors.QuotaExceeded: Remedy(
-        "The subscription or the region has no capacity left: quota, VM size or zone.",
+        "A quota of the subscription does not allow it, such as vCPUs of a VM family or public addresses.",
         "Raise the quota or free some, then run `roadstead replay NAME`; or commit another size or region.",
+    ),
+    errors.OutOfAddresses: Remedy(
+        "The subnet of the nodes has too few free addresses, with those that an upgrade needs for a while.",
+        "Commit fewer nodes, a smaller `maxPods` or `upgradeSettings.maxSurge`, or a node pool in a larger"
+        " subnet; or free addresses in the subnet, then run `roadstead replay NAME`.",
     ),
     errors.InvalidManifest: Remedy(
         "The service refused what the manifest asks for, or accepted it and did not keep it.",
@@ -126,14 +138,6 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "Stops the job and keeps its record. The next commit retries it.",
     ),
 }
-
-
-def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
-    """Yield every class of error that a job can meet, in the order of ``shared.jobs.errors``."""
-    for subclass in kind.__subclasses__():
-        if subclass not in (Retryable, Terminal):
-            yield subclass
-        yield from classes(subclass)
 
 
 def suggested_action(kind: str, *, failed: bool, deleting: bool = False) -> str:

@@ -13,6 +13,7 @@ from shared.jobs.apply_outcome import apply_outcome, release
 from shared.jobs.errors import (
     Conflict,
     Interrupted,
+    OutOfCapacity,
     QuotaExceeded,
     ReconcileError,
     Throttled,
@@ -201,7 +202,11 @@ def test_a_repeated_wait_is_one_event() -> None:
         (412, "", errors.Conflict),
         (409, "MissingSubscriptionRegistration", errors.InvalidManifest),
         (400, "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
-        (409, "SkuNotAvailable", errors.QuotaExceeded),
+        (409, "SkuNotAvailable", errors.OutOfCapacity),
+        (400, "AksCapacityHeavyUsage", errors.OutOfCapacity),
+        (503, "AllocationFailed", errors.OutOfCapacity),
+        (400, "InsufficientSubnetSize", errors.OutOfAddresses),
+        (400, "UnsatisfiablePDB", errors.Blocked),
         (400, "PropertyChangeNotAllowed", errors.Immutable),
         (400, "BadRequest", errors.InvalidManifest),
         (401, "", errors.Unauthenticated),
@@ -232,7 +237,14 @@ def test_every_http_response_has_an_error_class(status: int, code: str, kind: ty
         ("Failed", "PodDrainFailure", errors.Blocked),
         ("Failed", "QuotaExceeded", errors.QuotaExceeded),
         ("Failed", "ErrCode_InsufficientVCPUQuota", errors.QuotaExceeded),
-        ("Failed", "AllocationFailed", errors.QuotaExceeded),
+        ("Failed", "AllocationFailed", errors.OutOfCapacity),
+        ("Failed", "ZonalAllocationFailed", errors.OutOfCapacity),
+        ("Failed", "OverconstrainedAllocationRequest", errors.OutOfCapacity),
+        ("Failed", "PrivateClusterV2CapacityOverConstrained", errors.OutOfCapacity),
+        ("Failed", "SubnetIsFull", errors.OutOfAddresses),
+        ("Failed", "OriginalEtagNotExpect", errors.Interrupted),
+        ("Failed", "EtagMismatch", errors.Interrupted),
+        ("Failed", "VMExtensionManagementInternalError", errors.Interrupted),
         ("Failed", "RequestDisallowedByPolicy", errors.InvalidManifest),
         ("Failed", "ScopeLocked", errors.Locked),
         ("Failed", "CreateVMSSAgentPoolFailed", errors.InvalidManifest),
@@ -247,6 +259,36 @@ def test_every_failed_operation_has_an_error_class(state: str, code: str, kind: 
     error = from_operation(state, code, "a message", request_id="r")
     assert type(error) is kind
     assert (str(error), error.code, error.request_id) == ("a message", code, "r")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (
+            from_http(400, "CreateVMSSAgentPoolFailed", "no room", cause="ZonalAllocationFailed"),
+            "OutOfCapacity",
+        ),
+        (from_operation("Failed", "UpgradeFailed", "drain", cause="PodDrainFailure"), "Blocked"),
+        (from_operation("Failed", "UpgradeFailed", "role", cause="AuthorizationFailed"), "InvalidManifest"),
+    ],
+)
+def test_the_cause_decides_about_the_class_and_the_services_own_code_is_shown(
+    error: ReconcileError, kind: str
+) -> None:
+    assert error.kind == kind
+    assert error.code in ("CreateVMSSAgentPoolFailed", "UpgradeFailed")
+
+
+def test_a_lack_of_capacity_is_tried_again_for_hours_and_then_given_up() -> None:
+    current, moment, waits = record(step=Step.CLUSTER), NOW, list[float]()
+    while current.job.active:
+        current = apply_outcome(current, Wait(20, "creating", put("w", "r-1")), now=moment, jitter=1)
+        full = OutOfCapacity("no room in the zone")
+        current = apply_outcome(current, Retry(full), now=moment, jitter=1)
+        waits.append((current.job.next_run.at - moment).total_seconds())
+        moment = current.job.next_run.at
+    assert waits == [600, 1200, 2400, *[3600] * 8, 0]
+    assert current.retryable_failure
 
 
 def test_a_repeated_retry_is_an_event_only_when_its_attempts_double() -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.jobs.job import Failure
 from shared.jobs.record import Phase
 from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Written
 from tests.support import fleet_files
-from tests.support.one_cluster import ONE, WINDOW, files, pool, ready, record
+from tests.support.one_cluster import ONE, WINDOW, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.replaced_ports import around, on_azure, overtake
+from tests.support.replaced_ports import around, frozen_before, on_azure, overtake
 
 SLOW = 86_400.0
 TWO_WINDOWS = WINDOW + WINDOW.partition("\n")[2].replace("AutoUpgrade", "NodeOSUpgrade")
@@ -162,3 +163,145 @@ def test_a_failure_that_could_not_be_reported_at_once_is_reported_later() -> Non
     assert phases(cloud) == {"one": Phase.FAILED}
     assert refused
     assert [event.reason for event in cloud.state.events("one", 100)].count("Failed") == 1
+
+
+def test_a_region_without_room_is_tried_again_until_it_has_some() -> None:
+    cloud = ready()
+    ids = doomed(cloud, PutPool, "ZonalAllocationFailed", times=3)
+    began = cloud.clock()
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    assert phases(cloud) == {"one": Phase.READY}
+    assert len(ids) == 4
+    assert cloud.clock() - began > timedelta(minutes=30)
+
+
+def test_a_region_without_room_for_half_a_day_fails_the_job_and_is_not_called_a_quota() -> None:
+    cloud = MemoryCloud(throttle=False)
+    ids = doomed(cloud, PutCluster, "AksCapacityHeavyUsage")
+    push(cloud, files())
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code, len(ids)) == ("OutOfCapacity", "AksCapacityHeavyUsage", 12)
+    assert "quota" not in advice(cloud).lower()
+
+
+def test_a_full_subnet_has_advice_of_its_own() -> None:
+    cloud = ready()
+    doomed(cloud, PutPool, "SubnetIsFull")
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    assert failed(cloud).kind == "OutOfAddresses"
+    assert "subnet" in advice(cloud)
+
+
+def test_an_upgrade_that_a_disruption_budget_stops_is_blocked() -> None:
+    cloud = ready()
+    azure = cloud.ports.azure
+    text = (
+        "Eviction failed. Original error: Cannot evict pod as it would violate the pod's disruption budget."
+    )
+
+    def stopped(write: PutPool) -> Written:
+        cloud.azure.interventions.fail_next("one", "UpgradeFailed", text)
+        return azure.call(write)
+
+    on_azure(cloud, PutPool, stopped)
+    push(cloud, files(pool()))
+    cloud.run(SLOW)
+    failure = failed(cloud)
+    assert (failure.kind, failure.code) == ("Blocked", "UpgradeFailed")
+
+
+def test_a_pool_that_somebody_scales_during_a_write_to_its_cluster_keeps_its_count() -> None:
+    cloud = ready(pool())
+
+    def scaled() -> None:
+        azure = cloud.azure.interventions
+        azure.scale(ONE, "apps", 5)
+
+    frozen_before(cloud, PutCluster, scaled)
+    push(cloud, files(pool() + "  tags: {a: b}\n"))
+    cloud.run(until=lambda: cluster(cloud)["tags"].get("a") == "b")
+    assert pools(cloud)["apps"]["count"] == 5
+
+
+def test_what_aks_does_not_take_in_a_creation_follows_through_the_pools() -> None:
+    cloud = MemoryCloud(throttle=False)
+    writes, azure = list[tuple[str, list[str]]](), cloud.ports.azure
+
+    def noted(write: PutCluster | PutPool) -> Written:
+        pools = write.body["properties"].get("agentPoolProfiles")
+        names = [profile["name"] for profile in pools] if pools is not None else [str(write.arguments[0])]
+        writes.append((write.name, names))
+        return azure.call(write)
+
+    on_azure(cloud, PutCluster, noted)
+    on_azure(cloud, PutPool, noted)
+    push(cloud, files(pool(securityProfile="{sshAccess: Disabled}") + pool().replace("apps", "more")))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert writes == [("put_cluster", ["system", "more"]), ("put_pool", ["apps"])]
+    assert pools(cloud)["apps"]["securityProfile"] == {"sshAccess": "Disabled"}
+
+
+def on_network(network: str) -> dict[str, bytes]:
+    """Return a fleet of one cluster whose defaults have this network."""
+    fleet = files()
+    start, _, rest = fleet["fleet.yaml"].decode().partition("      networkPluginMode: overlay\n")
+    end = rest[rest.index("      podCidr:") :]
+    return fleet | {"fleet.yaml": (start.replace("networkPlugin: azure", network) + end).encode()}
+
+
+KUBENET = "networkPlugin: kubenet"
+CILIUM = "networkPlugin: azure\n      networkPluginMode: overlay\n      networkDataplane: cilium"
+
+
+def test_overlay_and_cilium_in_one_commit_are_two_writes_each_awaited() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, on_network(KUBENET))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    writes, azure = list[Any](), cloud.ports.azure
+
+    def noted(write: PutCluster) -> Written:
+        before, after = cluster(cloud)["properties"], write.body["properties"]["networkProfile"]
+        writes.append((before["provisioningState"], after["networkPluginMode"], after["networkDataplane"]))
+        return azure.call(write)
+
+    on_azure(cloud, PutCluster, noted)
+    push(cloud, on_network(CILIUM))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert writes == [("Succeeded", "overlay", "azure"), ("Succeeded", "overlay", "cilium")]
+    network = cluster(cloud)["properties"]["networkProfile"]
+    assert (network["networkPlugin"], network["networkDataplane"]) == ("azure", "cilium")
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("crash", [1, 2])
+def test_a_crash_around_either_write_continues_with_the_stage_that_azure_shows(
+    crash: int, before: bool
+) -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, on_network(KUBENET))
+    cloud.run()
+    writes, azure = list[str](), cloud.ports.azure
+
+    def crashing(write: PutCluster) -> Written:
+        writes.append(write.body["properties"]["networkProfile"]["networkDataplane"])
+        dies = len(writes) == crash
+        if dies and before:
+            raise Crash
+        written = azure.call(write)
+        if dies:
+            raise Crash
+        return written
+
+    on_azure(cloud, PutCluster, crashing)
+    push(cloud, on_network(CILIUM))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    again = [writes[crash - 1]] if before else []
+    assert writes == sorted(["azure", "cilium", *again])
+    assert accepted(cloud)["update", "one"] == 2

@@ -12,6 +12,7 @@ from localcloud.azure.world.azure_world import AzureWorld
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import from_http
 from shared.ports.azure import AzureCall, Conditional, Written
+from shared.ports.azure_errors import cause_of
 
 T = TypeVar("T")
 
@@ -29,8 +30,9 @@ class WorldAzure:
             answer = getattr(self._world, operation.name)(*_arguments(operation))
         except ArmError as error:
             if not (operation.absent_is_fine and error.status == HTTPStatus.NOT_FOUND):
+                cause = cause_of({"code": error.code, "message": error.message})
                 raise from_http(
-                    error.status, error.code, error.message, retry_after=error.retry_after
+                    error.status, error.code, error.message, cause=cause, retry_after=error.retry_after
                 ) from error
         return operation.result(self._written(answer) if isinstance(answer, Accepted) else answer)
 

@@ -7,10 +7,13 @@ from shared.fleet.json_tree import Json
 from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.pipeline.worker.steps.context import StepContext
+from shared.ports.azure_errors import cause_of
 
 FAILED_STATES = ("Failed", "Canceled")
 LAG_SECONDS = 20.0
 """How late Azure Resource Manager may show a new resource."""
+OBSERVE_SECONDS = 300.0
+"""The time between two reads of a resource that waits for its adoption."""
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 
@@ -28,6 +31,32 @@ def state_of(resource: Json) -> str:
 def etag_of(existing: Json | None) -> str | None:
     """Return the version that was read, None where there is nothing yet."""
     return str(existing["eTag"]) if existing is not None and existing.get("eTag") else None
+
+
+def without_version(context: StepContext, existing: Json, what: str) -> Outcome | None:
+    """Return the second read of a resource without an ETag, None when it may be written.
+
+    Clouds with an older API version show none. A write without a condition then relies on a read of some
+    seconds ago: it can overwrite what somebody changed since, but not create or take over a cluster.
+    """
+    if etag_of(existing) or context.job.step.rechecking:
+        return None
+    problem = f"Azure shows no version (eTag) of {what}"
+    again = "reading once more before it is written without a condition"
+    return Retry(NotYetVisible(f"{problem}; {again}", retry_after=LAG_SECONDS))
+
+
+def not_taken_over(existing: Json, what: str) -> Wait | None:
+    """Return the wait of a resource that cannot be adopted safely, because nothing protects the write."""
+    if etag_of(existing):
+        return None
+    danger = "so another fleet could take it over at the same time"
+    return Wait(
+        OBSERVE_SECONDS,
+        f"{what} is observed, not written to: Azure shows no version (eTag) of it, {danger}",
+        action_required="Set AKS_API_VERSION to a version whose clusters have an eTag.",
+        open_ended=True,
+    )
 
 
 def profiles_of(existing: Json) -> list[Json]:
@@ -109,7 +138,7 @@ def failure(context: StepContext, properties: Json, what: str) -> Outcome:
     message = f"{what}: {inner.get('message') or default}"
     last = context.job.step.last_write
     code, request_id = str(inner.get("code") or state), last.request_id if last else ""
-    error = from_operation(state, code, message, request_id=request_id)
+    error = from_operation(state, code, message, cause=cause_of(inner), request_id=request_id)
     return Retry(error) if isinstance(error, Interrupted) else Fail(error)
 
 
