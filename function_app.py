@@ -111,7 +111,12 @@ class Adapters:
         """Return Azure Resource Manager."""
         from shared.adapters.arm import ArmAzure
 
-        return ArmAzure(self._credential(), base_url=self._settings.azure_resource_manager_url)
+        settings = self._settings
+        return ArmAzure(
+            self._credential(),
+            base_url=settings.azure_resource_manager_url,
+            api_versions=settings.api_versions,
+        )
 
     def kubernetes(self, azure: Azure) -> KubernetesConnections:
         """Return connections to clusters, with kubeconfigs from Azure."""

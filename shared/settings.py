@@ -22,6 +22,9 @@ def _limits(text: str) -> str:
     return text
 
 
+_API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
+
+
 class Settings(BaseModel):
     """Every setting, named as its environment variable; ``docs/settings.md`` explains each."""
 
@@ -51,6 +54,8 @@ class Settings(BaseModel):
     tables_endpoint: str | None = None
 
     azure_resource_manager_url: str = "https://management.azure.com"
+    aks_api_version: Annotated[str, Field(pattern=_API_VERSION)] = ""
+    resources_api_version: Annotated[str, Field(pattern=_API_VERSION)] = ""
 
     website_hostname: str | None = None
     """Set by Azure Functions."""
@@ -66,6 +71,11 @@ class Settings(BaseModel):
         """The secrets that may sign a webhook, the current one first."""
         both = (self.github_webhook_secret, self.github_webhook_secret_previous)
         return tuple(secret.get_secret_value() for secret in both if secret)
+
+    @property
+    def api_versions(self) -> Mapping[str, str]:
+        """The API version for each service of Azure Resource Manager, "" for the library's own."""
+        return {"containerservice": self.aks_api_version, "resource": self.resources_api_version}
 
     @property
     def fleet_config(self) -> FleetConfig:

@@ -26,6 +26,8 @@ LOCAL_ONLY = {
     "IDENTITY_HEADER": "Functions sets it",
     "AZURE_RESOURCE_MANAGER_URL": "the default is Azure",
     "REQUESTS_CA_BUNDLE": "Azure's certificates are publicly trusted",
+    "AKS_API_VERSION": "the default is for Azure; moreSettings",
+    "RESOURCES_API_VERSION": "the default is for Azure; moreSettings",
     "LEASE_SECONDS": "the default is for Azure; moreSettings",
     "POLL_SECONDS": "the default is for Azure; moreSettings",
     "EVENTS_KEPT": "the default is for Azure; moreSettings",

@@ -114,3 +114,12 @@ def test_an_unresolved_key_vault_reference_is_not_taken_for_a_secret(monkeypatch
     put(monkeypatch, GITHUB_WEBHOOK_SECRET="@Microsoft.KeyVault(SecretUri=https://vault.example/secrets/x)")
     with pytest.raises(SettingsError, match="GITHUB_WEBHOOK_SECRET: the Key Vault reference is not resolved"):
         load_settings()
+
+
+@pytest.mark.parametrize("version", ["2026-8-1", "latest", "2026-08-01-beta"])
+def test_an_api_version_that_azure_cannot_have_is_named(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    put(monkeypatch, AKS_API_VERSION=version)
+    with pytest.raises(SettingsError, match="AKS_API_VERSION: must match"):
+        load_settings()

@@ -35,6 +35,7 @@ from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 from shared.jobs.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Written
+from shared.ports.azure_errors import cause_of
 
 PUBLIC_CLOUD = "https://management.azure.com"
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
@@ -42,10 +43,20 @@ T = TypeVar("T")
 
 
 class ArmAzure:
-    """The ``Azure`` port; ``base_url`` is the cloud's Resource Manager. Safe to share between threads."""
+    """The ``Azure`` port; ``base_url`` is the cloud's Resource Manager. Safe to share between threads.
 
-    def __init__(self, credential: TokenCredential, *, base_url: str = PUBLIC_CLOUD) -> None:
+    ``api_versions`` has the API version for a service of ``AzureCall``, "" or none for the library's own.
+    """
+
+    def __init__(
+        self,
+        credential: TokenCredential,
+        *,
+        base_url: str = PUBLIC_CLOUD,
+        api_versions: Mapping[str, str] | None = None,
+    ) -> None:
         self._credential, self._base_url = credential, base_url.rstrip("/")
+        self._api_versions = {name: version for name, version in (api_versions or {}).items() if version}
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str], Any] = {}
 
@@ -88,6 +99,7 @@ class ArmAzure:
             ContentDecodePolicy(),
             ARMChallengeAuthenticationPolicy(self._credential, f"{self._base_url}/.default"),
         ]
+        version = self._api_versions.get(service)
         return _client_of(service)(
             self._credential,
             subscription,
@@ -95,6 +107,7 @@ class ArmAzure:
             policies=policies,
             connection_timeout=_CONNECT_SECONDS,
             read_timeout=_READ_SECONDS,
+            **({"api_version": version} if version else {}),
         )
 
 
@@ -167,13 +180,18 @@ def _from_response(error: HttpResponseError) -> ReconcileError:
         if isinstance(error, ClientAuthenticationError):
             return Unauthenticated("There is no credential for Azure: " + error.message.partition("\n")[0])
         return Unavailable("Azure Resource Manager gave an answer that cannot be read")
-    code = message = ""
-    if error.error is not None:
-        code, message = error.error.code or "", error.error.message or ""
+    document = _as_document(error.error) if error.error is not None else {}
     return from_http(
         response.status_code,
-        code,
-        message or str(response.reason),
+        document.get("code") or "",
+        document.get("message") or str(response.reason),
+        cause=cause_of(document),
         retry_after=retry_after(response.headers),
         request_id=_id_of(response.headers),
     )
+
+
+def _as_document(error: Any) -> dict[str, Any]:
+    """Return the error of a response and its details, as the libraries have parsed them."""
+    details = [_as_document(detail) for detail in error.details or ()]
+    return {"code": error.code, "message": error.message, "details": details}

@@ -25,6 +25,7 @@ from shared.jobs.errors import Dependency
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE, Limit
 
 T = TypeVar("T")
+_NOT_ARGUMENTS = ("target", "etag", "only_new")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class AzureCall(Generic[T]):
     @property
     def arguments(self) -> tuple[Any, ...]:
         """What the operation takes after its target, without its condition."""
-        return tuple(getattr(self, each.name) for each in fields(self) if each.name not in ("target", "etag"))
+        return tuple(getattr(self, each.name) for each in fields(self) if each.name not in _NOT_ARGUMENTS)
 
     @property
     def relies_on(self) -> AzureCall[Any] | None:
@@ -93,19 +94,21 @@ class Write(AzureCall[Written]):
 
 @dataclass(frozen=True)
 class Conditional(Write):
-    """A write over one version of the resource only; Azure responds with a conflict when it has another.
+    """A write to a cluster, or in it, with a condition; Azure responds with a conflict when it does not hold.
 
-    An ``etag`` of None stands for no version yet where the write may create the resource (``creates``:
-    ``If-None-Match: *``), and for any version elsewhere.
+    With an ``etag`` the resource must have that version (``If-Match``). With ``only_new`` it must not exist
+    yet (``If-None-Match: *``). With neither there is no condition: for a resource that exists and shows no
+    version, as with an older API version. The cluster must then have been read a moment ago.
     """
 
-    creates: ClassVar[bool] = False
+    target: ClusterId
     etag: str | None = field(kw_only=True)
+    only_new: bool = field(default=False, kw_only=True)
 
     @property
-    def only_new(self) -> bool:
-        """Whether the write fails when the resource exists."""
-        return self.creates and self.etag is None
+    def relies_on(self) -> GetCluster | None:
+        """The read of the cluster, which shows the pools too, where no condition protects the write."""
+        return None if self.etag or self.only_new else GetCluster(self.target)
 
 
 class Azure(Protocol):
@@ -165,7 +168,9 @@ class DeleteGroup(Write):
 
 
 # Clusters. Each profile in ``properties.agentPoolProfiles`` has its own ``eTag``; an operation on a pool
-# changes only that one, an operation on the cluster both.
+# changes only that one, an operation on the cluster both (learn.microsoft.com/azure/aks/use-etags). So the
+# cluster's does not protect its pools: a PUT of an existing cluster leaves ``agentPoolProfiles`` out, and AKS
+# then leaves the pools as they are (github.com/Azure/AKS/pull/2889).
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,6 @@ class PutCluster(Conditional):
     """Start to create or update the cluster."""
 
     sdk, limits = "managed_clusters.begin_create_or_update", (ARM_WRITE,)
-    creates = True
     target: ClusterId
     body: Json
 
@@ -216,7 +220,6 @@ class PutPool(Conditional):
     """Start to create or update one agent pool; ``body`` has ``properties``."""
 
     sdk, limits = "agent_pools.begin_create_or_update", (ARM_WRITE,)
-    creates = True
     target: ClusterId
     pool: str
     body: Json

@@ -94,9 +94,29 @@ def test_a_create_needs_its_resource_group_and_nothing_in_its_place(azure: Azure
     assert missing.value.code == "ResourceGroupNotFound"
     azure.with_cluster()
     with pytest.raises(Conflict) as second:
-        azure.call(PutCluster(CLUSTER, body(), etag=None))
+        azure.call(PutCluster(CLUSTER, body(), etag=None, only_new=True))
     assert second.value.code == "PreconditionFailed"
     assert [note["accepted"] for note in azure.world.accepted] == ["create-group", "create"]
+
+
+def test_a_write_with_neither_an_etag_nor_only_new_has_no_condition(azure: Azure) -> None:
+    azure.with_cluster()
+    azure.call(PutCluster(CLUSTER, {"location": "westeurope", "tags": {"a": "b"}}, etag=None))
+    azure.clock.advance(2)
+    assert azure.seen()["tags"] == {"a": "b"}
+    azure.call(PutPool(CLUSTER, "system", pool(mode="System", count=3), etag=None))
+    azure.clock.advance(2)
+    assert azure.pool("system")["count"] == 3
+
+
+def test_a_cluster_that_is_written_without_its_pools_keeps_them_as_they_are(azure: Azure) -> None:
+    azure.with_cluster()
+    before = azure.seen()
+    azure.world.interventions.scale(CLUSTER, "system", 5)
+    unchanged = {key: value for key, value in before["properties"].items() if key != "agentPoolProfiles"}
+    azure.call(PutCluster(CLUSTER, {**before, "properties": unchanged}, etag=before["eTag"]))
+    azure.clock.advance(2)
+    assert azure.pool("system")["count"] == 5
 
 
 def test_a_second_write_while_one_runs_is_a_conflict(azure: Azure) -> None:
@@ -143,7 +163,7 @@ def test_pools_are_added_changed_and_removed_without_touching_the_clusters_etag(
     azure.clock.advance(1)
     assert (azure.pool("web")["count"], azure.pool("web")["nodeLabels"]) == (3, {"tier": "web"})
     with pytest.raises(Conflict):
-        azure.call(PutPool(CLUSTER, "web", pool(), etag=None))
+        azure.call(PutPool(CLUSTER, "web", pool(), etag=None, only_new=True))
 
     azure.call(DeletePool(CLUSTER, "web", etag=None))
     assert azure.pool("web")["provisioningState"] == "Deleting"

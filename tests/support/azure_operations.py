@@ -28,5 +28,6 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "pool": "system",
         "configuration": "default",
         "etag": None,
+        "only_new": False,
     }
     return kind(**{each.name: given[each.name] for each in fields(kind)})

@@ -28,13 +28,16 @@ from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.pipeline.worker.steps.azure_state import (
+    OBSERVE_SECONDS,
     etag_of,
     fields,
     not_ours,
     not_ready,
+    not_taken_over,
     recheck,
     reverted,
     state_of,
+    without_version,
 )
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
@@ -43,7 +46,6 @@ from shared.pipeline.worker.steps.repeated_write import next_attempt, vanished_a
 from shared.pipeline.worker.steps.shared_groups import cluster_that_deletes_group, others_in_group
 from shared.ports.azure import GetCluster, GetGroup, GetUpgradeProfile, ListVersions, PutCluster, PutGroup
 
-OBSERVE_SECONDS = 300.0
 FOREIGN_GROUP = AcceptedWrite(WriteKind.TAG_FOREIGN_GROUP)
 SHOWN = 8
 """How many differences are named one by one."""
@@ -117,9 +119,12 @@ def ensure_cluster(context: StepContext) -> Outcome:
         return Done()
     if existing is None:
         return _create(context, write)
-    put = AcceptedWrite(WriteKind.PUT, digest=write.digest)
+    what, put = f"the cluster {context.record.name}", AcceptedWrite(WriteKind.PUT, digest=write.digest)
     if put == context.job.step.last_write:
-        return reverted(f"the cluster {context.record.name}", write)
+        return reverted(what, write)
+    again = without_version(context, existing, what)
+    if again:
+        return again
     written = context.azure(PutCluster(context.cluster, write.body, etag=etag_of(existing)))
     return wait_for(context, f"Azure is updating the cluster{fields(write)}", put, written)
 
@@ -128,7 +133,7 @@ def _create(context: StepContext, write: Write) -> Outcome:
     put = next_attempt(context, AcceptedWrite(WriteKind.PUT, digest=write.digest))
     if put is None:
         return vanished_again(f"the cluster {context.record.name}")
-    written = context.azure(PutCluster(context.cluster, write.body, etag=None))
+    written = context.azure(PutCluster(context.cluster, write.body, etag=None, only_new=True))
     return wait_for(context, "Azure is creating the cluster", put, written)
 
 
@@ -136,7 +141,8 @@ def _hindrance(context: StepContext, existing: Json) -> Outcome | None:
     """Return what prevents a write to the cluster now, None when nothing does."""
     owner = context.owner
     if context.desired.adopt and not owner.owns(existing) and not owner.is_others(existing):
-        return not_ready(context, existing) or _observed(context, existing)
+        unsafe = not_taken_over(existing, f"the cluster {context.record.name}")
+        return not_ready(context, existing) or unsafe or _observed(context, existing)
     hindrance = not_ours(context, existing) or not_ready(context, existing)
     return hindrance or _impossible_upgrade(context, existing)
 

@@ -42,8 +42,10 @@ from shared.pipeline.worker.steps.azure_state import (
     fields,
     not_ours,
     not_ready,
+    not_taken_over,
     profiles_of,
     reverted,
+    without_version,
 )
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import (
@@ -134,6 +136,9 @@ def _adopted(context: StepContext, pool: NodePool, profile: Json) -> Outcome:
         if differences and not owner.is_others(profile):
             remedy += ", make it equal, or accept the differences with roadstead.dev/adopt: with-differences"
         return Fail(NotOwned(f"{problem}{differs}; {remedy}"))
+    unsafe = not_taken_over(profile, f"the node pool {name}")
+    if unsafe:
+        return unsafe
     write = ownership_write(pool, owner, profile)
     return _put(context, profile, write, f"taking the node pool {name} over{fields(write)}")
 
@@ -142,7 +147,7 @@ def _create(context: StepContext, name: str, write: Write, reason: str) -> Outco
     put = next_attempt(context, AcceptedWrite(WriteKind.PUT, name, write.digest))
     if put is None:
         return vanished_again(f"the node pool {name}")
-    written = context.azure(PutPool(context.cluster, name, write.body, etag=None))
+    written = context.azure(PutPool(context.cluster, name, write.body, etag=None, only_new=True))
     return wait_for(context, reason, put, written)
 
 
@@ -175,6 +180,9 @@ def _put(
     put = AcceptedWrite(kind, name, write.digest)
     if put == context.job.step.last_write:
         return reverted(f"the node pool {name}", write)
+    again = without_version(context, profile, f"the node pool {name}")
+    if again:
+        return again
     written = context.azure(PutPool(context.cluster, name, write.body, etag=etag_of(profile)))
     return wait_for(context, reason, put, written)
 
