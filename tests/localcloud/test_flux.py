@@ -291,6 +291,7 @@ def test_a_kustomization_file_lists_what_counts(cluster: Cluster) -> None:
 
 
 def test_definitions_are_established_before_their_objects(cluster: Cluster) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -299,7 +300,7 @@ def test_definitions_are_established_before_their_objects(cluster: Cluster) -> N
             "group": "example.org",
             "scope": "Namespaced",
             "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [{"name": "v1", "served": True, "storage": True}],
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         },
     }
     widget = b"apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: one, namespace: team}\nspec: {}"

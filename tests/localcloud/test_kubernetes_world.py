@@ -16,7 +16,7 @@ from localcloud.kubernetes.world.field_paths import from_wire, to_wire
 from localcloud.kubernetes.world.kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.node_objects import IMAGE_LABEL, mirror_nodes
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Write
 from localcloud.kubernetes.world.patches import JSON, MERGE, STRATEGIC
 
 KINDS = {kind.kind: kind for kind in BUILT_IN}
@@ -54,6 +54,10 @@ def refusal(code: int, reason: str) -> Any:
     return pytest.raises(ApiError, check=is_it)
 
 
+ANY = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+CONTAINERS = [{"name": "web", "image": "web:1"}]
+
+
 def widgets(**version: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "widgets.example.org"},
@@ -61,7 +65,7 @@ def widgets(**version: Any) -> dict[str, Any]:
             "group": "example.org",
             "scope": "Namespaced",
             "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [{"name": "v1", "served": True, "storage": True, **version}],
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": ANY, **version}],
         },
     }
 
@@ -79,9 +83,7 @@ def test_a_conflict_names_the_other_manager_and_the_field(world: KubernetesWorld
     with refusal(409, "Conflict") as refused:
         world.apply(WEB, deployment(("web", "web:2")), BOB)
     field = '.spec.template.spec.containers[name="web"].image'
-    assert (
-        refused.value.message == f'Apply failed with 1 conflict: conflict with "alice" using apps/v1: {field}'
-    )
+    assert refused.value.message == f'Apply failed with 1 conflict: conflict with "alice": {field}'
     assert refused.value.details["causes"][0]["field"] == field
     world.apply(WEB, deployment(("web", "web:2")), Write(manager="bob", force=True))
     assert images(world) == {"web": "web:2", "log": "log:1"}
@@ -261,7 +263,9 @@ def test_create_of_what_is_there_and_delete_of_what_is_not_are_refused(world: Ku
     with refusal(409, "AlreadyExists"):
         world.create(MAP.kind, "default", body)
     with refusal(409, "Conflict"):
-        world.delete(MAP, uid="another")
+        world.delete(MAP, Deletion(uid="another"))
+    with refusal(409, "Conflict"):
+        world.delete(MAP, Deletion(version="1"))
     world.delete(MAP)
     with refusal(404, "NotFound"):
         world.delete(MAP)
@@ -357,15 +361,19 @@ def test_a_cordon_lasts_until_azure_replaces_the_node(world: KubernetesWorld) ->
         assert not cordoned()
 
 
-def test_a_pod_runs_once_it_is_bound_to_a_node(world: KubernetesWorld) -> None:
+def test_a_pod_runs_if_it_is_bound_to_a_node_and_ends_with_the_node(world: KubernetesWorld) -> None:
     mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
-    pod = At(KINDS["Pod"], "web", "default")
-    world.create(pod.kind, "default", {"metadata": {"name": "web"}, "spec": {}})
-    assert "status" not in world.get(pod)
-    world.patch(pod, {"spec": {"nodeName": "aks-a-0"}}, MERGE)
-    assert world.get(pod)["status"]["phase"] == "Running"
+    kind = KINDS["Pod"]
+    bound, unbound = At(kind, "bound", "default"), At(kind, "unbound", "default")
+    spec = {"containers": CONTAINERS}
+    world.create(kind, "default", {"metadata": {"name": "unbound"}, "spec": spec})
+    world.create(kind, "default", {"metadata": {"name": "bound"}, "spec": {**spec, "nodeName": "aks-a-0"}})
+    assert world.get(unbound)["status"]["phase"] == "Pending"
+    assert world.get(bound)["status"]["phase"] == "Running"
+    with refusal(422, "Invalid"):
+        world.patch(unbound, {"spec": {"nodeName": "aks-a-0"}}, MERGE)
     mirror_nodes(world, [])
-    assert world.find(pod) is None
+    assert world.find(bound) is None
 
 
 def test_pods_without_a_controller_or_of_an_unknown_one_give_a_portion_no_room(
@@ -376,10 +384,12 @@ def test_pods_without_a_controller_or_of_an_unknown_one_give_a_portion_no_room(
     world.create(
         budget.kind, "default", {"metadata": {"name": "all"}, "spec": {"selector": {}, "maxUnavailable": 1}}
     )
-    world.create(KINDS["Pod"], "default", {"metadata": {"name": "a"}, "spec": {"nodeName": "aks-a-0"}})
+    spec = {"nodeName": "aks-a-0", "containers": CONTAINERS}
+    world.create(KINDS["Pod"], "default", {"metadata": {"name": "a"}, "spec": spec})
     with refusal(429, "TooManyRequests"):
         world.evict("default", "a")
-    owner = {"kind": "ReplicaSet", "name": "gone", "uid": "1", "controller": True}
-    body = {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": {"nodeName": "aks-a-0"}}
+    uid = world.create(MAP.kind, "default", {"metadata": {"name": "settings"}})["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "settings", "uid": uid, "controller": True}
+    body = {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": spec}
     world.create(KINDS["Pod"], "default", body)
     assert world.get(budget)["status"]["disruptionsAllowed"] == 0

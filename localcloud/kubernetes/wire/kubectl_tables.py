@@ -54,6 +54,11 @@ def _included(value: Object, include: str) -> Mapping[str, Any] | None:
         return value
     if include == "None":
         return None
+    return partial(value)
+
+
+def partial(value: Object) -> dict[str, Any]:
+    """Return the metadata of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",

@@ -11,17 +11,28 @@ import yaml
 from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
+from localcloud.kubernetes.schema.definitions import forbidden, invalid
 from localcloud.kubernetes.wire import access_reviews, discovery
 from localcloud.kubernetes.wire.cluster_access import Access
-from localcloud.kubernetes.wire.kubectl_tables import table
+from localcloud.kubernetes.wire.kubectl_tables import partial, table
 from localcloud.kubernetes.wire.list_pages import page
-from localcloud.kubernetes.wire.resource_paths import Route, route
-from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream
-from localcloud.kubernetes.world.api_errors import ApiError, bad_request, no_such_path
+from localcloud.kubernetes.wire.media_types import Accepted, accepted, received, reply
+from localcloud.kubernetes.wire.request_options import (
+    deletion,
+    is_set,
+    number,
+    without_preconditions,
+    write_options,
+)
+from localcloud.kubernetes.wire.resource_paths import Route, group_is_served, route
+from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream, too_new, version_of
+from localcloud.kubernetes.world.api_errors import ApiError, bad_request, invalid_options, no_such_path
+from localcloud.kubernetes.world.deletion import answers_with_object
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import Object, Write
-from localcloud.kubernetes.world.patches import APPLY
+from localcloud.kubernetes.world.object_store import Deletion, Object, Write
+from localcloud.kubernetes.world.patches import APPLY, unknown_patch
+from localcloud.kubernetes.world.patches import accepted as patch_types
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -59,9 +70,12 @@ class ClusterApi:
         if described is not None:
             return described
         if path == access_reviews.PATH and request.method == "POST":
-            return json_response(201, access_reviews.reviewed(_body(request)))
+            review = received(request, what="SelfSubjectAccessReview")
+            return json_response(201, access_reviews.reviewed(review))
         found = route(path, self._world.kinds)
         if found is None:
+            if not group_is_served(path, self._world.kinds):
+                return Response("404 page not found\n", 404, content_type="text/plain; charset=utf-8")
             raise no_such_path()
         rules: Mapping[tuple[str, bool], Callable[[Request, Route], Response]] = {
             ("GET", False): self._list,
@@ -75,6 +89,8 @@ class ClusterApi:
         rule = rules.get((request.method, bool(found.name)))
         if found.subresource == "eviction":
             rule = self._evict if request.method == "POST" else None
+        if found.kind.namespaced and not found.namespace and request.method != "GET":
+            rule = None
         if rule is None:
             message = "the server does not allow this method on the requested resource"
             raise ApiError(405, "MethodNotAllowed", message)
@@ -113,100 +129,142 @@ class ClusterApi:
         return newest or _DEFAULT_VERSION
 
     def _list(self, request: Request, found: Route) -> Response:
+        form = accepted(request, custom=found.kind.custom, streamed=True)
         labels, fields = request.args.get("labelSelector", ""), request.args.get("fieldSelector", "")
-        if request.args.get("watch") in ("true", "1"):
-            return self._watch(request, found, labels, fields)
+        limit, seconds = number(request, "limit") or 0, number(request, "timeoutSeconds")
+        if is_set(request, "watch"):
+            return self._watch(request, found, form, seconds)
+        if "resourceVersionMatch" in request.args and not request.args.get("resourceVersion"):
+            text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            raise invalid_options("ListOptions", [forbidden("resourceVersionMatch", text)])
+        wanted = version_of(request.args.get("resourceVersion", ""), listed=True)
         objects, version = self._world.list(found.kind, found.namespace, labels=labels, fields=fields)
-        objects, after = page(objects, request.args.get("limit", ""), request.args.get("continue", ""))
+        if wanted > version:
+            raise too_new(wanted, version)
+        objects, after = page(objects, limit, request.args.get("continue", ""))
         metadata = {"resourceVersion": str(version), **({"continue": after} if after else {})}
-        if _wants_table(request):
-            return json_response(200, {**self._table(request, found, objects), "metadata": metadata})
-        return json_response(
-            200,
-            {
-                "kind": f"{found.kind.kind}List",
-                "apiVersion": found.kind.api_version,
-                "metadata": metadata,
-                "items": objects if found.kind.custom else [_bare(value) for value in objects],
-            },
-        )
+        if form.shown_as == "Table":
+            return reply(200, {**self._table(request, found, objects), "metadata": metadata}, form)
+        if form.shown_as:
+            items = [partial(value) for value in objects]
+            return reply(
+                200,
+                {**_META, "kind": "PartialObjectMetadataList", "metadata": metadata, "items": items},
+                form,
+            )
+        body = {
+            "kind": f"{found.kind.kind}List",
+            "apiVersion": found.kind.api_version,
+            "metadata": metadata,
+            "items": objects if found.kind.custom else [_bare(value) for value in objects],
+        }
+        return reply(200, body, form)
 
-    def _watch(self, request: Request, found: Route, labels: str, fields: str) -> Response:
+    def _watch(self, request: Request, found: Route, form: Accepted, seconds: int | None) -> Response:
         if "sendInitialEvents" in request.args:
-            message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-            raise ApiError(422, "Invalid", message)
-
-        def shown(value: Object) -> Mapping[str, Any]:
-            return self._table(request, found, [value]) if _wants_table(request) else value
-
+            text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+            raise invalid_options("ListOptions", [forbidden("sendInitialEvents", text)])
         watch = Watch(
             found.kind,
             found.namespace,
-            labels,
-            fields,
-            request.args.get("resourceVersion", ""),
-            request.args.get("timeoutSeconds", type=float),
-            shown,
+            request.args.get("labelSelector", ""),
+            request.args.get("fieldSelector", ""),
+            version_of(request.args.get("resourceVersion", "")),
+            seconds,
+            lambda value: self._shown(request, found, value, form),
         )
         environ = request.environ
         lines = stream(self._world, watch, lambda: self._closing() or hung_up(environ))
         return Response(lines, content_type="application/json")
 
     def _get(self, request: Request, found: Route) -> Response:
-        value = self._world.get(found.at)
-        if _wants_table(request):
-            return json_response(200, self._table(request, found, [value]))
-        return json_response(200, value)
+        form = accepted(request, custom=found.kind.custom)
+        wanted, version = version_of(request.args.get("resourceVersion", "")), self._world.version
+        if wanted > version:
+            raise too_new(wanted, version)
+        return reply(200, self._shown(request, found, self._world.get(found.at), form), form)
+
+    def _shown(self, request: Request, found: Route, value: Object, form: Accepted) -> Mapping[str, Any]:
+        """Return an object as its client asked for it."""
+        if form.shown_as == "Table":
+            return self._table(request, found, [value])
+        return partial(value) if form.shown_as else value
 
     def _table(self, request: Request, found: Route, objects: Iterable[Object]) -> dict[str, Any]:
         include = request.args.get("includeObject", "Metadata")
+        if include not in ("Metadata", "Object", "None"):
+            problem = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+            raise bad_request(f"Unable to convert to Table as requested: {problem.field}: {problem.message}")
         return table(found.kind, list(objects), self._world.clock(), include=include)
 
     def _create(self, request: Request, found: Route) -> Response:
-        return json_response(
-            201, self._world.create(found.kind, found.namespace, _body(request), _write(request, found))
-        )
+        form = accepted(request, custom=found.kind.custom)
+        write, warnings = _write(request, found, "CreateOptions")
+        body = received(request, what=found.kind.kind)
+        value = self._world.create(found.kind, found.namespace, body, write)
+        return _warned(reply(201, self._shown(request, found, value, form), form), warnings)
 
     def _replace(self, request: Request, found: Route) -> Response:
-        return json_response(200, self._world.replace(found.at, _body(request), _write(request, found)))
+        form = accepted(request, custom=found.kind.custom)
+        write, warnings = _write(request, found, "UpdateOptions")
+        body = received(request, what=found.kind.kind)
+        value = self._world.replace(found.at, body, write)
+        return _warned(reply(200, self._shown(request, found, value, form), form), warnings)
 
     def _patch(self, request: Request, found: Route) -> Response:
-        write = _write(request, found)
-        if request.mimetype != APPLY:
-            patch = _body(request)
-            return json_response(200, self._world.patch(found.at, patch, request.mimetype, write))
-        if "fieldManager" not in request.args:
-            raise bad_request(
-                "PatchOptions.meta.k8s.io is invalid: fieldManager: is required for apply patch"
-            )
-        status = 200 if self._world.find(found.at) is not None else 201
-        return json_response(status, self._world.apply(found.at, _body(request), write))
+        if request.mimetype not in patch_types(custom=found.kind.custom):
+            raise unknown_patch(custom=found.kind.custom)
+        form = accepted(request, custom=found.kind.custom)
+        is_apply = request.mimetype == APPLY
+        write, warnings = _write(request, found, "PatchOptions", apply=is_apply)
+        patch = _patch_of(request, is_apply=is_apply)
+        if is_apply:
+            status = 200 if self._world.find(found.at) is not None else 201
+            value = self._world.apply(found.at, patch, write)
+        else:
+            status, value = 200, self._world.patch(found.at, patch, request.mimetype, write)
+        return _warned(reply(status, self._shown(request, found, value, form), form), warnings)
 
     def _evict(self, request: Request, found: Route) -> Response:
-        body = _body(request)
-        if body.get("kind", "Eviction") != "Eviction":
-            raise bad_request("the object provided is unrecognized: it must be an Eviction")
-        dry_run = _write(request, found).dry_run or bool((body.get("deleteOptions") or {}).get("dryRun"))
-        self._world.evict(found.namespace, found.name, dry_run=dry_run)
-        return json_response(201, {**_success({}), "code": 201})
+        form = accepted(request, custom=False)
+        write, _ = _write(request, found, "CreateOptions")
+        body = received(request, what="Eviction")
+        if (body.get("apiVersion"), body.get("kind")) not in (("policy/v1", "Eviction"), (None, None)):
+            shown = f"{body.get('apiVersion')}, Kind={body.get('kind')}"
+            raise bad_request(
+                f"the API version in the data ({shown}) does not match the expected API version"
+            )
+        options = deletion(request, body.get("deleteOptions") or {})
+        self._world.evict(found.namespace, found.name, options, dry_run=write.dry_run)
+        return reply(201, {**_success({}), "code": 201}, form)
 
     def _delete(self, request: Request, found: Route) -> Response:
-        options = _body(request) if request.get_data() else {}
-        uid = (options.get("preconditions") or {}).get("uid", "")
-        dry_run = _write(request, found).dry_run or bool(options.get("dryRun"))
-        value = self._world.delete(found.at, uid=uid, dry_run=dry_run)
-        if "deletionTimestamp" in value["metadata"]:
-            return json_response(200, value)
+        form = accepted(request, custom=found.kind.custom)
+        options = _deletion(request)
+        value = self._world.delete(found.at, options)
+        if "deletionTimestamp" in value["metadata"] or answers_with_object(found.kind):
+            return reply(200, value, form)
         details = {"name": found.name, "group": found.kind.group, "kind": found.kind.plural}
-        return json_response(200, _success({**details, "uid": value["metadata"]["uid"]}))
+        details = {name: text for name, text in details.items() if text}
+        return reply(200, _success({**details, "uid": value["metadata"]["uid"]}), form)
 
     def _delete_all(self, request: Request, found: Route) -> Response:
+        form = accepted(request, custom=found.kind.custom)
+        number(request, "limit")
         labels, fields = request.args.get("labelSelector", ""), request.args.get("fieldSelector", "")
-        for value in self._world.list(found.kind, found.namespace, labels=labels, fields=fields)[0]:
+        options = without_preconditions(_deletion(request))
+        objects, version = self._world.list(found.kind, found.namespace, labels=labels, fields=fields)
+        for value in objects:
             metadata = value["metadata"]
             single = Route(found.kind, metadata.get("namespace", ""), metadata["name"], "")
-            self._world.delete(single.at, dry_run=_write(request, found).dry_run)
-        return json_response(200, _success({"group": found.kind.group, "kind": found.kind.plural}))
+            self._world.delete(single.at, options)
+        body = {"kind": f"{found.kind.kind}List", "apiVersion": found.kind.api_version}
+        return reply(
+            200, {**body, "metadata": {"resourceVersion": str(version)}, "items": list(objects)}, form
+        )
+
+
+_META = {"apiVersion": "meta.k8s.io/v1"}
 
 
 def _success(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,27 +280,37 @@ def _unauthorized() -> Response:
     return json_response(401, ApiError(401, "Unauthorized", "Unauthorized").status())
 
 
-def _wants_table(request: Request) -> bool:
-    return "as=Table" in request.headers.get("Accept", "").replace(" ", "")
-
-
-def _write(request: Request, found: Route) -> Write:
-    agent = request.headers.get("User-Agent", "unknown").partition("/")[0]
-    return Write(
-        manager=request.args.get("fieldManager") or agent,
-        force=request.args.get("force") == "true",
-        dry_run=request.args.get("dryRun") == "All",
+def _write(request: Request, found: Route, kind: str, *, apply: bool = False) -> tuple[Write, list[str]]:
+    """Return how to write, and the list that takes the warnings."""
+    options = write_options(request, kind, apply=apply)
+    warnings: list[str] = []
+    write = Write(
+        manager=options.manager,
+        force=options.force,
+        dry_run=options.dry_run,
         subresource=found.subresource,
+        validation=options.validation,
+        warn=warnings.append,
     )
+    return write, warnings
 
 
-def _body(request: Request) -> Any:
+def _warned(response: Response, warnings: Iterable[str]) -> Response:
+    for text in warnings:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response
+
+
+def _patch_of(request: Request, *, is_apply: bool) -> Any:
     content = request.get_data()
     try:
-        if "yaml" in request.mimetype:
-            return yaml.load(content, Loader=yaml.CSafeLoader)
-        if "json" in request.mimetype or not request.mimetype:
-            return json.loads(content)
+        return yaml.load(content, Loader=yaml.CSafeLoader) if is_apply else json.loads(content)
     except (ValueError, yaml.YAMLError) as error:
-        raise bad_request("the body of the request is not valid JSON or YAML") from error
-    raise ApiError(415, "UnsupportedMediaType", f"the media type {request.mimetype} is not supported")
+        problem = str(error).splitlines()[0]
+        raise bad_request(f"error decoding {'YAML' if is_apply else 'patch'}: {problem}") from error
+
+
+def _deletion(request: Request) -> Deletion:
+    body = received(request, what="DeleteOptions") if request.get_data() else None
+    return deletion(request, body)

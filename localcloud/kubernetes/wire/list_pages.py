@@ -14,13 +14,15 @@ from localcloud.kubernetes.world.api_errors import bad_request
 from localcloud.kubernetes.world.object_store import Object
 
 
-def page(objects: Sequence[Object], limit: str, after: str) -> tuple[Sequence[Object], str]:
-    """Return a page, and the token of the next one ("" when there is none); ``objects`` are in order."""
+def page(objects: Sequence[Object], size: int, after: str) -> tuple[Sequence[Object], str]:
+    """Return a page of ``size`` (0: all), and the token of the next one ("" when there is none).
+
+    ``objects`` are in order.
+    """
     if after:
         last = _decoded(after)
         objects = [value for value in objects if _key(value) > last]
-    size = int(limit) if limit.isdigit() else 0
-    if not size or len(objects) <= size:
+    if size <= 0 or len(objects) <= size:
         return objects, ""
     return objects[:size], base64.urlsafe_b64encode("/".join(_key(objects[size - 1])).encode()).decode()
 
@@ -33,5 +35,5 @@ def _decoded(token: str) -> tuple[str, str]:
     try:
         namespace, _, name = base64.urlsafe_b64decode(token).decode().partition("/")
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise bad_request("the continue token is not valid") from error
+        raise bad_request("invalid continue token: continue key is not valid") from error
     return namespace, name

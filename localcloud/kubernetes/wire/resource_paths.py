@@ -29,6 +29,13 @@ def _is_eviction(kind: Kind, subresource: str) -> bool:
     return kind == POD and subresource == "eviction"
 
 
+def group_is_served(path: str, kinds: Kinds) -> bool:
+    """Return whether any kind is served in the group and version of a path."""
+    parts = path.strip("/").split("/")
+    group_version = "/".join(parts[1:3]) if parts[0] == "apis" else "/".join(parts[1:2])
+    return any(kind.api_version == group_version for kind in kinds.all())
+
+
 def route(path: str, kinds: Kinds) -> Route | None:
     """Return what a path below ``/api/V`` or ``/apis/G/V`` means, or None when nothing is there."""
     parts = path.strip("/").split("/")

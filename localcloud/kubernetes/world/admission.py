@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from localcloud.kubernetes.world.api_errors import bad_request, invalid
-from localcloud.kubernetes.world.kinds import DEPLOYMENT, Kind
+from localcloud.kubernetes.schema.definitions import invalid, required
+from localcloud.kubernetes.schema.names import name_problem
+from localcloud.kubernetes.world.api_errors import ApiError, bad_request, conflict, invalid_fields
+from localcloud.kubernetes.world.kinds import POD, Kind
 from localcloud.kubernetes.world.object_store import Object
 
-_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
 _SERVER_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
@@ -21,25 +21,62 @@ def checked(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
         raise bad_request("the object provided is unrecognized: it must be an object with metadata")
     api_version, kind_name = body.get("apiVersion", kind.api_version), body.get("kind", kind.kind)
     if (api_version, kind_name) != (kind.api_version, kind.kind):
-        wanted = f"{kind.api_version}, Kind={kind.kind}"
-        raise bad_request(f"the object is {api_version}, Kind={kind_name}; the request is for {wanted}")
+        group_version = api_version if "/" in api_version else f"/{api_version}"
+        raise bad_request(f"invalid object type: {group_version}, Kind={kind_name}")
     metadata = dict(body.get("metadata") or {})
     if namespace and metadata.get("namespace", namespace) != namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace of the request")
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     if metadata.get("name", name) != name:
-        raise bad_request(f"the name of the object ({metadata['name']}) does not match the URL ({name})")
-    if not _valid_name(kind, name):
-        raise invalid(kind, name, "metadata.name", "a lowercase RFC 1123 subdomain must be used")
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+    wrong = name_problem(kind.group, kind.kind, name)
+    if not name:
+        wrong = required("metadata.name", "name or generateName is required")
+    if wrong is not None:
+        raise invalid_fields(kind, name, [wrong])
     metadata |= {"name": name, **({"namespace": namespace} if namespace else {})}
     metadata.pop("managedFields", None)
     clean = {key: value for key, value in body.items() if key not in ("apiVersion", "kind", "metadata")}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **_plain(kind, clean)}
 
 
-def _valid_name(kind: Kind, name: str) -> bool:
-    if kind.group == "rbac.authorization.k8s.io":
-        return bool(name) and "/" not in name
-    return len(name) <= 253 and bool(_NAME.match(name))
+def created(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
+    """Return the body of a create, checked; it may not have a version."""
+    new = checked(kind, namespace, name, body)
+    if new["metadata"].get("resourceVersion"):
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    return new
+
+
+def configuration(kind: Kind, namespace: str, name: str, body: Any) -> dict[str, Any]:
+    """Return the body of an apply, checked; it may not have managed fields."""
+    if isinstance(body, Mapping) and (body.get("metadata") or {}).get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    return checked(kind, namespace, name, body)
+
+
+def replaced(kind: Kind, namespace: str, body: Any, live: Object) -> dict[str, Any]:
+    """Return the body of a replace, checked; a uid in it must be that of the object."""
+    name, uid = live["metadata"]["name"], live["metadata"]["uid"]
+    new = checked(kind, namespace, name, body)
+    wanted = new["metadata"].get("uid")
+    if wanted and wanted != uid:
+        text = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
+        raise conflict(kind, name, text)
+    return new
+
+
+def same_uid(kind: Kind, new: dict[str, Any], live: Object) -> dict[str, Any]:
+    """Return the result of a patch; it may not change the uid."""
+    uid = new["metadata"].get("uid")
+    if uid != live["metadata"]["uid"]:
+        raise invalid_fields(
+            kind, live["metadata"]["name"], [invalid("metadata.uid", uid, "field is immutable")]
+        )
+    return new
 
 
 def _plain(kind: Kind, rest: dict[str, Any]) -> dict[str, Any]:
@@ -71,8 +108,8 @@ def finished(
     whole = {**new, "metadata": {**theirs, **mine}}
     if live is not None:
         whole["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
-    if kind.storage == DEPLOYMENT.storage:
-        whole["spec"] = {"replicas": 1, **(whole.get("spec") or {})}
+    if live is None and kind == POD:
+        whole["status"] = {"phase": "Pending"}
     if kind.generation:
         raised = live is not None and _spec(live) != _spec(whole)
         whole["metadata"]["generation"] = old.get("generation", 1) + (1 if raised else 0)
@@ -81,18 +118,3 @@ def finished(
 
 def _spec(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: inner for key, inner in value.items() if key not in ("metadata", "status", "apiVersion")}
-
-
-def check_fixed(kind: Kind, live: Object | None, new: Mapping[str, Any]) -> None:
-    """Raise ApiError (422) when a write changes a field that cannot be changed."""
-    if live is None or not kind.fixed:
-        return
-    if _at(live, kind.fixed) != _at(new, kind.fixed):
-        field = ".".join(kind.fixed)
-        raise invalid(kind, live["metadata"]["name"], field, "field is immutable")
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from localcloud.kubernetes.schema.definitions import Problem, as_json
 from localcloud.kubernetes.world.kinds import Kind
 
 
@@ -25,14 +26,14 @@ class ApiError(Exception):
 
     def status(self) -> dict[str, Any]:
         """Return the ``Status`` object."""
+        optional = {"reason": self.reason, "details": self.details}
         return {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
-            "details": self.details,
+            **{name: value for name, value in optional.items() if value},
             "code": self.code,
         }
 
@@ -60,25 +61,55 @@ def exists(kind: Kind, name: str) -> ApiError:
 
 def stale(kind: Kind, name: str) -> ApiError:
     """A write over another version than the writer read."""
-    message = (
-        f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
-        "please apply your changes to the latest version and try again"
-    )
-    return ApiError(409, "Conflict", message, details=_about(kind, name))
+    text = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(kind, name, text)
 
 
-def precondition(kind: Kind, name: str, message: str) -> ApiError:
-    """A precondition (uid, resourceVersion) that does not hold."""
+def conflict(kind: Kind, name: str, message: str) -> ApiError:
+    """A write that another one was faster than."""
     text = f'Operation cannot be fulfilled on {kind.resource} "{name}": {message}'
     return ApiError(409, "Conflict", text, details=_about(kind, name))
 
 
-def invalid(kind: Kind, name: str, field: str, problem: str) -> ApiError:
-    """An object that fails validation at one field."""
-    cause = {"reason": "FieldValueInvalid", "message": problem, "field": field}
+def precondition(kind: Kind, name: str, message: str) -> ApiError:
+    """A precondition (uid, resourceVersion) of a delete that does not hold; it names the kind."""
     where = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    message = f'{where} "{name}" is invalid: {field}: {problem}'
-    return ApiError(422, "Invalid", message, details=_about(kind, name, [cause]))
+    text = f'Operation cannot be fulfilled on {where} "{name}": {message}'
+    return ApiError(409, "Conflict", text, details={**_about(kind, name), "kind": kind.kind})
+
+
+def invalid_fields(kind: Kind, name: str, problems: Sequence[Problem]) -> ApiError:
+    """An object that fails validation."""
+    where = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    causes = [{"reason": one.reason, "message": one.message, "field": one.field} for one in problems]
+    details = {**_about(kind, name, causes), "kind": kind.kind}
+    return ApiError(422, "Invalid", f'{where} "{name}" is invalid: {_joined(problems)}', details=details)
+
+
+def invalid_options(kind: str, problems: Sequence[Problem]) -> ApiError:
+    """Options of a request that fail validation; ``kind`` as "CreateOptions"."""
+    causes = [{"reason": one.reason, "message": one.message, "field": one.field} for one in problems]
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
+    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_joined(problems)}', details=details)
+
+
+def invalid_patch(result: Mapping[str, Any], problem: str) -> ApiError:
+    """A patch whose result cannot be decoded."""
+    message = f"Invalid value: {as_json(as_json(result))}: {problem}"
+    cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
+    return ApiError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": [cause]})
+
+
+def _joined(problems: Sequence[Problem]) -> str:
+    texts = list(dict.fromkeys(f"{one.field}: {one.message}" for one in problems))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def cannot_decode(kind: Kind, problem: str) -> ApiError:
+    """A body that is no object of its kind."""
+    return bad_request(
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {problem}'
+    )
 
 
 def bad_request(message: str) -> ApiError:

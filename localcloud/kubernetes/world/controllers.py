@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from localcloud.kubernetes.world.eviction import budget_status
+from localcloud.kubernetes.world.garbage_collector import collect
 from localcloud.kubernetes.world.kinds import (
     BUDGET,
     CRD,
@@ -25,7 +26,7 @@ from localcloud.kubernetes.world.kinds import (
     Kinds,
     kinds_of,
 )
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
 from localcloud.kubernetes.world.patches import MERGE
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -34,10 +35,11 @@ _MANAGER = "kube-controller-manager"
 
 @dataclass(frozen=True)
 class Delays:
-    """Seconds until a CRD is established, and until a Deployment's new spec is available."""
+    """Seconds until a CRD is established, a Deployment's new spec available, and a deleted pod ended."""
 
     crd: float = 0.2
     rollout: float = 0.0
+    termination: float = 0.0
 
 
 class Api(Protocol):
@@ -71,7 +73,11 @@ class Api(Protocol):
         """Write a status."""
         ...
 
-    def delete(self, at: At) -> Object:
+    def owned(self) -> bool:
+        """Return whether any object has an owner, or waits for a finalizer."""
+        ...
+
+    def delete(self, at: At, options: Deletion = ...) -> Object:
         """Delete an object."""
         ...
 
@@ -105,13 +111,14 @@ class Controllers:
                 self._deployments()
                 self._pods()
                 self._budgets()
+                collect(self._world)
         finally:
             self._busy = False
 
     def _waited(self, value: Object, seconds: float) -> bool:
         """Return whether so many seconds went by since this generation of the object was first seen."""
         metadata, now = value["metadata"], self._world.clock()
-        since = self._since.setdefault((metadata["uid"], metadata["generation"]), now)
+        since = self._since.setdefault((metadata["uid"], metadata.get("generation", 0)), now)
         due = since + timedelta(seconds=seconds)
         if now >= due:
             return True
@@ -131,6 +138,16 @@ class Controllers:
             elif self._served.get(name) is not crd["spec"]:
                 self._served[name] = crd["spec"]
                 self._world.kinds.serve(crd)
+                self._remember_storage(crd)
+
+    def _remember_storage(self, crd: Object) -> None:
+        """Add the storage version to those in which objects may be stored."""
+        stored = list(crd["status"].get("storedVersions") or ())
+        new = [version["name"] for version in crd["spec"]["versions"] if version.get("storage")]
+        missing = [name for name in new if name not in stored]
+        if missing:
+            status = {**crd["status"], "storedVersions": [*stored, *missing]}
+            self._world.set_status(At(CRD, crd["metadata"]["name"]), status, manager="kube-apiserver")
 
     def _establish(self, crd: Object) -> None:
         if not self._waited(crd, self._delays.crd):
@@ -213,11 +230,15 @@ class Controllers:
         nodes = {node["metadata"]["name"] for node in self._all(NODE)} if pods else set()
         for pod in pods:
             at = At(POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
-            if pod["spec"]["nodeName"] not in nodes:
-                self._world.delete(at)
-            elif not pod.get("status"):
+            if pod["spec"]["nodeName"] not in nodes or self._has_ended(pod):
+                self._world.delete(at, Deletion(grace=0))
+            elif pod["status"].get("phase") == "Pending":
                 ready = self._condition("Ready", "PodReady", "the pod is ready")
                 self._world.set_status(at, {"phase": "Running", "conditions": [ready]}, manager="kubelet")
+
+    def _has_ended(self, pod: Object) -> bool:
+        """Return whether a deleted pod has used its grace."""
+        return "deletionTimestamp" in pod["metadata"] and self._waited(pod, self._delays.termination)
 
     def _budgets(self) -> None:
         for budget in self._all(BUDGET):

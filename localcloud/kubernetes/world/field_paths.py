@@ -1,8 +1,9 @@
 """Fields of a Kubernetes object as paths, and the merge of two objects along them.
 
 A path is a tuple of elements in the notation of ``managedFields``: ``f:name`` is a field of a map,
-``k:{"name":"x"}`` an item of a list that is merged by keys, ``v:"x"`` an item of a set. All other lists
-are atomic: one field, replaced as a whole. Objects are never changed in place.
+``k:{"name":"x"}`` an item of a list that is merged by keys, ``v:"x"`` an item of a set. The type of the
+object (``Type``) says which lists and maps are atomic: one field, replaced as a whole. Objects are never
+changed in place.
 """
 
 from __future__ import annotations
@@ -11,95 +12,79 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from localcloud.kubernetes.schema.definitions import ANYTHING, Type
+
 Path = tuple[str, ...]
 Fields = frozenset[Path]
-
-_KEYS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "containers": (("name",),),
-    "initContainers": (("name",),),
-    "volumes": (("name",),),
-    "env": (("name",),),
-    "imagePullSecrets": (("name",),),
-    "secrets": (("name",),),
-    "volumeMounts": (("mountPath",),),
-    "conditions": (("type",),),
-    "addresses": (("type",),),
-    "ports": (("containerPort", "protocol"), ("port", "protocol")),
-    "ownerReferences": (("uid",),),
-}
-_SETS = ("finalizers",)
-_DEFAULTS = {"protocol": "TCP"}
-_OF_METADATA = ("ownerReferences", "finalizers")
 
 
 def _compact(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def _key(field: str, item: Any) -> str | None:
-    if field in _SETS:
+def _key(kind: Type, item: Any) -> str | None:
+    if kind.is_set:
         return f"v:{_compact(item)}"
     if not isinstance(item, Mapping):
         return None
-    for keys in _KEYS.get(field, ()):
-        if keys[0] in item:
-            return "k:" + _compact({key: item.get(key, _DEFAULTS.get(key)) for key in keys})
-    return None
+    keys = {name: item.get(name, default) for name, default in kind.keys.items()}
+    return None if None in keys.values() else "k:" + _compact(keys)
 
 
-def items_by_key(path: Path, value: Any, *, custom: bool) -> dict[str, Any] | None:
-    """Return a list's items by path element, or None when the value is not a list merged by keys.
-
-    ``custom``: the object is of a CRD, whose lists are atomic, but for those in its metadata.
-    """
-    if not isinstance(value, list) or not value or not path:
+def items_by_key(kind: Type, value: Any) -> dict[str, Any] | None:
+    """Return a list's items by path element, or None when the value is not a list merged by keys."""
+    if not isinstance(value, list) or not value or kind.sort != "list" or kind.atomic:
         return None
-    field = path[-1].removeprefix("f:")
-    if custom and (field not in _OF_METADATA or path[0] != "f:metadata"):
-        return None
-    keyed = {_key(field, item): item for item in value}
+    keyed = {_key(kind, item): item for item in value}
     if None in keyed or len(keyed) != len(value):
         return None
     return {str(key): item for key, item in keyed.items()}
 
 
-def flatten(value: Any, *, custom: bool, path: Path = ()) -> dict[Path, Any]:
-    """Return every field with its value: scalars, atomic lists, empty maps; a keyed item has None."""
+def _below(kind: Type, element: str) -> Type:
+    """Return the type of a field or an item."""
+    if element.startswith("f:"):
+        return kind.child(element[2:]) or ANYTHING
+    return kind.item if kind.sort == "list" else ANYTHING
+
+
+def _is_merged(kind: Type, value: Any) -> bool:
+    return isinstance(value, Mapping) and not kind.atomic
+
+
+def flatten(kind: Type, value: Any, path: Path = ()) -> dict[Path, Any]:
+    """Return every field with its value: scalars, atomic lists and maps, empty maps, None for keyed items."""
     found: dict[Path, Any] = {}
-    if isinstance(value, Mapping) and value:
+    if value and _is_merged(kind, value):
         for name, inner in value.items():
-            found |= flatten(inner, custom=custom, path=(*path, f"f:{name}"))
+            element = f"f:{name}"
+            found |= flatten(_below(kind, element), inner, (*path, element))
         return found
-    items = items_by_key(path, value, custom=custom)
+    items = items_by_key(kind, value)
     if items is None:
         return {path: value} if path else {}
     for key, item in items.items():
         found[*path, key] = None
         if isinstance(item, Mapping):
-            found |= flatten(item, custom=custom, path=(*path, key))
+            found |= flatten(kind.item, item, (*path, key))
     return found
 
 
-def merge(live: Any, wanted: Any, *, custom: bool, path: Path = ()) -> Any:
+def merge(kind: Type, live: Any, wanted: Any) -> Any:
     """Return ``live`` with the fields of ``wanted`` merged over it."""
-    if isinstance(live, Mapping) and isinstance(wanted, Mapping):
+    if _is_merged(kind, live) and isinstance(wanted, Mapping):
         merged = dict(live)
         for name, value in wanted.items():
-            inner = (*path, f"f:{name}")
-            merged[name] = merge(live.get(name), value, custom=custom, path=inner)
+            merged[name] = merge(_below(kind, f"f:{name}"), live.get(name), value)
         return merged
-    old = items_by_key(path, live, custom=custom)
-    new = items_by_key(path, wanted, custom=custom)
+    old, new = items_by_key(kind, live), items_by_key(kind, wanted)
     if old is None or new is None:
         return wanted
     keys = [*old, *(key for key in new if key not in old)]
-    return [
-        merge(old.get(key), new[key], custom=custom, path=(*path, key)) if key in new else old[key]
-        for key in keys
-    ]
+    return [merge(kind.item, old.get(key), new[key]) if key in new else old[key] for key in keys]
 
 
-def remove(value: Any, removed: Fields, retained: Fields, *, custom: bool, path: Path = ()) -> Any:
+def remove(kind: Type, value: Any, removed: Fields, retained: Fields, path: Path = ()) -> Any:
     """Return the value without the fields ``removed``.
 
     Maps and lists that become empty are removed too, unless they are among ``retained``.
@@ -113,14 +98,14 @@ def remove(value: Any, removed: Fields, retained: Fields, *, custom: bool, path:
             here = (*path, element)
             if here in below:
                 continue
-            left = remove(inner, below, retained, custom=custom, path=here)
+            left = remove(_below(kind, element), inner, below, retained, here)
             if left or left == inner or here in retained:
                 yield element, left
 
-    if isinstance(value, Mapping):
+    if _is_merged(kind, value):
         named = {f"f:{name}": inner for name, inner in value.items()}
         return {element.removeprefix("f:"): left for element, left in remaining(named)}
-    items = items_by_key(path, value, custom=custom)
+    items = items_by_key(kind, value)
     return value if items is None else [left for _, left in remaining(items)]
 
 

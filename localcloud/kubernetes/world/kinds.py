@@ -6,16 +6,19 @@ Objects of one resource are stored once, whatever version they are read in: ``Ki
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
+
+from localcloud.kubernetes.schema.definitions import Type, built_in
+from localcloud.kubernetes.schema.definitions import custom as custom_type
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind in one version; ``columns`` are a CRD's additionalPrinterColumns.
+    """One kind in one version; ``columns`` are a CRD's additionalPrinterColumns, ``schema`` its schema.
 
     ``status``: has a status subresource. ``generation``: metadata.generation counts changes of the spec.
-    ``fixed``: path of a field that cannot be changed once set.
     """
 
     group: str
@@ -27,9 +30,14 @@ class Kind:
     categories: tuple[str, ...] = ()
     status: bool = False
     generation: bool = False
-    fixed: tuple[str, ...] = ()
     custom: bool = False
     columns: tuple[Mapping[str, Any], ...] = ()
+    schema: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def type(self) -> Type:
+        """The type of its objects."""
+        return custom_type(self.schema) if self.custom else built_in(self.api_version, self.kind)
 
     @property
     def api_version(self) -> str:
@@ -52,14 +60,12 @@ def _core(kind: str, plural: str, *short: str) -> Kind:
 
 
 def _workload(kind: str, plural: str, short: str) -> Kind:
-    selector = ("spec", "selector")
-    base = Kind("apps", "v1", kind, plural, short=(short,), categories=("all",), fixed=selector)
+    base = Kind("apps", "v1", kind, plural, short=(short,), categories=("all",))
     return replace(base, status=True, generation=True)
 
 
 def _rbac(kind: str, plural: str, *, namespaced: bool) -> Kind:
-    fixed = ("roleRef",) if kind.endswith("Binding") else ()
-    return Kind("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced, fixed=fixed)
+    return Kind("rbac.authorization.k8s.io", "v1", kind, plural, namespaced=namespaced)
 
 
 BUILT_IN: tuple[Kind, ...] = (
@@ -149,6 +155,7 @@ def kinds_of(crd: Mapping[str, Any]) -> tuple[Kind, ...]:
             generation=True,
             custom=True,
             columns=tuple(version.get("additionalPrinterColumns") or ()),
+            schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         )
         for version in spec.get("versions") or ()
         if version.get("served")

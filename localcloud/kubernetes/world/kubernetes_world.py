@@ -12,30 +12,43 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from localcloud.kubernetes.world.admission import check_fixed, checked, finished, with_status
+from localcloud.kubernetes.world.admission import (
+    checked,
+    configuration,
+    created,
+    finished,
+    replaced,
+    same_uid,
+    with_status,
+)
 from localcloud.kubernetes.world.api_errors import (
-    ApiError,
     exists,
     not_found,
-    precondition,
     stale,
     terminating,
 )
 from localcloud.kubernetes.world.controllers import Controllers, Delays
+from localcloud.kubernetes.world.deletion import PROTECTED, check_deletion, deleting
 from localcloud.kubernetes.world.eviction import check_eviction, matching
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
-from localcloud.kubernetes.world.object_store import At, Change, Object, Store, Write
+from localcloud.kubernetes.world.object_store import At, Change, Deletion, Object, Store, Write
 from localcloud.kubernetes.world.patches import patched
 from localcloud.kubernetes.world.selectors import selector
 from localcloud.kubernetes.world.server_side_apply import Writer, applied, same, updated
-
-PROTECTED = ("default", "kube-system", "kube-public", "kube-node-lease")
-
+from localcloud.kubernetes.world.typed_objects import (
+    after_apply,
+    after_patch,
+    check_configuration,
+    check_values,
+    received,
+)
 
 _PLAIN = Write()
+_AT_ONCE = Deletion()
 _DELAYS = Delays()
 
 
@@ -90,7 +103,7 @@ class KubernetesWorld:
         self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> tuple[Sequence[Object], int]:
         """Return the objects that match both selectors, and the version they were read at."""
-        matches = selector(labels, fields)
+        matches = selector(kind, labels, fields)
         with self._lock:
             self._controllers.run()
             found = self._store.list(kind, namespace)
@@ -110,34 +123,36 @@ class KubernetesWorld:
             suffix = f"{self._store.version:05x}"
             prefix = metadata.get("generateName")
             name = metadata.get("name") or (f"{prefix}{suffix}" if prefix else "")
-            new = checked(kind, namespace, name, body)
+            new = received(kind, created(kind, namespace, name, body), write)
             at = At(kind, name, namespace)
             self._admit(at)
             if self._store.get(kind, (namespace, name)) is not None:
                 raise exists(kind, name)
-            new["metadata"].pop("resourceVersion", None)
             new = with_status(kind, None, new, "")
             return self._commit(at, None, updated(None, new, self._writer(kind, write)), write)
 
     def replace(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
         """Replace an object, or its status; a resourceVersion in the body must be the present one."""
         with self._lock:
+            checked(at.kind, at.namespace, at.name, body)
             live = self.get(at)
-            new = checked(at.kind, at.namespace, at.name, body)
+            new = received(at.kind, replaced(at.kind, at.namespace, body, live), write)
             return self._rewrite(at, live, new, write)
 
     def patch(self, at: At, patch: Any, media_type: str, write: Write = _PLAIN) -> Object:
         """Patch an object, or its status, in one of the media types of ``kubernetes_patch``."""
         with self._lock:
             live = self.get(at)
-            new = checked(at.kind, at.namespace, at.name, patched(live, patch, media_type))
+            result = patched(at.kind.type, live, patch, media_type)
+            known = after_patch(at.kind, checked(at.kind, at.namespace, at.name, result), write)
+            new = same_uid(at.kind, known, live)
             return self._rewrite(at, live, new, write)
 
     def apply(self, at: At, body: Any, write: Write = _PLAIN) -> Object:
         """Apply a configuration server-side; create the object when it does not exist."""
         with self._lock:
             live = self.find(at)
-            config = checked(at.kind, at.namespace, at.name, body)
+            config = configuration(at.kind, at.namespace, at.name, body)
             if live is None:
                 if write.subresource:
                     raise not_found(at.kind, at.name)
@@ -145,35 +160,38 @@ class KubernetesWorld:
             self._expect_version(at, live, config)
             for key in ("status",) if at.kind.status and not write.subresource else ():
                 config.pop(key, None)
-            new = applied(live, config, self._writer(at.kind, write))
+            stated = str((body.get("metadata") or {}).get("namespace") or "")
+            check_configuration(at.kind, config, stated)
+            new = after_apply(at.kind, applied(live, config, self._writer(at.kind, write)), stated)
             return self._commit(at, live, new, write)
 
-    def delete(self, at: At, *, uid: str = "", dry_run: bool = False) -> Object:
-        """Delete an object; one with finalizers stays, with a deletion timestamp, until they are removed."""
+    def delete(self, at: At, options: Deletion = _AT_ONCE) -> Object:
+        """Delete an object; one with finalizers or grace stays, with a deletion timestamp, until they end."""
         with self._lock:
             live = self.get(at)
-            metadata = live["metadata"]
-            if uid and metadata["uid"] != uid:
-                raise precondition(at.kind, at.name, "the UID in the precondition does not match")
-            if at.kind == NAMESPACE and at.name in PROTECTED:
-                message = f'namespaces "{at.name}" is forbidden: this namespace may not be deleted'
-                raise ApiError(403, "Forbidden", message)
-            if dry_run or "deletionTimestamp" in metadata:
-                return live
-            if not metadata.get("finalizers") and at.kind != NAMESPACE:
-                return self._after(self._store.remove(at.kind, (at.namespace, at.name)))
-            deletion = {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
-            deleting = {**live, "metadata": {**metadata, **deletion}}
-            return self._after(self._store.put(at.kind, (at.namespace, at.name), deleting))
+            check_deletion(at.kind, live, options)
+            left = deleting(at.kind, live, options, self.clock())
+            if options.dry_run:
+                return left or live
+            key = (at.namespace, at.name)
+            if left is None:
+                return self._after(self._store.remove(at.kind, key))
+            return live if left == live else self._after(self._store.put(at.kind, key, left))
 
-    def evict(self, namespace: str, name: str, *, dry_run: bool = False) -> None:
+    def owned(self) -> bool:
+        """Return whether any object has an owner, or waits for a finalizer: for the garbage collector."""
+        return self._store.owned
+
+    def evict(
+        self, namespace: str, name: str, options: Deletion = _AT_ONCE, *, dry_run: bool = False
+    ) -> None:
         """Delete a pod if the disruption budgets allow it."""
         with self._lock:
             at = At(POD, name, namespace)
             pod = self.get(at)
             budgets = [b for b in self._store.list(BUDGET, namespace) if matching(b, [pod])]
             check_eviction(pod, budgets)
-            self.delete(at, dry_run=dry_run)
+            self.delete(at, replace(options, dry_run=dry_run or options.dry_run))
 
     def drop(self, at: At) -> None:
         """Remove an object regardless of its finalizers: for the controllers."""
@@ -196,18 +214,18 @@ class KubernetesWorld:
         return self._commit(at, live, updated(live, whole, self._writer(at.kind, write)), write)
 
     def _commit(self, at: At, live: Object | None, new: Mapping[str, Any], write: Write) -> Object:
-        check_fixed(at.kind, live, new)
         born = {"uid": self._uid(at), "creationTimestamp": self._now()}
         whole = finished(at.kind, live, new, born)
         if live is not None and same(live, whole):
             return live
+        check_values(at.kind, live, whole, write.subresource)
         if write.dry_run:
             return whole
         key = (at.namespace, at.name)
         metadata = whole["metadata"]
-        deleting = "deletionTimestamp" in metadata and at.kind != NAMESPACE
         stored = self._store.put(at.kind, key, whole)
-        final = deleting and not metadata.get("finalizers")
+        graceful = metadata.get("deletionGracePeriodSeconds") or at.kind == NAMESPACE
+        final = "deletionTimestamp" in metadata and not graceful and not metadata.get("finalizers")
         return self._after(self._store.remove(at.kind, key) if final else stored)
 
     def _after(self, stored: Object) -> Object:
@@ -233,8 +251,8 @@ class KubernetesWorld:
             write.manager,
             kind.api_version,
             self._now(),
+            kind.type,
             subresource=write.subresource,
-            custom=kind.custom,
             force=write.force,
         )
 

@@ -27,24 +27,49 @@ class At:
     namespace: str = ""
 
 
+def _unheard(_: str) -> None:
+    """Take a warning that nobody reads."""
+
+
 @dataclass(frozen=True)
 class Write:
-    """How to write: the field manager, force for applies, dry run, and the subresource ("" or "status")."""
+    """How to write: the field manager, force for applies, dry run, and the subresource ("" or "status").
+
+    ``validation`` (Ignore, Warn, Strict) is about fields that the kind does not have; ``warn`` takes
+    warnings.
+    """
 
     manager: str = "unknown"
     force: bool = False
     dry_run: bool = False
     subresource: str = ""
+    validation: str = "Warn"
+    warn: Callable[[str], None] = _unheard
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """How to delete: preconditions ("" for none), what to do with dependents, seconds of grace, dry run.
+
+    ``policy`` is Foreground, Background, Orphan, or "" for the default of the kind.
+    """
+
+    uid: str = ""
+    version: str = ""
+    policy: str = ""
+    grace: int | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)
 class Change:
-    """One write: ``type`` is ADDED, MODIFIED or DELETED, as in a watch."""
+    """One write: ``type`` is ADDED, MODIFIED or DELETED, as in a watch; ``before`` is the state before."""
 
     version: int
     type: str
     storage: tuple[str, str]
     value: Object
+    before: Object | None = None
 
 
 class Store:
@@ -55,6 +80,7 @@ class Store:
         self._objects: dict[tuple[str, str], dict[Key, Object]] = {}
         self._changes: deque[Change] = deque(maxlen=history)
         self._dropped_before = 1
+        self._owned: set[tuple[tuple[str, str], Key]] = set()
         self.on_change: list[Callable[[], None]] = []
 
     def get(self, kind: Kind, key: Key) -> Object | None:
@@ -71,12 +97,23 @@ class Store:
         """Store a new state of an object under the next version; return it as stored."""
         objects = self._objects.setdefault(kind.storage, {})
         sort = "MODIFIED" if key in objects else "ADDED"
-        objects[key] = self._record(kind, sort, value)
+        objects[key] = self._record(kind, sort, value, objects.get(key))
+        metadata = value["metadata"]
+        waits = "deletionTimestamp" in metadata and metadata.get("finalizers")
+        has_owner = bool(metadata.get("ownerReferences") or waits)
+        (self._owned.add if has_owner else self._owned.discard)((kind.storage, key))
         return objects[key]
+
+    @property
+    def owned(self) -> bool:
+        """Whether any object has an owner, or waits for a finalizer."""
+        return bool(self._owned)
 
     def remove(self, kind: Kind, key: Key) -> Object:
         """Remove an object; return its last state under the next version."""
-        return self._record(kind, "DELETED", self._objects[kind.storage].pop(key))
+        self._owned.discard((kind.storage, key))
+        last = self._objects[kind.storage].pop(key)
+        return self._record(kind, "DELETED", last, last)
 
     def since(self, version: int) -> Sequence[Change]:
         """Return the changes after a version; raise ApiError (410) when they are no longer stored."""
@@ -89,12 +126,12 @@ class Store:
             fresh.append(change)
         return fresh[::-1]
 
-    def _record(self, kind: Kind, sort: str, value: Mapping[str, Any]) -> Object:
+    def _record(self, kind: Kind, sort: str, value: Mapping[str, Any], before: Object | None) -> Object:
         self.version += 1
         stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         if len(self._changes) == self._changes.maxlen:
             self._dropped_before = self._changes[0].version
-        self._changes.append(Change(self.version, sort, kind.storage, stamped))
+        self._changes.append(Change(self.version, sort, kind.storage, stamped, before))
         for call in self.on_change:
             call()
         return stamped

@@ -1,7 +1,8 @@
 """The patches of the Kubernetes API other than apply: JSON merge patch, strategic merge, JSON patch.
 
-A strategic merge here merges the lists that ``kubernetes_fields`` knows by their keys and obeys ``$patch:
-delete`` and ``replace``, but not ``$retainKeys``; it ignores ``$setElementOrder``.
+A strategic merge merges the lists that the published type marks (``x-kubernetes-patch-strategy``) by their
+merge key, and obeys ``$patch: delete`` and ``replace``, but not ``$retainKeys``; it ignores
+``$setElementOrder``.
 """
 
 from __future__ import annotations
@@ -9,33 +10,51 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from localcloud.kubernetes.schema.definitions import ANYTHING, Type
 from localcloud.kubernetes.world.api_errors import ApiError, bad_request
-from localcloud.kubernetes.world.field_paths import Path, items_by_key
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
+_REJECTED = "the server rejected our request due to an error in our request"
 
 
-def patched(live: Mapping[str, Any], patch: Any, media_type: str) -> dict[str, Any]:
+def patched(kind: Type, live: Mapping[str, Any], patch: Any, media_type: str) -> dict[str, Any]:
     """Return ``live`` after the patch; raise ApiError when the patch is invalid."""
     if media_type == JSON:
         if not isinstance(patch, list):
-            raise bad_request("a JSON patch is a list of operations")
+            raise _undecodable(patch, "[]handlers.jsonPatchOp")
         return _json_patch(live, patch)
-    rules: dict[str, Callable[[Any, Any, Path], Any]] = {MERGE: _merge, STRATEGIC: _strategic}
-    rule = rules.get(media_type)
-    if rule is None:
-        message = f"the body of the request was in an unknown format - {media_type} is not a patch"
-        raise ApiError(415, "UnsupportedMediaType", message)
+    if media_type == APPLY or media_type not in accepted(custom=kind.custom):
+        raise unknown_patch(custom=kind.custom)
     if not isinstance(patch, Mapping):
-        raise bad_request("a merge patch is an object")
-    result: dict[str, Any] = rule(live, patch, ())
+        raise _undecodable(patch, "map[string]interface {}")
+    result: dict[str, Any] = _merge(live, patch) if media_type == MERGE else _strategic(kind, live, patch)
     return result
 
 
-def _merge(live: Any, patch: Any, _path: Path = ()) -> Any:
+def accepted(*, custom: bool) -> tuple[str, ...]:
+    """Return the media types of a PATCH; a custom resource has no strategic merge."""
+    return (JSON, MERGE, APPLY) if custom else (JSON, MERGE, STRATEGIC, APPLY)
+
+
+def unknown_patch(*, custom: bool) -> ApiError:
+    """A PATCH in another media type; the router of built-in kinds refuses it before their handler."""
+    if not custom:
+        return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    types = ", ".join(accepted(custom=custom))
+    message = f"the body of the request was in an unknown format - accepted media types include: {types}"
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def _undecodable(patch: Any, wanted: str) -> ApiError:
+    sort = {list: "array", dict: "object", str: "string", bool: "bool"}.get(type(patch), "number")
+    text = f"json: cannot unmarshal {sort} into Go value of type {wanted}"
+    return bad_request(f"error decoding patch: {text}")
+
+
+def _merge(live: Any, patch: Any) -> Any:
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(live) if isinstance(live, Mapping) else {}
@@ -47,9 +66,9 @@ def _merge(live: Any, patch: Any, _path: Path = ()) -> Any:
     return merged
 
 
-def _strategic(live: Any, patch: Any, path: Path) -> Any:
+def _strategic(kind: Type, live: Any, patch: Any) -> Any:
     if isinstance(patch, list):
-        return _strategic_list(live, patch, path)
+        return _strategic_list(kind, live, patch)
     if not isinstance(patch, Mapping):
         return patch
     if patch.get("$patch") == "replace":
@@ -64,23 +83,34 @@ def _strategic(live: Any, patch: Any, path: Path) -> Any:
         elif value is None:
             merged.pop(name, None)
         else:
-            merged[name] = _strategic(merged.get(name), value, (*path, f"f:{name}"))
+            merged[name] = _strategic(kind.child(name) or ANYTHING, merged.get(name), value)
     return merged
 
 
-def _strategic_list(live: Any, patch: list[Any], path: Path) -> Any:
+def _strategic_list(kind: Type, live: Any, patch: list[Any]) -> Any:
     if any(isinstance(item, Mapping) and item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, Mapping) and "$patch" in item)]
-    new = items_by_key(path, patch, custom=False)
-    old = items_by_key(path, live, custom=False) or {}
-    if new is None or (live and not old):
+    if "merge" not in str(kind.raw.get("x-kubernetes-patch-strategy", "")).split(","):
         return patch
-    for key, item in new.items():
-        if isinstance(item, Mapping) and item.get("$patch") == "delete":
-            old.pop(key, None)
-        else:
-            old[key] = _strategic(old.get(key), item, (*path, key))
-    return list(old.values())
+    key = kind.raw.get("x-kubernetes-patch-merge-key")
+    old = list(live) if isinstance(live, list) else []
+    if key is None:
+        return [*old, *(item for item in patch if item not in old)]
+    for item in patch:
+        _merge_item(kind, old, item, str(key))
+    return old
+
+
+def _merge_item(kind: Type, items: list[Any], change: Any, key: str) -> None:
+    if not isinstance(change, Mapping) or key not in change:
+        raise bad_request(f"map: {dict(change)} does not contain declared merge key: {key}")
+    place = next((n for n, item in enumerate(items) if item.get(key) == change[key]), None)
+    if change.get("$patch") == "delete":
+        items[:] = [item for item in items if item.get(key) != change[key]]
+    elif place is None:
+        items.append(_strategic(kind.item, None, change))
+    else:
+        items[place] = _strategic(kind.item, items[place], change)
 
 
 def _json_patch(live: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -88,12 +118,11 @@ def _json_patch(live: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]
     for operation in operations:
         rule = _OPERATIONS.get(str(operation.get("op")))
         if rule is None:
-            raise bad_request(f"unknown JSON patch operation {operation.get('op')!r}")
+            raise ApiError(422, "Invalid", _REJECTED)
         try:
             document = rule(document, operation)
         except (KeyError, IndexError, ValueError, TypeError) as error:
-            message = f"the JSON patch does not fit the object at {operation.get('path')}"
-            raise ApiError(422, "Invalid", message) from error
+            raise ApiError(422, "Invalid", _REJECTED) from error
     return dict(document)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from localcloud.kubernetes.schema.definitions import Type
 from localcloud.kubernetes.world.api_errors import field_conflict
 from localcloud.kubernetes.world.field_paths import (
     Fields,
@@ -45,8 +46,8 @@ class Writer:
     manager: str
     api_version: str
     time: str
+    kind: Type
     subresource: str = ""
-    custom: bool = False
     force: bool = False
 
 
@@ -70,7 +71,7 @@ _Entries = dict[tuple[str, str, str], _Entry]
 def updated(live: Mapping[str, Any] | None, new: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
     """Return ``new`` with the ownership after a create, replace or patch over ``live``."""
     entries = _read(live or {})
-    changed, removed = _difference(live or {}, new, custom=writer.custom)
+    changed, removed = _difference(writer.kind, live or {}, new)
     for key, entry in list(entries.items()):
         entries[key] = _with(entry, entry.fields - changed - removed)
     mine = _entry(writer, "Update", changed)
@@ -81,18 +82,18 @@ def updated(live: Mapping[str, Any] | None, new: Mapping[str, Any], writer: Writ
 
 def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
     """Return the object after a server-side apply of ``wanted``; raise ApiError on conflicts."""
-    custom = writer.custom
+    kind = writer.kind
     config = _without_nulls(wanted)
     entries = _read(live or {})
-    mine = _entry(writer, "Apply", _owned(config, custom=custom))
+    mine = _entry(writer, "Apply", _owned(kind, config))
     before = entries.get(mine.key)
     unchanged = before is not None and before.fields == mine.fields
     entries[mine.key] = before if unchanged and before is not None else mine
-    merged = merge(live or {}, config, custom=custom)
+    merged = merge(kind, live or {}, config)
     if before is not None:
         owned = frozenset[Path]().union(*(entry.fields for entry in entries.values()))
-        merged = remove(merged, _dropped(before.fields - mine.fields, owned), owned, custom=custom)
-    changed, removed = _difference(live or {}, merged, custom=custom)
+        merged = remove(kind, merged, _dropped(before.fields - mine.fields, owned), owned)
+    changed, removed = _difference(kind, live or {}, merged)
     others = [entry for key, entry in entries.items() if key != mine.key]
     if not writer.force:
         _refuse(others, changed)
@@ -151,17 +152,32 @@ def _refuse(others: list[_Entry], changed: Fields) -> None:
     causes = [
         {
             "reason": "FieldManagerConflict",
-            "message": f'conflict with "{entry.manager}" using {entry.api_version}',
+            "message": f"conflict with {_shown(entry)}",
             "field": dotted(field),
         }
         for entry, field in found
     ]
-    if len(causes) == 1:
-        text = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
-    else:
-        lines = [f"{cause['message']}: {cause['field']}" for cause in causes]
-        text = f"{len(causes)} conflicts: " + ", ".join(lines)
-    raise field_conflict(f"Apply failed with {text}", causes)
+    raise field_conflict(f"Apply failed with {_conflicts(found)}", causes)
+
+
+def _conflicts(found: list[tuple[_Entry, Path]]) -> str:
+    if len(found) == 1:
+        return f"1 conflict: conflict with {_shown(found[0][0])}: {dotted(found[0][1])}"
+    fields: dict[str, list[str]] = {}
+    for entry, field in found:
+        fields.setdefault(_shown(entry), []).append(dotted(field))
+    lines = [
+        line
+        for manager, paths in sorted(fields.items())
+        for line in (f"conflicts with {manager}:", *(f"- {path}" for path in paths))
+    ]
+    return f"{len(found)} conflicts: " + "\n".join(lines)
+
+
+def _shown(entry: _Entry) -> str:
+    """Return a manager as conflicts name it; an apply needs no version."""
+    text = f'"{entry.manager}"' + (f' with subresource "{entry.subresource}"' if entry.subresource else "")
+    return text if entry.operation == "Apply" else f"{text} using {entry.api_version}"
 
 
 def _dropped(candidates: Fields, owned: Fields) -> Fields:
@@ -169,18 +185,18 @@ def _dropped(candidates: Fields, owned: Fields) -> Fields:
     return candidates - above
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any], *, custom: bool) -> tuple[Fields, Fields]:
-    before, after = _flat(old, custom=custom), _flat(new, custom=custom)
+def _difference(kind: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Fields, Fields]:
+    before, after = _flat(kind, old), _flat(kind, new)
     changed = {field for field, value in after.items() if field not in before or before[field] != value}
     return frozenset(changed), frozenset(before.keys() - after.keys())
 
 
-def _owned(value: Mapping[str, Any], *, custom: bool) -> Fields:
-    return frozenset(_flat(value, custom=custom))
+def _owned(kind: Type, value: Mapping[str, Any]) -> Fields:
+    return frozenset(_flat(kind, value))
 
 
-def _flat(value: Mapping[str, Any], *, custom: bool) -> dict[Path, Any]:
-    found = flatten(value, custom=custom)
+def _flat(kind: Type, value: Mapping[str, Any]) -> dict[Path, Any]:
+    found = flatten(kind, value)
     managed = ("f:metadata", "f:managedFields")
     return {path: inner for path, inner in found.items() if path not in _NOBODYS and path[:2] != managed}
 

@@ -1,0 +1,99 @@
+"""The garbage collector: objects whose owners no longer exist, and the two finalizers that wait for it.
+
+Source: the Kubernetes documentation of owners and dependents, and of cascading deletion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from localcloud.kubernetes.world.deletion import FOREGROUND, ORPHAN
+from localcloud.kubernetes.world.kinds import Kind, Kinds
+from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.patches import JSON
+
+_WRITE = Write(manager="kube-controller-manager")
+
+
+class Api(Protocol):
+    """What the collector needs of the API."""
+
+    kinds: Kinds
+
+    def owned(self) -> bool:
+        """Return whether any object has an owner, or waits for the collector."""
+        ...
+
+    def list(self, kind: Kind, namespace: str = "") -> tuple[Sequence[Object], int]:
+        """Return the objects of a kind, and the version they were read at."""
+        ...
+
+    def patch(self, at: At, patch: Any, media_type: str, write: Write) -> Object:
+        """Patch an object."""
+        ...
+
+    def delete(self, at: At) -> Object:
+        """Delete an object."""
+        ...
+
+
+def collect(api: Api) -> None:
+    """Run the collector once."""
+    if not api.owned():
+        return
+    everything = list(_all(api))
+    present = {value["metadata"]["uid"] for _, value in everything}
+    doomed = {
+        value["metadata"]["uid"]
+        for _, value in everything
+        if FOREGROUND in _finalizers(value) and "deletionTimestamp" in value["metadata"]
+    }
+    for at, value in everything:
+        if "deletionTimestamp" in value["metadata"]:
+            _finish(api, at, value, everything)
+        elif _owners(value) and all(owner["uid"] not in present - doomed for owner in _owners(value)):
+            api.delete(at)
+
+
+def _finish(api: Api, at: At, value: Object, everything: Sequence[tuple[At, Object]]) -> None:
+    """Take away the finalizer that waited for the dependents of a deleted object."""
+    uid = value["metadata"]["uid"]
+    dependents = [pair for pair in everything if any(owner["uid"] == uid for owner in _owners(pair[1]))]
+    if ORPHAN in _finalizers(value):
+        for dependent, content in dependents:
+            left = [owner for owner in _owners(content) if owner["uid"] != uid]
+            _write(api, dependent, "ownerReferences", left)
+        _write(api, at, "finalizers", [name for name in _finalizers(value) if name != ORPHAN])
+    elif FOREGROUND in _finalizers(value):
+        blocking = [
+            owner
+            for _, content in dependents
+            for owner in _owners(content)
+            if owner["uid"] == uid and owner.get("blockOwnerDeletion")
+        ]
+        if not blocking:
+            _write(api, at, "finalizers", [name for name in _finalizers(value) if name != FOREGROUND])
+
+
+def _write(api: Api, at: At, field: str, value: Sequence[Any]) -> None:
+    change = {"op": "add", "path": f"/metadata/{field}", "value": list(value)}
+    api.patch(at, [change], JSON, _WRITE)
+
+
+def _all(api: Api) -> Iterator[tuple[At, Object]]:
+    kinds = {kind.storage: kind for kind in api.kinds.all()}
+    for kind in kinds.values():
+        for value in api.list(kind)[0]:
+            metadata = value["metadata"]
+            yield At(kind, metadata["name"], metadata.get("namespace", "")), value
+
+
+def _owners(value: Object) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = value["metadata"].get("ownerReferences") or ()
+    return found
+
+
+def _finalizers(value: Object) -> Sequence[str]:
+    found: Sequence[str] = value["metadata"].get("finalizers") or ()
+    return found

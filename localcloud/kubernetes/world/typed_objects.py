@@ -1,0 +1,114 @@
+"""Objects against the types of their kinds: what a write may contain, and what is stored of it.
+
+A field that the type does not have is dropped, and reported as the request asks; a value of another type is
+refused; defaults are added. An apply refuses both at once, because it must know every field to own it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from localcloud.kubernetes.schema import builtin_rules, custom_resources, typed_apply
+from localcloud.kubernetes.schema.builtin_defaults import with_defaults
+from localcloud.kubernetes.schema.crd_rules import name_problem, stored_problems
+from localcloud.kubernetes.schema.decoding import WrongType, decoded
+from localcloud.kubernetes.schema.definitions import Problem
+from localcloud.kubernetes.schema.fixed_fields import changes_refused, metadata_changes
+from localcloud.kubernetes.schema.names import metadata_problems
+from localcloud.kubernetes.world.api_errors import ApiError, cannot_decode, invalid_fields, invalid_patch
+from localcloud.kubernetes.world.kinds import CRD, Kind
+from localcloud.kubernetes.world.object_store import Object, Write
+
+
+def received(kind: Kind, value: Mapping[str, Any], write: Write) -> dict[str, Any]:
+    """Return the object of a create or a replace with its known fields and its defaults."""
+    unknown: list[str] = []
+    try:
+        known = _known(kind, value, unknown)
+    except WrongType as error:
+        raise cannot_decode(kind, str(error)) from error
+    if unknown and write.validation == "Strict":
+        raise cannot_decode(kind, _strict(unknown))
+    _warn(unknown, write)
+    return known
+
+
+def after_patch(kind: Kind, value: Mapping[str, Any], write: Write) -> dict[str, Any]:
+    """Return the object that a patch resulted in, with its known fields and its defaults."""
+    unknown: list[str] = []
+    try:
+        known = _known(kind, value, unknown)
+    except WrongType as error:
+        raise invalid_patch(value, str(error)) from error
+    if unknown and write.validation == "Strict":
+        raise invalid_patch(value, _strict(unknown))
+    _warn(unknown, write)
+    return known
+
+
+def check_configuration(kind: Kind, config: Mapping[str, Any], namespace: str) -> None:
+    """Raise ApiError (500) unless every field of an apply configuration is declared and has its type.
+
+    ``namespace`` is the one that the configuration itself states.
+    """
+    found = list(typed_apply.problems(kind.type, config))
+    if found:
+        where = _of(kind, config, namespace)
+        message = f"failed to create typed patch object ({where}): {typed_apply.refusal(found)}"
+        raise ApiError(500, "", message)
+
+
+def after_apply(kind: Kind, value: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return the object that an apply resulted in, with its defaults; raise ApiError (500)."""
+    try:
+        return _known(kind, value, [])
+    except WrongType as error:
+        message = f"failed to convert new object ({_of(kind, value, namespace)}) to proper version: {error}"
+        raise ApiError(500, "", message) from error
+
+
+def check_values(kind: Kind, live: Object | None, new: Mapping[str, Any], subresource: str) -> None:
+    """Raise ApiError (422) when the object breaks a rule of its kind, or a write changes a fixed field."""
+    found: list[Problem] = [] if live is None else metadata_changes(live["metadata"], new["metadata"])
+    if kind.custom:
+        found += [
+            *metadata_problems(new["metadata"], custom=True),
+            *custom_resources.problems(kind.type, new, subresource),
+        ]
+    elif not subresource:
+        found += builtin_rules.problems(kind.type, new)
+        found += [] if live is None else changes_refused(kind.type, live, new)
+    if kind.storage == CRD.storage:
+        wrong_name = name_problem(new["metadata"]["name"], new.get("spec") or {})
+        found += [*([wrong_name] if wrong_name else []), *stored_problems(new)]
+    if found:
+        raise invalid_fields(kind, new["metadata"]["name"], found)
+
+
+def _known(kind: Kind, value: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
+    metadata = value["metadata"]
+    owners = metadata.get("managedFields")
+    plain = {**value, "metadata": {key: inner for key, inner in metadata.items() if key != "managedFields"}}
+    if kind.custom:
+        meta = decoded(kind.type.fields["metadata"], plain["metadata"], unknown, "metadata")
+        found = custom_resources.pruned(kind.type, {**plain, "metadata": meta}, unknown)
+        whole = custom_resources.defaulted(kind.type, found)
+    else:
+        whole = with_defaults(kind.type, decoded(kind.type, plain, unknown))
+    if owners is not None:
+        whole["metadata"]["managedFields"] = owners
+    return dict(whole)
+
+
+def _strict(unknown: list[str]) -> str:
+    return "strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown)
+
+
+def _warn(unknown: list[str], write: Write) -> None:
+    for path in unknown if write.validation == "Warn" else ():
+        write.warn(f'unknown field "{path}"')
+
+
+def _of(kind: Kind, value: Mapping[str, Any], namespace: str) -> str:
+    return f"{namespace}/{value['metadata']['name']}; {kind.group}/{kind.version}, Kind={kind.kind}"

@@ -1,0 +1,97 @@
+"""Sends the requests of ``api_requests`` to an API server, and returns what counts of its answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tests.support.api_requests import Call, calls
+
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_VERSION = re.compile(r"record \(\d+\)")
+_PATIENCE_SECONDS = 30.0
+RECORDED = Path(__file__).parents[1] / "localcloud/recorded/api_server.json"
+
+Answer = dict[str, Any]
+"""``code``, ``warnings``; of a success its ``kind``; of a refusal ``reason``, ``message`` and ``fields``."""
+
+
+def answers(client: httpx.Client, namespace: str) -> dict[str, Answer]:
+    """Create the namespace, send every request in order, and return the answers by the request's name."""
+    client.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
+    account = {"metadata": {"name": "default"}}  # a controller creates it too, if one runs
+    client.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", json=account)
+    return {call.name: _answer(client, call, namespace) for call in calls()}
+
+
+def _answer(client: httpx.Client, call: Call, namespace: str) -> Answer:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        path = call.path.replace("/ns/", f"/{namespace}/")
+        headers = {"Content-Type": call.content} if call.body is not None else {}
+        found = client.request(call.method, path, content=call.data(), headers={**headers, **call.headers})
+        if found.is_success or not call.wait or time.monotonic() > deadline:
+            return _described(found, namespace)
+        time.sleep(0.1)
+
+
+def _described(found: httpx.Response, namespace: str) -> Answer:
+    answer: Answer = {"code": found.status_code}
+    warnings = [value.partition(" - ")[2] for value in found.headers.get_list("Warning")]
+    if warnings:
+        answer["warnings"] = warnings
+    if found.is_success:
+        return {**answer, "kind": _kind(found.text)}
+    body: dict[str, Any] = json.loads(found.text) if found.text.startswith("{") else {"message": found.text}
+    details = body.get("details") or {}
+    fields = sorted({cause.get("field", "") for cause in details.get("causes") or ()})
+    message = _plain(str(body.get("message", "")), namespace)
+    return {
+        **answer,
+        "reason": body.get("reason", ""),
+        "message": message,
+        **({"fields": fields} if fields else {}),
+    }
+
+
+def _kind(text: str) -> str:
+    """Return what an answer is: the kind of its object, or the type of the first event of a watch."""
+    first = text.strip().splitlines()[0] if text.strip() else ""
+    body = yaml.safe_load(first if first.startswith('{"type"') else text)
+    return str(body["type"] if "object" in body else body.get("kind", "")) if isinstance(body, dict) else ""
+
+
+def _plain(text: str, namespace: str) -> str:
+    """Return a message without what differs from run to run."""
+    return _VERSION.sub("record (VERSION)", _UID.sub("UID", text)).replace(namespace, "NAMESPACE")
+
+
+def recorded() -> dict[str, Any]:
+    """Return the recorded answers of a real API server: its ``version``, and ``answers`` by name."""
+    found: dict[str, Any] = json.loads(RECORDED.read_text())
+    return found
+
+
+def record(version: str, found: dict[str, Answer]) -> None:
+    """Write the answers of a real API server down."""
+    content = {"version": version, "answers": found}
+    RECORDED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def differences(found: dict[str, Answer], expected: dict[str, Answer]) -> list[str]:
+    """Return what differs, a line for each request; the text of a message only where it must be equal."""
+    return [
+        f"{call.name}: {found[call.name]} instead of {expected[call.name]}"
+        for call in calls()
+        if _compared(call, found[call.name]) != _compared(call, expected[call.name])
+    ]
+
+
+def _compared(call: Call, answer: Answer) -> Answer:
+    return answer if call.text else {name: answer.get(name) for name in ("code", "reason", "kind")}
