@@ -37,8 +37,8 @@ def own_version(client: type) -> str:
         ({}, own_version(ContainerServiceClient), own_version(ResourceManagementClient)),
         ({"AKS_API_VERSION": "2025-10-01"}, "2025-10-01", own_version(ResourceManagementClient)),
         (
-            {"AKS_API_VERSION": "2026-05-02-preview", "RESOURCES_API_VERSION": "2024-11-01"},
-            "2026-05-02-preview",
+            {"AKS_API_VERSION": "2026-03-01", "RESOURCES_API_VERSION": "2024-11-01"},
+            "2026-03-01",
             "2024-11-01",
         ),
     ],

@@ -94,7 +94,10 @@ def test_a_cluster_that_leaves_the_load_balancer_sends_nothing_of_its_outbound_p
     body = written(live, networkProfile={"outboundType": outbound}, nodePools=pools)
     profile = body["properties"]["networkProfile"]
     assert profile["outboundType"] == outbound
-    assert profile["loadBalancerProfile"] == {"backendPoolType": "nodeIPConfiguration"}
+    assert "loadBalancerProfile" not in profile
+    inbound = {"loadBalancerProfile": {"backendPoolType": "NodeIP"}}
+    body = written(live, networkProfile={"outboundType": outbound, **inbound}, nodePools=pools)
+    assert body["properties"]["networkProfile"]["loadBalancerProfile"] == inbound["loadBalancerProfile"]
 
 
 def test_a_cluster_that_leaves_its_nat_gateway_does_not_send_the_gateway() -> None:

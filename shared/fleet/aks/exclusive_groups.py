@@ -5,8 +5,8 @@ alternative, the body would have both. Paths are those of ARM's body. Sources, b
 - azure/aks/configure-load-balancer-standard: "exactly one of ManagedOutboundIPs, OutboundIPPrefixes and
   OutboundIPs" (InvalidLoadBalancerProfile)
 - azure/aks/nat-gateway: addresses that Azure manages and your own cannot be combined
-- azure/aks/egress-outboundtype (InvalidUserDefinedRoutingWithLoadBalancerProfile). With any outbound type AKS
-  shows ``loadBalancerProfile.backendPoolType``, which is about inbound traffic and stays.
+- azure/aks/egress-outboundtype (InvalidUserDefinedRoutingWithLoadBalancerProfile). ``az aks update`` leaves
+  the whole profile out too. What a manifest has of it with another outbound type is about inbound traffic.
 - rest/api/aks/managed-clusters/create-or-update: "leave the field empty" (key management, Defender),
   ``userAssignedIdentities``, and ``podCidrs`` as the general form of ``podCidr``
 - azure/aks/api-server-authorized-ip-ranges: not on a private cluster
@@ -65,6 +65,7 @@ ONLY_WITH = (
             *("allocatedOutboundPorts", "idleTimeoutInMinutes"),
         ),
     ),
+    OnlyWith(f"{_NETWORK}.outboundType", "loadBalancer", _NETWORK, ("loadBalancerProfile",)),
     OnlyWith(f"{_NETWORK}.outboundType", "managedNATGateway", _NETWORK, ("natGatewayProfile",)),
     OnlyWith("identity.type", "UserAssigned", "identity", ("userAssignedIdentities",)),
     OnlyWith(f"{_KMS}.enabled", True, _KMS, ("keyId", "keyVaultNetworkAccess", "keyVaultResourceId")),

@@ -1,0 +1,133 @@
+"""A change of a commit is accepted by Azure, which then shows what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shared.fleet.aks.cluster_body import cluster_write, group_body
+from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
+from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
+from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
+from tests.support.arm_bodies import OWNER, desired, pool
+from tests.support.azure_ports import SUBSCRIPTION, Azure
+
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers"
+ADDRESS = f"{GROUP}/Microsoft.Network/publicIPAddresses/out"
+PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/out"
+SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/one/subnets/nodes"
+USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/one"
+MANAGED = {"managedOutboundIPs": {"count": 1}}
+OWN = {"outboundIPs": {"publicIPs": [{"id": ADDRESS}]}}
+OWN_PREFIX = {"outboundIPPrefixes": {"publicIPPrefixes": [{"id": PREFIX}]}}
+KUBENET = {"networkPlugin": "kubenet", "podCidr": "10.244.0.0/16"}
+CILIUM = {
+    "networkPlugin": "azure",
+    "networkPluginMode": "overlay",
+    "podCidr": "10.244.0.0/16",
+    "networkDataplane": "cilium",
+    "networkPolicy": "cilium",
+}
+VAULT = "https://example.vault.azure.net/keys/etcd/0123456789abcdef0123456789abcdef"
+KMS = {"enabled": True, "keyId": VAULT, "keyVaultNetworkAccess": "Public"}
+
+
+def balancer(profile: dict[str, Any]) -> dict[str, Any]:
+    return {"networkProfile": {"outboundType": "loadBalancer", "loadBalancerProfile": profile}}
+
+
+def outbound(kind: str, **gateway: Any) -> dict[str, Any]:
+    profile = {"natGatewayProfile": gateway} if gateway else {}
+    return {"networkProfile": {"outboundType": kind, **profile}}
+
+
+def put(azure: Azure, wanted: Desired) -> list[Json]:
+    """Write until Azure shows what is wanted, as the steps do; return the bodies."""
+    bodies = list[Json]()
+    azure.call(PutGroup(wanted.id.group, group_body(wanted, OWNER)))
+    while True:
+        live = azure.call(GetCluster(wanted.id))
+        write = cluster_write(wanted, OWNER, live)
+        if write is not None:
+            etag = str(live["eTag"]) if live else None
+            azure.call(PutCluster(wanted.id, write.body, etag=etag, only_new=live is None))
+            bodies.append(write.body)
+        elif (late := _pool(wanted, live)) is not None:
+            azure.call(late)
+            bodies.append(late.body)
+        else:
+            return bodies
+        assert len(bodies) < 6, "Azure does not show what was written"
+        azure.clock.advance(60)
+
+
+def _pool(wanted: Desired, live: Json | None) -> PutPool | None:
+    assert live is not None
+    profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
+    for each in wanted.spec.node_pools:
+        profile = profiles.get(each.name)
+        if profile is None:
+            new = new_pool_write(each, OWNER, each.name)
+            return PutPool(wanted.id, each.name, new.body, etag=None, only_new=True)
+        write = pool_write(each, wanted, OWNER, profile)
+        if write is not None:
+            return PutPool(wanted.id, each.name, write.body, etag=profile["eTag"])
+    return None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "writes"),
+    [
+        (balancer(MANAGED), balancer(OWN), 1),
+        (balancer(OWN), balancer(OWN_PREFIX), 1),
+        (balancer(OWN_PREFIX), balancer(MANAGED), 1),
+        (balancer(OWN), outbound("managedNATGateway", idleTimeoutInMinutes=10), 1),
+        (outbound("managedNATGateway", idleTimeoutInMinutes=10), outbound("loadBalancer"), 1),
+        (
+            {**balancer(OWN), "nodePools": [pool(vnetSubnetID=SUBNET)]},
+            {**outbound("userDefinedRouting"), "nodePools": [pool(vnetSubnetID=SUBNET)]},
+            1,
+        ),
+        ({"identity": {"type": "UserAssigned", "userAssignedIdentity": USER}}, {"identity": None}, 0),
+        (
+            {"identity": {"type": "UserAssigned", "userAssignedIdentity": USER}},
+            {"identity": {"type": "SystemAssigned"}},
+            1,
+        ),
+        (
+            {"securityProfile": {"azureKeyVaultKms": KMS}},
+            {"securityProfile": {"azureKeyVaultKms": {"enabled": False}}},
+            1,
+        ),
+        ({"networkProfile": KUBENET}, {"networkProfile": CILIUM}, 2),
+        (
+            {"oidcIssuerProfile": {"enabled": True}},
+            {"oidcIssuerProfile": {"enabled": True}, "tags": {"a": "b"}},
+            1,
+        ),
+    ],
+)
+def test_a_change_is_accepted_and_shown(
+    azure: Azure, before: dict[str, Any], after: dict[str, Any], writes: int
+) -> None:
+    put(azure, desired(**before))
+    assert len(put(azure, desired(**after))) == writes
+
+
+SECURE = pool(name="secure", mode="User", securityProfile={"sshAccess": "Disabled"})
+
+
+@pytest.mark.parametrize(
+    ("pools", "writes"),
+    [
+        ([pool(), SECURE], 2),
+        ([pool(securityProfile={"sshAccess": "Disabled"})], 2),
+        ([pool(), pool(name="apps", mode="User")], 1),
+    ],
+)
+def test_a_new_cluster_is_accepted_whatever_its_pools_need(
+    azure: Azure, pools: list[dict[str, Any]], writes: int
+) -> None:
+    assert len(put(azure, desired(nodePools=pools))) == writes
