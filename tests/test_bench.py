@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bench.rollout import CREATION, lower_bound, roll_out
+from bench.start import APP, EMPTY, libraries, measure, size_of
 
 
 def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -> None:
@@ -11,3 +14,11 @@ def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -
     assert alone.seconds >= CREATION
     needed = lower_bound(alone, {name: 70.0 * number for name, number in alone.calls.items()})
     assert needed <= whole.seconds < 3 * needed
+
+
+def test_a_start_is_measured_against_an_app_without_functions() -> None:
+    root = Path(__file__).parent.parent
+    empty, app = measure(EMPTY, root, runs=1), measure(APP, root, runs=1)
+    assert 0 < empty.seconds < app.seconds
+    assert 0 < empty.memory < app.memory
+    assert sum(map(size_of, libraries(root))) > 20e6

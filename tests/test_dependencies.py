@@ -16,6 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bench.start import deployed
+
 ROOT = Path(__file__).parent.parent
 OURS = {"cli", "handlers", "localcloud", "shared"}
 LOCK = (ROOT / "requirements.txt").read_text()
@@ -72,6 +74,21 @@ def distributions_of(modules: set[str]) -> dict[str, set[str]]:
 
 def names(requirements: list[Requirement]) -> set[str]:
     return {canonicalize_name(each.name) for each in requirements}
+
+
+def test_what_is_uploaded_is_the_function_app_its_lock_and_the_configuration_of_the_host() -> None:
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    uploaded = {path.relative_to(ROOT).parts[0] for path in deployed(ROOT)}
+    ours = {name.partition("/")[0] for name in tracked.stdout.split("\0")}
+    assert uploaded & ours == {"function_app.py", "handlers", "shared", "host.json", "requirements.txt"}
+    inside = [path for path in tracked.stdout.split("\0") if path.startswith(("shared/", "handlers/"))]
+    missing = {ROOT / path for path in inside} - set(deployed(ROOT))
+    assert missing == set(), "a name of .funcignore counts at any depth"
+
+
+def test_the_libraries_of_the_command_are_not_deployed() -> None:
+    assert {"typer", "rich", "httpx"} <= names(COMMAND)
+    assert names(COMMAND) & set(PINS) == {"pydantic", "pyyaml"}
 
 
 def test_the_function_app_declares_what_it_imports_and_nothing_else() -> None:

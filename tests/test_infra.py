@@ -8,9 +8,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.tables import TABLES
 from shared.settings import Settings
 from tests.support.bicep import Template
+from tests.support.function_calls import functions
 
 ROOT = Path(__file__).parent.parent
 INFRA = ROOT / "infra"
@@ -109,6 +111,22 @@ def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names(
     for event, name in (("push", "*pushes*"), ("pull_request", "*pull requests*")):
         assert f"'events[]={event}'" in deployment
         assert name in page
+
+
+def test_the_page_on_deployment_counts_the_functions_that_the_app_has() -> None:
+    page = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
+    found = functions(MemoryCloud().ports)
+    assert f"There are {len(found)}, among them" in page
+    assert {"github", "planner", "worker"} <= set(found)
+
+
+def test_no_command_on_azure_or_github_has_a_bracket_that_zsh_would_expand() -> None:
+    pages = [ROOT / "infra" / "README.md", *(ROOT / "docs" / "how-to").glob("*.md")]
+    blocks = [block for page in pages for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.S)]
+    commands = [block for block in blocks if re.search(r"\b(az|gh|func) ", block)]
+    assert len(commands) > 5
+    unquoted = [re.sub(r"'[^']*'|\"[^\"]*\"|#.*", "", command) for command in commands]
+    assert [command for command in unquoted if re.search(r"[\[\]?*]", command)] == []
 
 
 def test_the_identity_is_used_wherever_the_local_settings_hold_a_connection_string() -> None:

@@ -39,7 +39,7 @@ class Authority:
         """Return (certificate chain, private key) as PEM for a client certificate.
 
         ``group`` is its organization, which an API server takes for a group of the user. The name is also the
-        certificate's alternative name: Go refuses a critical extension without any.
+        certificate's alternative name: Go and Python 3.13 refuse a critical extension without any.
         """
         return _pair(self._ca.issue_cert(common_name, common_name=common_name, organization_name=group))
 

@@ -62,8 +62,10 @@ class _Connection(HTTPConnection):
         self._open.add(self)
 
     def close(self) -> None:
-        """Close it."""
+        """Close it, and what it could not write: cheroot leaves that to its destructor, which complains."""
         super().close()
+        with suppress(OSError):
+            self.wfile.close()
         self._open.discard(self)
 
 
