@@ -46,7 +46,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         "plans": "send",
         "jobs": "send",
         "repository": "set_status",
-        "api": "apply cordon uncordon evict",
+        "api": "apply replace delete cordon uncordon evict",
         "kubernetes": "",
     }.items()
 }

@@ -44,12 +44,28 @@ class KubernetesApi(Protocol):
         """Return the object, or None (also when the cluster does not know its kind)."""
         ...
 
-    def apply(self, manifest: Json) -> Json:
-        """Server-side apply as field manager "roadstead", taking over conflicting fields.
+    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
+        """Server-side apply as field manager "roadstead", taking over conflicting fields; return the result.
+
+        A ``dry_run`` changes nothing, and returns what the apply would leave.
 
         Raise Dependency when the cluster does not know the kind (yet), or the namespace is missing,
         NamespaceTerminating while the namespace is being deleted, and InvalidManifest with the field for an
         object that the API server refuses.
+        """
+        ...
+
+    def replace(self, live: Json, *, status: bool = False) -> Json:
+        """Write an object that was read, or its ``status``, as a whole; return the result.
+
+        Raise Conflict when somebody wrote it since, Dependency when it no longer exists.
+        """
+        ...
+
+    def delete(self, live: Json) -> None:
+        """Delete an object that was read; one that no longer exists is success.
+
+        Raise Conflict when somebody wrote it since.
         """
         ...
 

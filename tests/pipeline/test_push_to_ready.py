@@ -70,7 +70,8 @@ class WriteRecorder:
         call = getattr(self._inner, name)
 
         def recorded(*given: Any, **named: Any) -> Any:
-            self._written.append(f"{name} {given[0]['kind']}")
+            if not named.get("dry_run"):
+                self._written.append(f"{name} {given[0]['kind']}")
             return call(*given, **named)
 
         return call if name in ("check", "get", "list") else recorded

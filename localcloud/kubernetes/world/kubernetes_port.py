@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Write
 from localcloud.kubernetes.world.patches import MERGE
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Blocked, Dependency, NamespaceTerminating, ReconcileError, from_http
 from shared.ports.kubernetes import CORDONED
@@ -32,19 +34,37 @@ class WorldKubernetes:
         at = self._at(ref)
         return None if at is None else self._world.find(at)
 
-    def apply(self, manifest: Json) -> Json:
+    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
         """Apply as field manager "roadstead", taking over conflicting fields."""
-        metadata = manifest["metadata"]
-        ref = ObjectRef(
-            manifest["apiVersion"], manifest["kind"], metadata["name"], metadata.get("namespace") or ""
-        )
+        write = replace(_WRITE, dry_run=dry_run)
+        return self._write(manifest, lambda at: self._world.apply(at, manifest, write))
+
+    def replace(self, live: Json, *, status: bool = False) -> Json:
+        """Write an object, or its status, over the version that was read."""
+        write = replace(_WRITE, subresource="status" if status else "")
+        return self._write(live, lambda at: self._world.replace(at, live, write))
+
+    def delete(self, live: Json) -> None:
+        """Delete an object that was read; one that does not exist is success."""
+        at = self._at(ref_of(live))
+        metadata = live["metadata"]
+        read = Deletion(uid=metadata["uid"], version=metadata["resourceVersion"], policy="Background")
+        if at is None or self._world.find(at) is None:
+            return
+        try:
+            self._world.delete(at, read)
+        except ApiError as error:
+            raise _translated(ref_of(live), error) from error
+
+    def _write(self, value: Json, write: Callable[[At], Json]) -> Json:
+        ref = ref_of(value)
         at = self._at(ref)
         if at is None:
             raise Dependency(
                 f"{ref}: the cluster does not serve {ref.api_version} {ref.kind}", code="NotFound"
             )
         try:
-            return self._world.apply(at, manifest, _WRITE)
+            return write(at)
         except ApiError as error:
             raise _translated(ref, error) from error
 

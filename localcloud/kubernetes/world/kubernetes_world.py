@@ -38,7 +38,7 @@ from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kind
 from localcloud.kubernetes.world.object_store import At, Change, Deletion, Object, Store, Write
 from localcloud.kubernetes.world.patches import patched
 from localcloud.kubernetes.world.selectors import selector
-from localcloud.kubernetes.world.server_side_apply import Writer, applied, same, updated
+from localcloud.kubernetes.world.server_side_apply import Writer, applied, given_owners, same, updated
 from localcloud.kubernetes.world.typed_objects import (
     after_apply,
     after_patch,
@@ -137,7 +137,7 @@ class KubernetesWorld:
             checked(at.kind, at.namespace, at.name, body)
             live = self.get(at)
             new = received(at.kind, replaced(at.kind, at.namespace, body, live), write)
-            return self._rewrite(at, live, new, write)
+            return self._rewrite(at, live, new, write, managed=given_owners(body))
 
     def patch(self, at: At, patch: Any, media_type: str, write: Write = _PLAIN) -> Object:
         """Patch an object, or its status, in one of the media types of ``kubernetes_patch``."""
@@ -206,10 +206,17 @@ class KubernetesWorld:
                 write = Write(manager=manager, subresource="status")
                 self._rewrite(at, live, {**live, "status": dict(status)}, write)
 
-    def _rewrite(self, at: At, live: Object, new: Mapping[str, Any], write: Write) -> Object:
+    def _rewrite(
+        self,
+        at: At,
+        live: Object,
+        new: Mapping[str, Any],
+        write: Write,
+        managed: Sequence[Mapping[str, Any]] = (),
+    ) -> Object:
         self._expect_version(at, live, new)
         whole = with_status(at.kind, live, dict(new), write.subresource)
-        managed = live["metadata"].get("managedFields") or []
+        managed = managed or live["metadata"].get("managedFields") or []
         whole["metadata"] = {**whole["metadata"], "managedFields": managed}
         return self._commit(at, live, updated(live, whole, self._writer(at.kind, write)), write)
 

@@ -69,8 +69,11 @@ _Entries = dict[tuple[str, str, str], _Entry]
 
 
 def updated(live: Mapping[str, Any] | None, new: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
-    """Return ``new`` with the ownership after a create, replace or patch over ``live``."""
-    entries = _read(live or {})
+    """Return ``new`` with the ownership after a create, replace or patch over ``live``.
+
+    ``new`` has the managedFields from before the write.
+    """
+    entries = _read(new)
     changed, removed = _difference(writer.kind, live or {}, new)
     for key, entry in list(entries.items()):
         entries[key] = _with(entry, entry.fields - changed - removed)
@@ -218,13 +221,27 @@ def _with(entry: _Entry, fields: Fields, time: str | None = None) -> _Entry:
     return _Entry(entry.manager, entry.operation, entry.api_version, when, entry.subresource, fields)
 
 
+def given_owners(body: Any) -> list[Mapping[str, Any]]:
+    """Return the managedFields of a replacement: valid ones replace those of the object, others do not count.
+
+    Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/fieldmanager.go``, ``Update``.
+    """
+    metadata = body.get("metadata") if isinstance(body, Mapping) else None
+    given = metadata.get("managedFields") if isinstance(metadata, Mapping) else None
+    whole = isinstance(given, list) and all(
+        isinstance(entry, Mapping) and {"manager", "operation", "apiVersion", "fieldsV1"} <= entry.keys()
+        for entry in given
+    )
+    return list(given or ()) if whole else []
+
+
 def _read(value: Mapping[str, Any]) -> _Entries:
     entries = [
         _Entry(
             entry["manager"],
             entry["operation"],
             entry["apiVersion"],
-            entry["time"],
+            entry.get("time", ""),
             entry.get("subresource", ""),
             from_wire(entry["fieldsV1"]),
         )

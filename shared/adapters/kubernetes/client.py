@@ -20,6 +20,8 @@ from kubernetes.client.exceptions import ApiException
 
 from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.field_ownership import MANAGER
+from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.errors import (
     Blocked,
@@ -42,7 +44,6 @@ AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 
 _CONNECT_READ_SECONDS = (5.0, 20.0)
 _LIFETIME = timedelta(minutes=5)
-_MANAGER = "roadstead"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
@@ -149,17 +150,34 @@ class _Connection:
             raise self._error(answer, str(ref), secret=ref.kind == "Secret")
         return answer.body
 
-    def apply(self, manifest: Json) -> Json:
+    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
         """Apply as field manager "roadstead", taking over conflicting fields."""
-        metadata = manifest["metadata"]
-        ref = ObjectRef(
-            manifest["apiVersion"], manifest["kind"], metadata["name"], metadata.get("namespace") or ""
-        )
+        options = f"fieldManager={MANAGER}&force=true{'&dryRun=All' if dry_run else ''}"
+        return self._write("PATCH", manifest, f"?{options}", _APPLY)
+
+    def replace(self, live: Json, *, status: bool = False) -> Json:
+        """Write an object, or its status, over the version that was read."""
+        return self._write("PUT", live, f"{'/status' if status else ''}?fieldManager={MANAGER}", _JSON)
+
+    def delete(self, live: Json) -> None:
+        """Delete the version of an object that was read; the API server deletes its dependents."""
+        ref, metadata = ref_of(live), live["metadata"]
+        path = self._path(ref)
+        preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+        kind = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if path is not None:
+            answer = self._call("DELETE", path, {**kind, "preconditions": preconditions}, _JSON)
+            if answer.status >= 300 and answer.status != 404:
+                raise self._error(answer, str(ref), secret=ref.kind == "Secret")
+
+    def _write(self, method: str, manifest: Json, suffix: str, media_type: str) -> Json:
+        """Write an object at its path with this suffix; return the object as the API server has it."""
+        ref = ref_of(manifest)
         path = self._path(ref)
         if path is None:
             message = f"{ref}: the cluster does not serve {ref.api_version} {ref.kind}"
             raise Dependency(message, code="NotFound")
-        answer = self._call("PATCH", f"{path}?fieldManager={_MANAGER}&force=true", manifest, _APPLY)
+        answer = self._call(method, f"{path}{suffix}", manifest, media_type)
         if answer.status >= 300:
             if answer.status == 404:
                 self._resources.clear()
@@ -199,7 +217,7 @@ class _Connection:
         self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": False}})
 
     def _patch_node(self, node: str, patch: Json) -> None:
-        path = f"/api/v1/nodes/{quote(node, safe='')}?fieldManager={_MANAGER}"
+        path = f"/api/v1/nodes/{quote(node, safe='')}?fieldManager={MANAGER}"
         answer = self._call("PATCH", path, patch, _MERGE)
         if answer.status >= 300 and answer.status != 404:
             raise self._error(answer, f"node {node}")

@@ -117,9 +117,18 @@ class _Api:
     def get(self, ref: ObjectRef) -> Json | None:
         return self.inner.get(ref)
 
-    def apply(self, manifest: Json) -> Json:
+    def apply(self, manifest: Json, *, dry_run: bool = False) -> Json:
+        if not dry_run:
+            self.guard()
+        return self.inner.apply(manifest, dry_run=dry_run)
+
+    def replace(self, live: Json, *, status: bool = False) -> Json:
         self.guard()
-        return self.inner.apply(manifest)
+        return self.inner.replace(live, status=status)
+
+    def delete(self, live: Json) -> None:
+        self.guard()
+        self.inner.delete(live)
 
     def list(
         self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = ""

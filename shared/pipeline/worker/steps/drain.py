@@ -9,6 +9,7 @@ from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.aks.writes import running_version
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.jobs.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
@@ -21,7 +22,6 @@ EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: the step has to end within its lease."""
 SHOWN = 5
 """How many nodes, or pods, a message names. Each step tries to evict these pods first, always the same."""
-MANAGER = "roadstead"
 OLD_CHANGES = "ancient-changes"
 """The manager under which the API server keeps the oldest changes of an object with more than ten managers.
 

@@ -3,15 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes import flux_objects
+from shared.fleet.kubernetes.field_ownership import lost_fields, same, transferred
+from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
 from shared.ports import KubernetesApi
 
+SHOWN = 3
 
-def apply_missing(manifests: Sequence[Json], api: KubernetesApi) -> int:
-    """Apply the objects that the cluster does not have as we would apply them; return how many."""
-    missing = [m for m in manifests if not flux_objects.is_applied(m, api.get(flux_objects.ref_of(m)))]
-    for manifest in missing:
+
+@dataclass(frozen=True)
+class Applied:
+    """How many objects were written, and the fields that they took from other managers."""
+
+    count: int = 0
+    taken: tuple[str, ...] = ()
+
+    def __add__(self, other: Applied) -> Applied:
+        return Applied(self.count + other.count, self.taken + other.taken)
+
+    def note(self, what: str) -> str:
+        """Describe what was written, "" for nothing."""
+        if not self.count:
+            return ""
+        more = f" and {len(self.taken) - SHOWN} more" if len(self.taken) > SHOWN else ""
+        took = f"; took over {'; '.join(self.taken[:SHOWN])}{more}" if self.taken else ""
+        return f"applied {self.count} {what}{took}"
+
+
+def apply_differing(manifests: Sequence[Json], api: KubernetesApi, *, entirely: bool = False) -> Applied:
+    """Apply the objects that the cluster does not have as an apply would leave them.
+
+    Two calls for an object that is as it should be: a read, and an apply as a dry run. ``entirely``: the
+    objects are ours alone.
+    """
+    return sum((_apply(manifest, api, entirely=entirely) for manifest in manifests), Applied())
+
+
+def _apply(manifest: Json, api: KubernetesApi, *, entirely: bool) -> Applied:
+    ref = ref_of(manifest)
+    live = api.get(ref)
+    if live is None:
         api.apply(manifest)
-    return len(missing)
+        return Applied(1)
+    ours = transferred(live, entirely=entirely)
+    if ours is not None:
+        api.replace(ours)
+    elif is_applied(manifest, live) and same(live, api.apply(manifest, dry_run=True)):
+        return Applied()
+    after = api.apply(manifest)
+    return Applied(1, tuple(f"{ref}: {fields}" for fields in lost_fields(live, after)))

@@ -7,20 +7,21 @@ from collections.abc import Sequence
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.rollout import Rollout, unfinished
-from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import InvalidManifest
 from shared.jobs.job import WaitingOn, WaitKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.flux.applied import apply_missing
+from shared.pipeline.worker.steps.flux.applied import apply_differing
+from shared.pipeline.worker.steps.flux.definitions import apply_definitions
+from shared.pipeline.worker.steps.flux.removal import record_components, remove_former
 from shared.ports import KubernetesApi
 
-CRD = "apiextensions.k8s.io/v1"
+DEFINITION = "CustomResourceDefinition"
 SHOWN = 3
 
 
 def ensure_components(context: StepContext) -> Outcome:
-    """Apply the components where they differ, and wait until their Deployments run.
+    """Apply the components where they differ, wait until their Deployments run, then remove former ones.
 
     While they roll out, only the Deployments are read.
     """
@@ -36,7 +37,9 @@ def ensure_components(context: StepContext) -> Outcome:
             return applied
         note, deployments = applied, _deployments(manifests, api) or []
     rollouts = unfinished(deployments)
-    return rollout_wait(context, rollouts) if rollouts else Done(note)
+    if rollouts:
+        return rollout_wait(context, rollouts)
+    return Done("; ".join(filter(None, (note, remove_former(manifests, api)))))
 
 
 def _rolling_out(context: StepContext) -> bool:
@@ -50,14 +53,15 @@ def _rolling_out(context: StepContext) -> bool:
 
 def _install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
     """Apply namespaces and definitions first, then the rest; return what was done, or what to wait for."""
-    first = [manifest for manifest in manifests if flux_objects.comes_first(manifest)]
-    applied = apply_missing(first, api)
-    for manifest in first:
-        if manifest["kind"] == "CustomResourceDefinition" and not _established(manifest, api):
-            name = manifest["metadata"]["name"]
-            return Wait(2, f"the API server does not serve {name} yet")
-    applied += apply_missing([m for m in manifests if not flux_objects.comes_first(m)], api)
-    return f"applied {applied} objects of Flux" if applied else ""
+    namespaces = [manifest for manifest in manifests if manifest["kind"] == "Namespace"]
+    applied = apply_differing(namespaces, api)
+    record_components(manifests, api)
+    definitions = apply_definitions([m for m in manifests if m["kind"] == DEFINITION], api)
+    if isinstance(definitions, Wait):
+        return definitions
+    rest = [manifest for manifest in manifests if not flux_objects.comes_first(manifest)]
+    applied += definitions + apply_differing(rest, api)
+    return applied.note("objects of Flux")
 
 
 def _deployments(manifests: Sequence[Json], api: KubernetesApi) -> list[Json] | None:
@@ -83,9 +87,3 @@ def rollout_wait(context: StepContext, rollouts: Sequence[Rollout]) -> Wait:
         waiting_on=WaitingOn(WaitKind.ROLLOUT, context.desired.components, since),
         action_required=f"{look}; correct {context.desired.spec.flux.components} and push." if failed else "",
     )
-
-
-def _established(manifest: Json, api: KubernetesApi) -> bool:
-    live = api.get(ObjectRef(CRD, "CustomResourceDefinition", manifest["metadata"]["name"])) or {}
-    conditions = (live.get("status") or {}).get("conditions") or ()
-    return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)

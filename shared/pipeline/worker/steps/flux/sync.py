@@ -5,7 +5,7 @@ from __future__ import annotations
 from shared.fleet.kubernetes import flux_objects
 from shared.jobs.outcomes import Done, Outcome
 from shared.pipeline.worker.steps.context import StepContext
-from shared.pipeline.worker.steps.flux.applied import apply_missing
+from shared.pipeline.worker.steps.flux.applied import apply_differing
 
 
 def ensure_sync(context: StepContext) -> Outcome:
@@ -13,8 +13,7 @@ def ensure_sync(context: StepContext) -> Outcome:
     wanted = flux_objects.sync_objects(
         context.desired, context.ports.config.git_credentials, request=request_of(context)
     )
-    applied = apply_missing(wanted, context.kubernetes())
-    return Done(f"applied {applied} sync objects" if applied else "")
+    return Done(apply_differing(wanted, context.kubernetes(), entirely=True).note("sync objects"))
 
 
 def request_of(context: StepContext) -> str:

@@ -1,0 +1,150 @@
+"""Who owns which fields of an object (``metadata.managedFields``), and what an apply of ours changes.
+
+Server-side apply leaves a field alone that another manager set and we do not, such as a ``ref.tag`` next to
+our ``ref.branch``. So the fields of former managers are transferred to us before we apply, and the apply then
+removes those that our manifest lacks. client-go does the same (``util/csaupgrade``), as does Flux itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
+
+MANAGER = "roadstead"
+"""The field manager under which Roadstead writes."""
+INSTALLERS = frozenset({"flux", "kubectl", "kubectl-client-side-apply", "before-first-apply"})
+"""The managers of those who install Flux by hand, with ``flux install`` or ``kubectl apply``."""
+_CONTENT = ("f:spec", "f:data", "f:stringData", "f:type")
+"""What an object holds besides its metadata and status."""
+_OPERATORS = ("f:spec", "f:suspend")
+"""The field with which operators suspend Flux: it stays theirs."""
+_SERVERS = ("managedFields", "resourceVersion", "generation")
+SHOWN = 3
+
+Fields = Mapping[str, Any]
+"""``fieldsV1``: a tree whose keys are path elements such as "f:spec"; "." stands for the element itself."""
+
+
+def same(one: Json, other: Json) -> bool:
+    """Return whether two states of an object have the same content: its metadata and all but the status."""
+    return _content(one) == _content(other)
+
+
+def _content(value: Json) -> dict[str, Any]:
+    metadata = {key: inner for key, inner in value["metadata"].items() if key not in _SERVERS}
+    return {**{key: inner for key, inner in value.items() if key != "status"}, "metadata": metadata}
+
+
+def transferred(live: Json, *, entirely: bool) -> Json | None:
+    """Return the object with the fields of former managers as ours, None when they own none that we lack.
+
+    ``entirely``: the object is ours alone, so that whoever set a field of its content is a former manager;
+    otherwise only those who install Flux by hand are.
+    """
+    entries = list(live["metadata"].get("managedFields") or ())
+    ours = next((entry for entry in entries if _is_ours(entry)), None)
+    fields: Fields = dict(ours["fieldsV1"]) if ours else {}
+    mine, kept, found = _with_branches(_leaves(fields)), [], False
+    for entry in entries:
+        if entry is ours:
+            continue
+        part = _former(entry, entirely=entirely)
+        found = found or bool(set(_leaves(part)) - mine)
+        fields = _union(fields, part)
+        rest = _without(entry.get("fieldsV1") or {}, part)
+        if rest:
+            kept.append({**entry, "fieldsV1": rest})
+    if not found:
+        return None
+    own = {**(ours or _new_entry(live, entries)), "fieldsV1": fields}
+    return {**live, "metadata": {**live["metadata"], "managedFields": [*kept, own]}}
+
+
+def _is_ours(entry: Json) -> bool:
+    place = entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
+    return place == (MANAGER, "Apply", "")
+
+
+def _new_entry(live: Json, entries: Sequence[Json]) -> dict[str, Any]:
+    times = [str(entry["time"]) for entry in entries if entry.get("time")]
+    entry = {
+        "manager": MANAGER,
+        "operation": "Apply",
+        "apiVersion": live["apiVersion"],
+        "fieldsType": "FieldsV1",
+    }
+    return {**entry, "time": max(times)} if times else entry
+
+
+def _former(entry: Json, *, entirely: bool) -> Fields:
+    """Return the fields of another manager that become ours."""
+    if entry.get("subresource"):
+        return {}
+    fields = {name: inner for name, inner in (entry.get("fieldsV1") or {}).items() if name in _CONTENT}
+    if entirely:
+        top, name = _OPERATORS
+        rest = {key: inner for key, inner in fields.get(top, {}).items() if key != name}
+        return {
+            **{key: inner for key, inner in fields.items() if key != top},
+            **({top: rest} if rest else {}),
+        }
+    return fields if entry.get("manager") in INSTALLERS else {}
+
+
+def lost_fields(before: Json, after: Json) -> list[str]:
+    """Describe the fields that an apply of ours took from other managers: "spec.path of kubectl-edit"."""
+    now = {_place(entry): set(_leaves(entry.get("fieldsV1") or {})) for entry in _entries(after)}
+    described = []
+    for entry in _entries(before):
+        if entry.get("manager") == MANAGER or entry.get("subresource") == "status":
+            continue
+        lost = set(_leaves(entry.get("fieldsV1") or {})) - now.get(_place(entry), set())
+        names = sorted(_dotted(path) for path in lost if path[-1] != f"f:{REQUESTED_AT}")
+        if names:
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            described.append(f"{', '.join(names[:SHOWN])}{more} of {entry.get('manager')}")
+    return described
+
+
+def _entries(value: Json) -> Sequence[Json]:
+    return value["metadata"].get("managedFields") or ()
+
+
+def _place(entry: Json) -> tuple[str, str, str]:
+    return str(entry.get("manager")), str(entry.get("operation")), str(entry.get("subresource", ""))
+
+
+def _leaves(fields: Fields, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, inner in fields.items():
+        if name == ".":
+            continue
+        below = list(_leaves(inner, (*path, name)))
+        yield from below or [(*path, name)]
+
+
+def _with_branches(leaves: Iterator[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    return {path[:end] for path in leaves for end in range(1, len(path) + 1)}
+
+
+def _union(one: Fields, other: Fields) -> dict[str, Any]:
+    return {name: _union(one.get(name, {}), other.get(name, {})) for name in sorted({*one, *other})}
+
+
+def _without(fields: Fields, part: Fields) -> dict[str, Any]:
+    """Return the fields without those of ``part``; a branch without leaves is dropped."""
+    rest: dict[str, Any] = {}
+    for name, inner in fields.items():
+        if name not in part:
+            rest[name] = inner
+        elif part[name]:
+            left = _without(inner, part[name])
+            if set(left) - {"."}:
+                rest[name] = left
+    return rest if set(rest) - {"."} else {}
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    return ".".join(name.partition(":")[2] for name in path)

@@ -1,0 +1,72 @@
+"""The components that an earlier file had and the present one lacks: listed, and removed after a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, is_applied, is_ours, ref_of
+from shared.fleet.kubernetes.inventory import (
+    INVENTORY,
+    in_order_of_removal,
+    inventory_of,
+    listed_in,
+    removable,
+)
+from shared.fleet.resource_ids import ObjectRef
+from shared.ports import KubernetesApi
+
+SHOWN = 5
+
+
+def record_components(manifests: Sequence[Json], api: KubernetesApi) -> None:
+    """Add the components to the inventory, before they are applied; those of earlier files stay in it."""
+    live = api.get(INVENTORY)
+    before = listed_in(live) if live is not None else _installed_before(manifests, api)
+    _save(before | removable(manifests), live, api)
+
+
+def _installed_before(manifests: Sequence[Json], api: KubernetesApi) -> frozenset[ObjectRef]:
+    """Return what a version of Roadstead without an inventory applied, of the kinds of the components."""
+    places = sorted({(ref.api_version, ref.kind, ref.namespace) for ref in removable(manifests)})
+    found = [one for version, kind, where in places for one in api.list(version, kind, namespace=where)]
+    return frozenset(ref_of(one) for one in found if is_ours(one)) - {SOURCE, KUSTOMIZATION}
+
+
+def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
+    """Remove what the inventory has and the components lack; return what was done, "" for nothing.
+
+    Only what Roadstead applied is removed, no namespace, and no definition of which objects exist.
+    """
+    wanted = removable(manifests)
+    live = api.get(INVENTORY)
+    former = in_order_of_removal(listed_in(live) - wanted) if live is not None else []
+    removed: list[str] = []
+    kept: dict[ObjectRef, str] = {}
+    for ref in former:
+        found = api.get(ref)
+        if found is None or not is_ours(found):
+            continue
+        objects = _objects_of(found, api) if ref.kind == "CustomResourceDefinition" else 0
+        if objects:
+            kept[ref] = f"the {ref} stays, because {objects} objects of it exist: delete them, then replay"
+            continue
+        api.delete(found)
+        removed.append(str(ref))
+    _save(wanted | kept.keys(), live, api)
+    more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
+    deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
+    return "; ".join(filter(None, (deleted, *kept.values())))
+
+
+def _objects_of(definition: Json, api: KubernetesApi) -> int:
+    """Return how many objects of a definition exist."""
+    spec = definition["spec"]
+    version = next((one["name"] for one in spec["versions"] if one.get("served")), None)
+    return 0 if version is None else len(api.list(f"{spec['group']}/{version}", spec["names"]["kind"]))
+
+
+def _save(refs: frozenset[ObjectRef] | set[ObjectRef], live: Json | None, api: KubernetesApi) -> None:
+    inventory = inventory_of(refs)
+    if not is_applied(inventory, live) or (live is not None and listed_in(live) != refs):
+        api.apply(inventory)

@@ -1,0 +1,165 @@
+"""Another components file on a cluster: what it no longer has goes, and nothing that is in use."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from localcloud.kubernetes.world.kinds import BUILT_IN
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
+from localcloud.kubernetes.world.object_store import At
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
+from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.record import Phase
+from tests.support.one_cluster import ONE, api, files
+from tests.support.pipeline_runs import phases, push
+
+FILE = "flux/gotk-components.yaml"
+NAMESPACE = "flux-system"
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+
+def named(kind: str, name: str, api_version: str = "v1", **rest: Any) -> Json:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        **rest,
+    }
+
+
+def deployment(name: str) -> Json:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "manager", "image": "x:1"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    return named("Deployment", name, "apps/v1", spec=spec)
+
+
+def definition(*versions: str, storage: str) -> Json:
+    """Return the definition of the kind Receiver in these versions."""
+    served = [{"name": v, "served": True, "storage": v == storage, "schema": SCHEMA} for v in versions]
+    names = {"kind": "Receiver", "listKind": "ReceiverList", "plural": "receivers", "singular": "receiver"}
+    spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": served}
+    metadata = {"name": "receivers.example.org"}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return {**kind, "metadata": metadata, "spec": spec}
+
+
+def fleet(*more: Json) -> dict[str, bytes]:
+    """Return the fleet with more components than those of the example."""
+    text = files()[FILE].decode() + "".join(f"---\n{json.dumps(one)}\n" for one in more)
+    return files() | {FILE: text.encode()}
+
+
+def brought(cloud: MemoryCloud, content: dict[str, bytes]) -> str:
+    """Bring a fleet about; return what the events say."""
+    seen = len(cloud.state.events("one", limit=500))
+    push(cloud, content)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    events = cloud.state.events("one", limit=500)
+    return "\n".join(event.message for event in events[: len(events) - seen])
+
+
+def installed(*more: Json) -> MemoryCloud:
+    cloud = MemoryCloud(throttle=False)
+    brought(cloud, fleet(*more))
+    return cloud
+
+
+def world(cloud: MemoryCloud) -> KubernetesWorld:
+    found = cloud.kubernetes.world(ONE)
+    assert found is not None
+    return found
+
+
+def live(cloud: MemoryCloud, ref: ObjectRef) -> Json:
+    found = api(cloud).get(ref)
+    assert found is not None
+    return found
+
+
+OLD = (
+    named("ServiceAccount", "old-controller"),
+    deployment("old-controller"),
+    named("ConfigMap", "old-settings", data={"a": "b"}),
+)
+CONTROLLER = ObjectRef("apps/v1", "Deployment", "old-controller", NAMESPACE)
+ACCOUNT = ObjectRef("v1", "ServiceAccount", "old-controller", NAMESPACE)
+SETTINGS = ObjectRef("v1", "ConfigMap", "old-settings", NAMESPACE)
+RECEIVERS = ObjectRef("apiextensions.k8s.io/v1", "CustomResourceDefinition", "receivers.example.org")
+RECEIVER = {
+    "apiVersion": "example.org/v1",
+    "kind": "Receiver",
+    "metadata": {"name": "a", "namespace": "default"},
+}
+
+
+def test_what_a_new_components_file_lacks_is_removed() -> None:
+    cloud = installed(*OLD)
+    assert {CONTROLLER, ACCOUNT, SETTINGS} <= listed_in(live(cloud, INVENTORY))
+    said = brought(cloud, fleet())
+    assert [api(cloud).get(ref) for ref in (CONTROLLER, ACCOUNT, SETTINGS)] == [None, None, None]
+    assert "removed Deployment old-controller in flux-system" in said
+    assert not {CONTROLLER, ACCOUNT, SETTINGS} & listed_in(live(cloud, INVENTORY))
+    assert api(cloud).get(ObjectRef("apps/v1", "Deployment", "source-controller", NAMESPACE))
+
+
+def test_an_object_that_is_not_ours_is_not_removed_although_the_inventory_lists_it() -> None:
+    cloud = installed(*OLD)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    at = At(kind, SETTINGS.name, NAMESPACE)
+    world(cloud).delete(at)
+    world(cloud).create(kind, NAMESPACE, {"metadata": {"name": SETTINGS.name}, "data": {"theirs": "1"}})
+    brought(cloud, fleet())
+    assert live(cloud, SETTINGS)["data"] == {"theirs": "1"}
+    assert api(cloud).get(CONTROLLER) is None
+
+
+def test_a_namespace_is_never_removed() -> None:
+    extra = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "extra"}}
+    cloud = installed(extra)
+    brought(cloud, fleet())
+    assert api(cloud).get(ObjectRef("v1", "Namespace", "extra"))
+
+
+def test_what_a_version_without_an_inventory_installed_is_removed_too() -> None:
+    cloud = installed(*OLD)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
+    brought(cloud, fleet(named("ConfigMap", "other")))
+    assert [api(cloud).get(ref) for ref in (CONTROLLER, ACCOUNT, SETTINGS)] == [None, None, None]
+
+
+def test_a_definition_without_objects_is_removed_and_one_with_objects_stays_until_they_are_deleted() -> None:
+    cloud = installed(definition("v1", storage="v1"))
+    api(cloud).apply(RECEIVER)
+    said = brought(cloud, fleet())
+    assert "CustomResourceDefinition receivers.example.org stays, because 1 objects of it exist" in said
+    receiver = live(cloud, ObjectRef("example.org/v1", "Receiver", "a", "default"))
+    assert RECEIVERS in listed_in(live(cloud, INVENTORY))
+    api(cloud).delete(receiver)
+    brought(cloud, fleet(named("ConfigMap", "other")))
+    assert api(cloud).get(RECEIVERS) is None
+
+
+def test_objects_are_stored_in_the_new_version_before_a_definition_drops_the_old_one() -> None:
+    cloud = installed(definition("v1beta1", storage="v1beta1"))
+    api(cloud).apply({**RECEIVER, "apiVersion": "example.org/v1beta1", "spec": {"events": ["ping"]}})
+    assert live(cloud, RECEIVERS)["status"]["storedVersions"] == ["v1beta1"]
+    brought(cloud, fleet(definition("v1", storage="v1")))
+    after = live(cloud, RECEIVERS)
+    assert [version["name"] for version in after["spec"]["versions"]] == ["v1"]
+    assert after["status"]["storedVersions"] == ["v1"]
+    receiver = live(cloud, ObjectRef("example.org/v1", "Receiver", "a", "default"))
+    assert receiver["spec"] == {"events": ["ping"]}
+
+
+def test_a_version_in_which_nothing_was_ever_stored_is_dropped_at_once() -> None:
+    cloud = installed(definition("v1", "v1beta1", storage="v1"))
+    version = world(cloud).version
+    brought(cloud, fleet(definition("v1", storage="v1")))
+    assert world(cloud).version > version
+    assert [one["name"] for one in live(cloud, RECEIVERS)["spec"]["versions"]] == ["v1"]
