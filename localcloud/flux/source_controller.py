@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -80,6 +81,7 @@ class SourceController:
                 "revision": revision,
                 "path": f"{path}/{source.revision}.tar.gz",
                 "url": url,
+                "digest": f"sha256:{hashlib.sha256(revision.encode()).hexdigest()}",
                 "lastUpdateTime": stamp(now),
             }
         message = f"stored artifact for revision '{revision}'"

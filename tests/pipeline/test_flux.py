@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
@@ -9,6 +11,7 @@ from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.resource_ids import ObjectRef
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests.support.one_cluster import ONE, advice, api, files, pool, ready, record
 from tests.support.pipeline_runs import phases, push
@@ -122,6 +125,41 @@ def test_a_cluster_is_ready_when_the_deployments_of_flux_have_rolled_out() -> No
     assert api(cloud).get(flux_objects.SOURCE) is None
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_an_upgrade_of_flux_to_an_image_that_does_not_exist_is_not_ready_and_names_the_deployment() -> None:
+    cloud = ready()
+    content = files()["flux/gotk-components.yaml"].decode()
+    image = "ghcr.io/fluxcd/kustomize-controller:v99.0.0"
+    broken = re.sub(r"ghcr.io/fluxcd/kustomize-controller:\S+", image, content)
+    assert broken != content
+    world(cloud).missing_images.add(image)
+    push(cloud, files() | {"flux/gotk-components.yaml": broken.encode()})
+    cloud.run(seconds=500)
+    assert record(cloud).phase is Phase.UPDATING
+    assert "Flux rolls out: the Deployment kustomize-controller: " in record(cloud).job.reason
+    cloud.run(seconds=1200)
+    assert record(cloud).phase is Phase.STALLED
+    assert "ProgressDeadlineExceeded: ReplicaSet" in record(cloud).job.reason
+    assert "kubectl -n flux-system describe pods" in advice(cloud)
+    push(cloud, files(pool()))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_deployment_that_fails_after_the_installation_is_not_ready() -> None:
+    cloud = ready()
+    live = api(cloud).get(ObjectRef("apps/v1", "Deployment", "source-controller", "flux-system"))
+    assert live is not None
+    push(cloud, files(pool()))
+    cloud.run(until=lambda: record(cloud).job.step.name is Step.VERIFY)
+    world(cloud).missing_images.add(live["spec"]["template"]["spec"]["containers"][0]["image"])
+    cloud.run(seconds=300)
+    assert record(cloud).phase is Phase.UPDATING
+    assert "Flux rolls out: the Deployment source-controller: " in record(cloud).job.reason
+    world(cloud).missing_images.clear()
+    world(cloud).tick()
+    cloud.run(until=lambda: record(cloud).phase is Phase.READY)
 
 
 def test_while_flux_rolls_out_only_its_deployments_are_read() -> None:

@@ -28,9 +28,11 @@ from localcloud.kubernetes.world.kinds import (
 )
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
 from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.rollouts import lacks_image, rolled_out, shows_same, stuck
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _MANAGER = "kube-controller-manager"
+_PROGRESS_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Api(Protocol):
 
     kinds: Kinds
     clock: Callable[[], datetime]
+    missing_images: set[str]
 
     @property
     def version(self) -> int:
@@ -204,25 +207,16 @@ class Controllers:
 
     def _deployments(self) -> None:
         for value in self._all(DEPLOYMENT):
-            metadata = value["metadata"]
-            seen = (value.get("status") or {}).get("observedGeneration")
-            if seen != metadata["generation"] and self._waited(value, self._delays.rollout):
-                at = At(DEPLOYMENT, metadata["name"], metadata["namespace"])
-                self._world.set_status(at, self._rolled_out(value), manager=_MANAGER)
-
-    def _rolled_out(self, value: Object) -> Mapping[str, Any]:
-        wanted = value["spec"]["replicas"]
-        counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-        return {
-            "observedGeneration": value["metadata"]["generation"],
-            **dict.fromkeys(counts, wanted),
-            "conditions": [
-                self._condition(
-                    "Available", "MinimumReplicasAvailable", "Deployment has minimum availability."
-                ),
-                self._condition("Progressing", "NewReplicaSetAvailable", "the new replicas are available"),
-            ],
-        }
+            if not self._waited(value, self._delays.rollout):
+                continue
+            if lacks_image(value, self._world.missing_images):
+                deadline = float(value["spec"].get("progressDeadlineSeconds") or _PROGRESS_SECONDS)
+                status = stuck(value, self._now(), late=self._waited(value, deadline))
+            else:
+                status = rolled_out(value, self._now())
+            if not shows_same(value, status):
+                at = At(DEPLOYMENT, value["metadata"]["name"], value["metadata"]["namespace"])
+                self._world.set_status(at, status, manager=_MANAGER)
 
     def _pods(self) -> None:
         """Run the pods that are bound to a node; remove those whose node no longer exists."""
@@ -258,14 +252,11 @@ class Controllers:
         return int((found.get("spec") or {}).get("replicas", 1))
 
     def _condition(self, sort: str, reason: str, message: str) -> dict[str, str]:
-        now = self._world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {
-            "type": sort,
-            "status": "True",
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": now,
-        }
+        found = {"type": sort, "status": "True", "reason": reason, "message": message}
+        return {**found, "lastTransitionTime": self._now()}
+
+    def _now(self) -> str:
+        return self._world.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _all(self, kind: Kind, namespace: str = "") -> list[Object]:
         return list(self._world.list(kind, namespace)[0])

@@ -58,6 +58,8 @@ class KubernetesWorld:
     def __init__(self, clock: Callable[[], datetime], *, name: str = "", delays: Delays = _DELAYS) -> None:
         self.clock = clock
         self.kinds = Kinds()
+        self.missing_images: set[str] = set()
+        """Images that no registry has: a test adds them."""
         self._name = name
         self._lock = threading.RLock()
         self._store = Store()
