@@ -32,7 +32,10 @@ TOGETHER: list[dict[str, Any]] = [
     user(scaleSetPriority="Spot", scaleSetEvictionPolicy="Delete", spotMaxPrice=-1),
     user(vnetSubnetID=SUBNET, podSubnetID=SUBNET, enableNodePublicIP=True, nodePublicIPPrefixID=PREFIX),
     user(mode="Gateway", count=2, gatewayProfile={"publicIPPrefixSize": 30}),
-    user(osType="Windows", osSKU="Windows2022", windowsProfile={"disableOutboundNat": True}),
+    {
+        "networkProfile": {"outboundType": "managedNATGateway"},
+        **user(osType="Windows", osSKU="Windows2022", windowsProfile={"disableOutboundNat": True}),
+    },
     {
         "oidcIssuerProfile": ON,
         "securityProfile": {"workloadIdentity": ON, "imageCleaner": {"enabled": True, "intervalHours": 48}},
@@ -139,13 +142,13 @@ def test_an_untyped_property_of_a_pool_is_checked_alike() -> None:
 
 
 def test_untyped_properties_are_compared_and_written_and_refused_like_the_rest() -> None:
-    live = created(desired(azure={"properties": {"networkProfile": {"newThing": {"a": 1}}}}))
+    live = created(desired(azure={"properties": {"podIdentityProfile": {"enabled": False}}}))
     write = cluster_write(
-        desired(azure={"properties": {"networkProfile": {"newThing": {"a": 2}}}}), OWNER, live
+        desired(azure={"properties": {"podIdentityProfile": {"enabled": True}}}), OWNER, live
     )
     assert write is not None
-    assert write.paths == ("networkProfile.newThing.a",)
-    assert write.body["properties"]["networkProfile"]["newThing"] == {"a": 2}
+    assert write.paths == ("podIdentityProfile.enabled",)
+    assert write.body["properties"]["podIdentityProfile"] == {"enabled": True}
     with pytest.raises(ImmutableChange, match="fqdnSubdomain cannot be changed from nothing to else"):
         cluster_body(desired(azure={"properties": {"fqdnSubdomain": "else"}}), OWNER, live)
 

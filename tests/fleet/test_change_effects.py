@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from localcloud.azure.world import agent_pools, managed_clusters
+from localcloud.azure.world.refusals import fixed
 from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.change_effects import effect_of, planned_effect
 from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
@@ -208,10 +208,10 @@ def test_the_effect_of_a_change_between_two_manifests(path: str, old: str, new: 
 
 
 def test_the_local_cloud_refuses_fixed_fields_and_accepts_the_allowed_changes() -> None:
-    fixed = [*managed_clusters.IMMUTABLE, *(f"nodePools[].{name}" for name in agent_pools.IMMUTABLE)]
-    assert managed_clusters.IMMUTABLE
-    assert agent_pools.IMMUTABLE
-    assert managed_clusters.WAYS
-    assert [path for path in fixed if effect_of(path, "one", "other") not in FIXED] == []
+    paths = [*fixed.CLUSTER, *(f"nodePools[].{name}" for name in fixed.POOL)]
+    assert fixed.CLUSTER
+    assert fixed.POOL
+    assert fixed.WAYS
+    assert [path for path in paths if effect_of(path, "one", "other") not in FIXED] == []
     around = Surroundings(NODE_SUBNET, overlay(podCidr="10.9.0.0/16"))
-    assert [way for way in managed_clusters.WAYS if effect_of(*way, around) in FIXED] == []
+    assert [way for way in fixed.WAYS if effect_of(*way, around) in FIXED] == []

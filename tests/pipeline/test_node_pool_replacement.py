@@ -181,8 +181,9 @@ def test_a_label_that_git_removes_is_removed_and_one_of_a_policy_stays() -> None
     cloud = ready(pool(nodeLabels="{tier: web, team: a}"))
     profile = pools(cloud)["apps"]
     labels = {**profile["nodeLabels"], "cost": "42"}
+    properties = {key: value for key, value in profile.items() if key != "name"}
     cloud.ports.azure.call(
-        PutPool(ONE, "apps", {"properties": {**profile, "nodeLabels": labels}}, etag=profile["eTag"])
+        PutPool(ONE, "apps", {"properties": {**properties, "nodeLabels": labels}}, etag=profile["eTag"])
     )
     cloud.run(seconds=60)
     before = accepted(cloud)

@@ -98,11 +98,14 @@ _SIZES = st.one_of(
 _POOL = _options(NodePool, {"name", "azure", "mode", "vm_size", "count", "min_count", "max_count"})
 _CLUSTER = _options(ClusterProperties, {"kubernetes_version"})
 _TAGS = st.dictionaries(st.sampled_from(["Cost", "team"]), st.sampled_from(["A", "b"]), max_size=2)
-_UNTYPED = st.dictionaries(
-    st.sampled_from(["newThing", "otherProfile"]),
-    st.sampled_from([True, "X", {"a": {"b": 1}}, ["x", "y"]]),
-    max_size=2,
+_UNTYPED = st.fixed_dictionaries(
+    {},
+    optional={
+        "podIdentityProfile": st.sampled_from([{"enabled": False}, {"allowNetworkPluginKubenet": True}]),
+        "privateLinkResources": st.just([{"name": "management", "groupId": "management"}]),
+    },
 )
+"""Properties of Azure that a manifest has no field for."""
 
 
 def _some(options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
@@ -113,8 +116,7 @@ def _some(options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[
 
 def _pool(name: str, mode: str) -> st.SearchStrategy[dict[str, Any]]:
     fixed = st.just({"name": name, "mode": mode, "vmSize": "Standard_D4s_v5"})
-    azure = _UNTYPED.map(lambda extra: {"azure": {"properties": extra}} if extra else {})
-    parts = st.tuples(fixed, _SIZES, _some(_POOL), azure)
+    parts = st.tuples(fixed, _SIZES, _some(_POOL))
     merged = parts.map(lambda found: {key: value for part in found for key, value in part.items()})
     return merged.filter(lambda value: _good(TypeAdapter(NodePool), value))
 

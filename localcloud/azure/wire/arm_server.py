@@ -1,30 +1,35 @@
 """Azure Resource Manager over HTTPS for the resource types that Roadstead uses, on the Azure world.
 
-Every request needs a bearer token and an ``api-version``; paths do not differ by case; every answer has
-``x-ms-request-id`` and ``x-ms-correlation-request-id``; a write names its long-running operation.
+Every request needs a bearer token, an ``api-version`` of its resource type and a subscription that exists;
+paths do not differ by case. Every answer has ``x-ms-request-id`` and ``x-ms-correlation-request-id``, and one
+about a subscription how many requests are left. ``arm_routes`` has the operations.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid4
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.azure.wire.api_versions import check_version
 from localcloud.azure.wire.arm_controls import control
-from localcloud.azure.world.arm_errors import ArmError
-from localcloud.azure.world.arm_resources import Accepted, Condition
+from localcloud.azure.wire.arm_routes import route
+from localcloud.azure.wire.sign_in import endpoints
+from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.arm_errors import AksError, ArmError, no_subscription
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.certificates import Authority
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
-from shared.fleet.resource_ids import ClusterId
 
-_API_VERSION = re.compile(r"\d{4}-\d\d-\d\d(-preview)?")
+_COUNTED = {
+    **dict.fromkeys(("GET", "HEAD"), ("reads", limits.ARM_READ)),
+    **dict.fromkeys(("PUT", "PATCH", "POST"), ("writes", limits.ARM_WRITE)),
+    "DELETE": ("deletes", limits.ARM_DELETE),
+}
+"""The bucket of a request by its method, as x-ms-ratelimit-remaining-subscription-... names it."""
 
 
 class ArmServer:
@@ -60,18 +65,17 @@ class ArmServer:
     def _application(self, request: Request) -> Response:
         if request.path.startswith("/_local/"):
             return control(self._world, request)
+        if request.path == "/metadata/endpoints" and request.method == "GET":
+            return json_response(200, endpoints(self._http.url))
         try:
             self._admit(request)
-            reply = self._route(request)
+            reply = route(self._world, request)
         except ArmError as error:
-            reply = json_response(error.status, error.body())
-            if error.retry_after is not None:
-                reply.headers["Retry-After"] = str(error.retry_after)
-            if error.status == 401:
-                reply.headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
+            reply = _refusal(error)
         reply.headers["x-ms-request-id"] = str(uuid4())
         given = request.headers.get("x-ms-correlation-request-id")
         reply.headers["x-ms-correlation-request-id"] = given or str(uuid4())
+        self._count(request, reply)
         return reply
 
     def _admit(self, request: Request) -> None:
@@ -80,208 +84,48 @@ class ArmServer:
             raise ArmError(401, "AuthenticationFailed", "The 'Authorization' header is missing or invalid.")
         if not self._accepts(token):
             raise ArmError(401, "InvalidAuthenticationToken", "The access token is invalid or has expired.")
-        version = request.args.get("api-version", "")
-        if not version:
-            message = "The api-version query parameter (?api-version=) is required for all requests."
-            raise ArmError(400, "MissingApiVersionParameter", message)
-        if not _API_VERSION.fullmatch(version):
-            raise ArmError(400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid.")
+        subscription = _subscription(request)
+        if subscription:
+            _check_subscription(subscription, self._world)
+        check_version(request.path, request.args.get("api-version", ""), self._location(request))
 
-    def _route(self, request: Request) -> Response:
-        for method, pattern, handler in _ROUTES:
-            match = pattern.fullmatch(request.path)
-            if match and method == request.method:
-                subscription = match["subscription"]
-                if not _is_uuid(subscription):
-                    message = (
-                        f"The provided subscription identifier '{subscription}' is malformed or invalid."
-                    )
-                    raise ArmError(400, "InvalidSubscriptionId", message)
-                return handler(self._world, request, match)
-        raise ArmError(404, "NotFound", f"There is no {request.method} {request.path} here.")
+    def _location(self, request: Request) -> str:
+        """Return the region that a refused version is about: that of the group in the path."""
+        parts = request.path.lower().split("/")
+        if "resourcegroups" not in parts[:-1]:
+            return ""
+        return self._world.location_of(parts[2], parts[parts.index("resourcegroups") + 1])
 
-
-_Handler = Callable[[AzureWorld, Request, re.Match[str]], Response]
+    def _count(self, request: Request, reply: Response) -> None:
+        """Say how many requests are left (learn.microsoft.com: request-limits-and-throttling)."""
+        subscription = _subscription(request)
+        if subscription and request.method in _COUNTED:
+            kind, limit = _COUNTED[request.method]
+            left = self._world.limits.left(limit, subscription.lower())
+            reply.headers[f"x-ms-ratelimit-remaining-subscription-{kind}"] = str(left)
 
 
-def _get_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_group(at["subscription"], at["group"]))
-
-
-def _group_exists(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    world.get_group(at["subscription"], at["group"])
-    return Response(status=204)
-
-
-def _put_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_group(at["subscription"], at["group"], _body(request)))
-
-
-def _delete_group(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_group(at["subscription"], at["group"]))
-
-
-def _list_resources(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_resources(at["subscription"], at["group"])})
-
-
-def _get_cluster(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_cluster(_cluster(at)))
-
-
-def _put_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.put_cluster(_cluster(at), _body(request), _condition(request)))
-
-
-def _delete_cluster(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_cluster(_cluster(at), _condition(request)))
-
-
-def _credentials(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_kubeconfig(_cluster(at), at["who"]))
-
-
-def _list_pools(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_pools(_cluster(at))})
-
-
-def _get_pool(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_pool(_cluster(at), at["pool"]))
-
-
-def _put_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_pool(_cluster(at), at["pool"], _body(request), _condition(request))
-    return _accepted(request, at, accepted)
-
-
-def _delete_pool(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_pool(_cluster(at), at["pool"], _condition(request)))
-
-
-def _upgrade_node_image(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.upgrade_node_image(_cluster(at), at["pool"]))
-
-
-def _upgrade_profile(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_upgrade_profile(_cluster(at)))
-
-
-def _versions(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.list_versions(at["subscription"], at["location"]))
-
-
-def _list_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, {"value": world.list_maintenance(_cluster(at))})
-
-
-def _get_maintenance(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.get_maintenance(_cluster(at), at["configuration"]))
-
-
-def _put_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    accepted = world.put_maintenance(_cluster(at), at["configuration"], _body(request))
-    return _accepted(request, at, accepted)
-
-
-def _delete_maintenance(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    return _accepted(request, at, world.delete_maintenance(_cluster(at), at["configuration"]))
-
-
-def _operation(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    return json_response(200, world.operation(at["subscription"], at["operation"]))
-
-
-def _operation_result(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
-    """Answer the Location of a write: 202 while it runs, then nothing or the error."""
-    status = world.operation(at["subscription"], at["operation"])
-    if status["status"] == "InProgress":
-        return Response(status=202, headers={"Location": request.url})
-    if "error" in status:
-        return json_response(400, {"error": status["error"]})
-    return Response(status=204)
-
-
-def _cluster(at: re.Match[str]) -> ClusterId:
-    return ClusterId(at["subscription"], at["group"], at["name"])
-
-
-def _condition(request: Request) -> Condition:
-    def bare(header: str) -> str:
-        return request.headers.get(header, "").removeprefix("W/").strip('"')
-
-    return Condition(if_match=bare("If-Match"), if_none_match=bare("If-None-Match"))
-
-
-def _body(request: Request) -> Mapping[str, Any]:
-    try:
-        body = json.loads(request.get_data())
-    except ValueError:
-        body = None
-    if isinstance(body, dict):
-        return body
-    message = "The request content was invalid and could not be deserialized."
-    raise ArmError(400, "InvalidRequestContent", message)
-
-
-def _accepted(request: Request, at: re.Match[str], accepted: Accepted) -> Response:
-    """Answer a write: add it to the request log, and name the operation that it started."""
-    if accepted.kind:
-        note = {"accepted": accepted.kind, "resource": accepted.resource}
-        request.environ.setdefault("roadstead.note", {}).update(note)
-    if accepted.document is None:
-        reply = Response(status=accepted.status)
-    else:
-        reply = json_response(accepted.status, accepted.document)
-    if accepted.operation is not None:
-        provider = "Resources" if accepted.operation.kind == "delete-group" else "ContainerService"
-        base = (
-            f"{request.host_url}subscriptions/{at['subscription']}/providers/Microsoft.{provider}"
-            f"/locations/{accepted.operation.location}"
-        )
-        query = f"{accepted.operation.id}?api-version={request.args['api-version']}"
-        if provider == "ContainerService":
-            reply.headers["Azure-AsyncOperation"] = f"{base}/operations/{query}"
-        if accepted.status == 202:
-            reply.headers["Location"] = f"{base}/operationresults/{query}"
+def _refusal(error: ArmError) -> Response:
+    reply = json_response(error.status, error.body())
+    if not isinstance(error, AksError):
+        reply.headers["x-ms-failure-cause"] = "gateway"
+    if error.retry_after is not None:
+        reply.headers["Retry-After"] = str(error.retry_after)
+    if error.status == 401:
+        reply.headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
     return reply
 
 
-def _is_uuid(text: str) -> bool:
+def _subscription(request: Request) -> str:
+    parts = request.path.split("/")
+    return parts[2] if len(parts) > 2 and parts[1].lower() == "subscriptions" else ""
+
+
+def _check_subscription(subscription: str, world: AzureWorld) -> None:
     try:
-        UUID(text)
+        UUID(subscription)
     except ValueError:
-        return False
-    return True
-
-
-_GROUP = "/subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)"
-_CLUSTER = _GROUP + r"/providers/microsoft\.containerservice/managedclusters/(?P<name>[^/]+)"
-_POOL = _CLUSTER + "/agentpools/(?P<pool>[^/]+)"
-_MAINTENANCE = _CLUSTER + "/maintenanceconfigurations"
-_PROVIDER = r"/subscriptions/(?P<subscription>[^/]+)/providers/microsoft\.(containerservice|resources)"
-_WORK = _PROVIDER + "/locations/(?P<location>[^/]+)"
-_TABLE: tuple[tuple[str, str, _Handler], ...] = (
-    ("GET", _CLUSTER, _get_cluster),
-    ("PUT", _CLUSTER, _put_cluster),
-    ("DELETE", _CLUSTER, _delete_cluster),
-    ("POST", _CLUSTER + "/listcluster(?P<who>user|admin)credential", _credentials),
-    ("GET", _CLUSTER + "/agentpools", _list_pools),
-    ("GET", _POOL, _get_pool),
-    ("PUT", _POOL, _put_pool),
-    ("DELETE", _POOL, _delete_pool),
-    ("POST", _POOL + "/upgradenodeimageversion", _upgrade_node_image),
-    ("GET", _CLUSTER + "/upgradeprofiles/default", _upgrade_profile),
-    ("GET", _WORK + "/kubernetesversions", _versions),
-    ("GET", _MAINTENANCE, _list_maintenance),
-    ("GET", _MAINTENANCE + "/(?P<configuration>[^/]+)", _get_maintenance),
-    ("PUT", _MAINTENANCE + "/(?P<configuration>[^/]+)", _put_maintenance),
-    ("DELETE", _MAINTENANCE + "/(?P<configuration>[^/]+)", _delete_maintenance),
-    ("GET", _GROUP, _get_group),
-    ("HEAD", _GROUP, _group_exists),
-    ("PUT", _GROUP, _put_group),
-    ("DELETE", _GROUP, _delete_group),
-    ("GET", _GROUP + "/resources", _list_resources),
-    ("GET", _WORK + "/operations/(?P<operation>[^/]+)", _operation),
-    ("GET", _WORK + "/operationresults/(?P<operation>[^/]+)", _operation_result),
-)
-_ROUTES = [(method, re.compile(pattern, re.IGNORECASE), handler) for method, pattern, handler in _TABLE]
+        message = f"The provided subscription identifier '{subscription}' is malformed or invalid."
+        raise ArmError(400, "InvalidSubscriptionId", message) from None
+    if subscription.lower() not in world.subscriptions:
+        raise no_subscription(subscription)

@@ -1,41 +1,25 @@
-"""Agent pools in AKS: the rules, the defaults, and what a change may touch.
+"""Agent pools in AKS: the defaults, the count, and the profile after a PUT.
 
-A pool is the flat JSON of an ``agentPoolProfiles`` entry. A property that a PUT omits, or that is null,
-retains its value; any other is replaced as a whole. Turning autoscaling off removes its bounds.
+A pool is the flat JSON of an ``agentPoolProfiles`` entry, a body what ``body_shapes`` has read. A property
+that a PUT omits retains its value; any other is replaced as a whole. Turning autoscaling off removes its
+bounds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from localcloud.azure.world.arm_errors import immutable, invalid, missing
+from localcloud.azure.world.arm_errors import invalid, missing
 from localcloud.azure.world.catalog import pool_version
+from localcloud.azure.world.refusals import pool_rules
+from localcloud.azure.world.refusals.fixed import POOL, check_fixed
+from localcloud.azure.world.refusals.rule import Asked, check
 from shared.fleet.json_tree import Json
 
-READ_ONLY = frozenset(
-    {"provisioningState", "currentOrchestratorVersion", "nodeImageVersion", "eTag", "powerState", "status"}
-)
-IMMUTABLE = (
-    *("vmSize", "osType", "osDiskSizeGB", "osDiskType", "kubeletDiskType", "vnetSubnetID", "podSubnetID"),
-    *("maxPods", "availabilityZones", "scaleSetPriority", "enableFIPS", "kubeletConfig", "linuxOSConfig"),
-    *("type", "enableEncryptionAtHost", "enableNodePublicIP", "enableUltraSSD", "nodePublicIPPrefixID"),
-    *("gpuInstanceProfile", "proximityPlacementGroupID", "hostGroupID", "capacityReservationGroupID"),
-    *("workloadRuntime", "messageOfTheDay", "creationData", "podIPAllocationMode", "windowsProfile"),
-    *("scaleSetEvictionPolicy", "spotMaxPrice", "gpuProfile", "gatewayProfile"),
-)
-_ENUMS: Mapping[str, tuple[str, ...]] = {
-    "mode": ("System", "User", "Gateway"),
-    "osType": ("Linux", "Windows"),
-    "osDiskType": ("Managed", "Ephemeral"),
-    "kubeletDiskType": ("OS", "Temporary"),
-    "scaleDownMode": ("Delete", "Deallocate"),
-    "scaleSetPriority": ("Regular", "Spot"),
-    "scaleSetEvictionPolicy": ("Delete", "Deallocate"),
-    "workloadRuntime": ("OCIContainer", "WasmWasi", "KataVmIsolation"),
-    "gpuInstanceProfile": ("MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"),
-}
+_ONLY_AZURE = frozenset({"nodeImageVersion", "status"})
+"""What the models let a caller send back, and Azure ignores: it installs its own newest image."""
+_SPOT = frozenset({"scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice"})
 _DEFAULTS: Json = {
     "count": 1,
     "osDiskSizeGB": 128,
@@ -54,37 +38,27 @@ _DEFAULTS: Json = {
     "enableUltraSSD": False,
 }
 _NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
-_TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)")
-
-
-def same(left: Any, right: Any) -> bool:
-    """Return whether AKS takes two values for equal: case, order, null or empty alike."""
-    if isinstance(left, str) and isinstance(right, str):
-        return left.lower() == right.lower()
-    if isinstance(left, list) and isinstance(right, list):
-        return sorted(map(str, left)) == sorted(map(str, right))
-    return (left or None) == (right or None)
 
 
 def changed_pool(
-    name: str, given: Json, existing: Json | None, *, control_plane: str, max_pods: int
+    name: str, given: Json, existing: Json | None, *, control_plane: str, max_pods: int, cluster: Json
 ) -> dict[str, Any]:
     """Return the pool after a PUT (``existing`` None: created), or refuse.
 
-    ``control_plane`` is the version of the control plane, ``max_pods`` the network's default.
+    ``control_plane`` is the version of the control plane, ``max_pods`` the network's default, ``cluster`` has
+    the properties of the cluster.
     """
     if not _NAME.fullmatch(name):
         raise invalid(
             f"The agent pool name '{name}' is invalid: 1 to 12 lowercase letters and digits, a letter first.",
             "agentPoolProfile.name",
         )
-    if existing is not None:
-        for path in IMMUTABLE:
-            if given.get(path) is not None and not same(given[path], existing.get(path)):
-                raise immutable(f"properties.{path}")
-    settable = {k: v for k, v in given.items() if v is not None and k not in READ_ONLY}
+    settable = {k: v for k, v in given.items() if k not in _ONLY_AZURE}
+    if settable.get("scaleSetPriority") == "Regular":
+        # AKS takes them of azure-cli, and does not return them (recording test_aks_create_again_should_fail).
+        settable = {k: v for k, v in settable.items() if k not in _SPOT}
     defaults = {**_DEFAULTS, "maxPods": max_pods, "orchestratorVersion": control_plane}
-    if str(settable.get("osType")).lower() == "windows":
+    if settable.get("osType") == "Windows":
         defaults["osSKU"] = "Windows2022"  # since Kubernetes 1.25: rest/api/aks/agent-pools, OSSKU
     pool: dict[str, Any] = {**defaults, **(existing or {}), **settable, "name": name}
     # AKS returns the keys of a pool's tags in lower case (github.com/Azure/AKS/issues/1747).
@@ -92,7 +66,12 @@ def changed_pool(
     if not pool["enableAutoScaling"]:
         for bound in {"minCount", "maxCount"} - settable.keys():
             pool.pop(bound, None)
-    _check_kind(name, pool)
+    _set_machines(pool)
+    if not pool.get("vmSize"):
+        raise missing("agentPoolProfile.vmSize")
+    asked = Asked(given=settable, after=pool | {"cluster": cluster}, before=existing)
+    check_fixed(POOL, asked, "properties.")
+    check(pool_rules.RULES, asked)
     _check_count(name, pool, existing)
     current = existing["currentOrchestratorVersion"] if existing else ""
     pool_version(name, pool["orchestratorVersion"], control_plane, current)
@@ -105,24 +84,17 @@ def vcpus(vm_size: str) -> int:
     return int(match.group(1)) if match else 2
 
 
-def _check_kind(name: str, pool: Json) -> None:
-    if not pool.get("vmSize"):
-        raise missing("agentPoolProfile.vmSize")
-    for field, allowed in _ENUMS.items():
-        if pool.get(field) is not None and pool[field] not in allowed:
-            message = f"{field} '{pool[field]}' of agent pool '{name}' is none of {', '.join(allowed)}."
-            raise invalid(message, field)
-    if pool["mode"] == "System" and (pool["osType"] != "Linux" or pool.get("scaleSetPriority") == "Spot"):
-        raise invalid(f"System agent pool '{name}' must be a regular Linux pool.", "mode")
-    if pool["osType"] == "Windows" and len(name) > 6:
-        raise invalid(f"Windows agent pool name '{name}' is longer than 6 characters.", "name")
-    if not 10 <= pool["maxPods"] <= 250:
-        raise invalid(f"maxPods of agent pool '{name}' must be between 10 and 250.", "maxPods")
-    for taint in pool.get("nodeTaints") or ():
-        if not _TAINT.fullmatch(taint):
-            raise invalid(
-                f"The taint '{taint}' of agent pool '{name}' is not key=value:Effect.", "nodeTaints"
-            )
+def _set_machines(pool: dict[str, Any]) -> None:
+    """Set the count and the size of a pool of single machines, which its scale profile decides."""
+    scale = (pool.get("virtualMachinesProfile") or {}).get("scale") or {}
+    if pool["type"] != "VirtualMachines" or not scale:
+        return
+    manual, automatic = scale.get("manual") or [], scale.get("autoscale") or []
+    counts = [
+        *(each.get("count") or 0 for each in manual),
+        *(each.get("minCount") or 0 for each in automatic),
+    ]
+    pool |= {"count": sum(counts), "vmSize": next((each.get("size") for each in (*manual, *automatic)), None)}
 
 
 def _check_count(name: str, pool: dict[str, Any], existing: Json | None) -> None:

@@ -13,7 +13,11 @@ def nodes_of(cluster: Cluster) -> list[Node]:
     """Return every node that a cluster has now; none while it is stopped or its pools have no nodes."""
     if cluster.properties["powerState"]["code"] == "Stopped":
         return []
-    pools = [pool for name, pool in cluster.pools.items() if name in cluster.up]
+    pools = [
+        pool
+        for name, pool in cluster.pools.items()
+        if name in cluster.up and pool["powerState"]["code"] == "Running"
+    ]
     return [
         _node(cluster.document, pool, index, cluster.lagging.get(pool["name"], ""))
         for pool in pools

@@ -1,6 +1,7 @@
-"""The refusals of Azure Resource Manager: one exception, and a function for each refusal.
+"""The refusals of Azure Resource Manager and of AKS behind it, and a function for each refusal.
 
-Codes and messages are those of the service, because production code decides by the code.
+Codes and messages are those of the service, because production code decides by the code. Azure Resource
+Manager answers in an envelope, AKS without one (github.com/Azure/azure-cli-extensions/issues/4205).
 """
 
 from __future__ import annotations
@@ -24,9 +25,20 @@ class ArmError(Exception):
         return {"error": error | ({"target": self.target} if self.target else {})}
 
 
+class AksError(ArmError):
+    """A refusal of AKS itself; ``rule`` names the row of a table that it comes from, if any."""
+
+    rule = ""
+
+    def body(self) -> dict[str, Any]:
+        """Return the error as AKS gives it."""
+        error = {"code": self.code, "details": None, "message": self.message, "subcode": ""}
+        return error | ({"target": self.target} if self.target else {})
+
+
 def invalid(message: str, target: str = "") -> ArmError:
     """Return the refusal of a value that breaks a rule."""
-    return ArmError(400, "InvalidParameter", message, target=target)
+    return AksError(400, "InvalidParameter", message, target=target)
 
 
 def missing(parameter: str) -> ArmError:
@@ -37,12 +49,12 @@ def missing(parameter: str) -> ArmError:
 def immutable(path: str) -> ArmError:
     """Return the refusal to change a property that is fixed at creation."""
     message = f"Changing property '{path}' is not allowed."
-    return ArmError(400, "PropertyChangeNotAllowed", message, target=path)
+    return AksError(400, "PropertyChangeNotAllowed", message, target=path)
 
 
 def not_allowed(message: str, status: int = 400) -> ArmError:
     """Return AKS' general "not in this state" refusal."""
-    return ArmError(status, "OperationNotAllowed", message)
+    return AksError(status, "OperationNotAllowed", message)
 
 
 def busy(what: str) -> ArmError:
@@ -61,7 +73,12 @@ def precondition_failed(exists: bool) -> ArmError:
         if exists
         else "Resource not found but an ETag header is provided."
     )
-    return ArmError(412, "PreconditionFailed", message)
+    return AksError(412, "PreconditionFailed", message)
+
+
+def no_subscription(subscription: str) -> ArmError:
+    """Return the answer about a subscription that does not exist."""
+    return ArmError(404, "SubscriptionNotFound", f"The subscription '{subscription}' could not be found.")
 
 
 def no_group(name: str) -> ArmError:
@@ -71,8 +88,13 @@ def no_group(name: str) -> ArmError:
 
 def no_resource(resource: str) -> ArmError:
     """Return the answer about a resource that does not exist."""
-    short = resource.partition("/providers/")[2]
-    return ArmError(404, "ResourceNotFound", f"The Resource '{short}' was not found.")
+    group, _, short = resource.partition("/providers/")
+    return ArmError(
+        404,
+        "ResourceNotFound",
+        f"The Resource '{short}' under resource group '{group.rpartition('/')[2]}' was not found. "
+        "For more details please go to https://aka.ms/ARMResourceNotFoundFix",
+    )
 
 
 def group_being_deleted(name: str) -> ArmError:

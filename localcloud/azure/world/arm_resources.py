@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from localcloud.azure.world.arm_errors import busy, precondition_failed
+from localcloud.azure.world.arm_errors import AksError, busy, precondition_failed
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
@@ -26,6 +26,10 @@ class Timings:
     delete_pool: float = 1.0
     upgrade_pool: float = 1.0
     delete_group: float = 1.0
+    start_cluster: float = 2.0
+    stop_cluster: float = 2.0
+    abort_cluster: float = 1.0
+    abort_pool: float = 1.0
 
     def of(self, kind: str) -> float:
         """Return the seconds of an operation by its kind, as "create-pool"."""
@@ -40,7 +44,9 @@ class Condition:
     if_none_match: str = ""
 
     def check(self, etag: str | None) -> None:
-        """Raise 412 unless the condition holds for what exists (None: nothing)."""
+        """Raise 412 unless the condition holds for what exists (None: nothing), 400 for both at once."""
+        if self.if_match and self.if_none_match:
+            raise AksError(400, "BadRequest", "If-Match and If-None-Match cannot be given together.")
         if self.if_none_match and etag is not None:
             raise precondition_failed(exists=True)
         if self.if_match and etag is None:
@@ -63,7 +69,7 @@ class OperationFault:
 
 @dataclass
 class Operation:
-    """A long-running operation; ``kind`` is create, update, delete, create-pool ... or delete-group.
+    """A long-running operation; ``kind`` is create, stop, abort, delete, create-pool ... or delete-group.
 
     ``fault`` is the fault that a test set for it.
     """

@@ -8,7 +8,7 @@ counter, so two runs are the same. The requests are in ``azure_world`` and ``upk
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -17,10 +17,11 @@ from typing import Any
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.aks_nodes import nodes_of
 from localcloud.azure.world.arm_errors import (
-    ArmError,
+    AksError,
     group_being_deleted,
     no_group,
     no_resource,
+    no_subscription,
     not_allowed,
 )
 from localcloud.azure.world.arm_resources import (
@@ -33,12 +34,14 @@ from localcloud.azure.world.arm_resources import (
     Timings,
 )
 from localcloud.azure.world.catalog import NODE_IMAGES, cluster_version, pool_version
-from localcloud.azure.world.managed_clusters import created_cluster, updated_cluster
+from localcloud.azure.world.managed_clusters import check_cluster, created_cluster, updated_cluster
 from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+"""The subscription of a local cloud that names no other."""
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -46,7 +49,7 @@ class AzureEngine:
     """The resources of any number of subscriptions, as one principal sees them; safe between threads.
 
     ``throttle`` applies the documented request limits. ``accepted`` lists every write that was accepted,
-    as {"accepted": "create", "resource": id}.
+    as {"accepted": "create", "resource": id}; ``subscriptions`` the subscriptions that exist.
     """
 
     def __init__(
@@ -56,7 +59,9 @@ class AzureEngine:
         plane: ControlPlane,
         timings: Timings | None = None,
         throttle: bool = True,
+        subscriptions: Sequence[str] = (SUBSCRIPTION,),
     ) -> None:
+        self.subscriptions = tuple(each.lower() for each in subscriptions)
         self._clock, self.plane, self.timings = clock, plane, timings or Timings()
         self.limits = limits.Limits(enabled=throttle)
         self.lock = threading.RLock()
@@ -78,6 +83,13 @@ class AzureEngine:
         with self.lock:
             return self.schedule.unique()
 
+    def seconds_left(self, operation: str) -> float:
+        """Return how long an operation still runs; 0 for one that has ended or is unknown."""
+        found = self.schedule.find(operation)
+        if found is None or found.status != "InProgress":
+            return 0.0
+        return max(0.0, (found.due - self._clock()).total_seconds())
+
     # Requests
 
     @contextmanager
@@ -88,6 +100,8 @@ class AzureEngine:
         with self.lock:
             now = self._clock()
             self.complete_due()
+            if subscription.lower() not in self.subscriptions:
+                raise no_subscription(subscription)
             self.limits.take(front, subscription.lower(), now)
             if behind is not None:
                 self.limits.take(behind, key or subscription.lower(), now)
@@ -145,7 +159,7 @@ class AzureEngine:
         ]
         left = limit - sum(cores(other.pools) for other in others)
         if cores(pools) > left:
-            raise ArmError(
+            raise AksError(
                 400,
                 "ErrCode_InsufficientVCPUQuota",
                 f"Insufficient vcpu quota requested {cores(pools)}, remaining {max(left, 0)} "
@@ -160,6 +174,7 @@ class AzureEngine:
         version = cluster_version(cluster.name, document["properties"]["kubernetesVersion"])
         document["properties"]["currentKubernetesVersion"] = version
         pools = pools_of_new_cluster(document, body)
+        check_cluster(body, document, [*pools.values()], None)
         self.check_quota(cluster, document["location"], pools)
         created = self.clusters[key_of(cluster)] = Cluster(cluster, document, pools)
         operation = self.begin(created, "create", now)
@@ -174,6 +189,7 @@ class AzureEngine:
         )
         version = cluster_version(existing.id.name, wanted, current)
         pools = pools_after_update(existing, document, body, version)
+        check_cluster(body, document, [*pools.values()], existing.document)
         self.check_quota(existing.id, document["location"], pools)
         existing.document, existing.pools = document, pools
         operation = self.begin(existing, "update", now)
@@ -195,7 +211,7 @@ class AzureEngine:
         """Start an operation on a cluster, with the fault that was set for the next one."""
         resource = cluster.id.resource + (f"/agentPools/{pool}" if pool else "")
         fault = OperationFault()
-        if not kind.startswith("delete"):
+        if not kind.startswith(("delete", "abort")):
             fault = self.next_faults.pop(cluster.id.name.lower(), fault)
         due = NEVER if fault.sticks else now + timedelta(seconds=self.timings.of(kind))
         operation = self.schedule.start(kind, resource, cluster.document["location"], now=now, due=due)
@@ -228,10 +244,21 @@ class AzureEngine:
         else:
             self._complete_cluster(cluster, operation)
 
+    def set_power(self, cluster: Cluster, code: str) -> None:
+        """Run or stop a cluster: its nodes and its API come and go."""
+        for holder in (cluster.properties, *cluster.pools.values()):
+            holder["powerState"] = {"code": code}
+        self.report_nodes(cluster)
+        self.plane.set_power(cluster.id, on=code == "Running")
+
     def _complete_cluster(self, cluster: Cluster, operation: Operation) -> None:
-        self.set_all_states(cluster, operation.status)
+        self.set_all_states(cluster, "Canceled" if operation.kind == "abort" else operation.status)
         if operation.error:
             cluster.properties["status"] = _failure(operation)
+            return
+        if operation.kind in ("stop", "start"):
+            self.set_power(cluster, "Stopped" if operation.kind == "stop" else "Running")
+        if operation.kind in ("stop", "start", "abort"):
             return
         properties = cluster.properties
         version = cluster_version(
@@ -248,7 +275,10 @@ class AzureEngine:
 
     def _complete_pool(self, cluster: Cluster, operation: Operation) -> None:
         pool = cluster.pools[operation.pool]
-        set_state(pool, operation.status, self.schedule.unique())
+        aborted = operation.kind == "abort-pool"
+        set_state(pool, "Canceled" if aborted else operation.status, self.schedule.unique())
+        if aborted:
+            return
         vanishes = operation.fault.vanishes and not _is_last_system_pool(cluster, operation.pool)
         if operation.kind == "delete-pool" or vanishes:
             del cluster.pools[operation.pool]

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_errors import ArmError, group_being_deleted, no_resource
+from localcloud.azure.world.arm_errors import AksError, ArmError, group_being_deleted, no_resource
 from localcloud.azure.world.arm_resources import Accepted, Condition, Group, Timings
-from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
+from localcloud.azure.world.azure_engine import SUBSCRIPTION, AzureEngine, group_key, key_of, set_state
+from localcloud.azure.world.body_shapes import (
+    read_cluster,
+    read_group,
+    read_group_patch,
+    read_pool,
+    read_tags,
+)
 from localcloud.azure.world.catalog import REGIONS, region
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pool_changes import pool_after, require_system_pool
+from localcloud.azure.world.power import PowerOperations
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
@@ -41,8 +49,11 @@ class AzureWorld:
         plane: ControlPlane,
         timings: Timings | None = None,
         throttle: bool = True,
+        subscriptions: Sequence[str] = (SUBSCRIPTION,),
     ) -> None:
-        self.engine = AzureEngine(clock, plane=plane, timings=timings, throttle=throttle)
+        self.engine = AzureEngine(
+            clock, plane=plane, timings=timings, throttle=throttle, subscriptions=subscriptions
+        )
         self.interventions = Interventions(self.engine)
         self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
         upkeep = Upkeep(self.engine)
@@ -50,6 +61,11 @@ class AzureWorld:
         self.upgrade_node_image = upkeep.upgrade_node_image
         self.get_maintenance, self.list_maintenance = upkeep.get_maintenance, upkeep.list_maintenance
         self.put_maintenance, self.delete_maintenance = upkeep.put_maintenance, upkeep.delete_maintenance
+        self.get_pool_upgrade_profile = upkeep.get_pool_upgrade_profile
+        self.list_pool_versions = upkeep.list_pool_versions
+        power = PowerOperations(self.engine)
+        self.stop_cluster, self.start_cluster = power.stop_cluster, power.start_cluster
+        self.abort_cluster, self.abort_pool = power.abort_cluster, power.abort_pool
 
     # State, without a request
 
@@ -82,7 +98,31 @@ class AzureWorld:
             found = self.engine.clusters.get(key_of(cluster))
             return found.view() if found else None
 
+    # Subscriptions
+
+    @property
+    def subscriptions(self) -> Sequence[str]:
+        """The ids of the subscriptions that exist."""
+        return self.engine.subscriptions
+
+    def location_of(self, subscription: str, group: str) -> str:
+        """Return the region of a group; empty without one."""
+        with self.engine.lock:
+            found = self.engine.groups.get(group_key(subscription, group))
+            return str(found.document["location"]) if found else ""
+
+    def seconds_left(self, operation: str) -> float:
+        """Return how long an operation still runs; 0 once it has ended."""
+        with self.engine.lock:
+            return self.engine.seconds_left(operation)
+
     # Resource groups
+
+    def list_groups(self, subscription: str) -> list[Json]:
+        """Return the resource groups of a subscription."""
+        with self.engine.request(subscription, limits.ARM_READ):
+            groups = self.engine.groups.items()
+            return [deepcopy(group.document) for key, group in groups if key[0] == subscription.lower()]
 
     def get_group(self, subscription: str, name: str) -> Json:
         """Return a resource group."""
@@ -92,7 +132,8 @@ class AzureWorld:
     def put_group(self, subscription: str, name: str, body: Json) -> Accepted:
         """Create or update a resource group; its location is fixed."""
         with self.engine.request(subscription, limits.ARM_WRITE):
-            location = region(str(body.get("location") or ""))
+            body = read_group(body)
+            location = region(body.get("location") or "")
             group = self.engine.groups.get(group_key(subscription, name))
             _check_group(name, location, group)
             document = {
@@ -107,6 +148,15 @@ class AzureWorld:
             self.engine.groups[group_key(subscription, name)] = Group(document)
             kind, status = ("update-group", 200) if group else ("create-group", 201)
             return self.engine.accept(Accepted(kind, document["id"], status, document))
+
+    def patch_group(self, subscription: str, name: str, body: Json) -> Accepted:
+        """Set the tags of a group; without tags nothing changes."""
+        with self.engine.request(subscription, limits.ARM_WRITE):
+            tags = read_group_patch(body).get("tags")
+            document = self.engine.group(subscription, name).document
+            if tags is not None:
+                document["tags"] = dict(tags)
+            return self.engine.accept(Accepted("update-group", document["id"], 200, deepcopy(document)))
 
     def delete_group(self, subscription: str, name: str) -> Accepted:
         """Start to delete a group and all that is in it."""
@@ -140,6 +190,25 @@ class AzureWorld:
         with self.engine.request(cluster.subscription, limits.ARM_READ, limits.GET_CLUSTER, key_of(cluster)):
             return deepcopy(self.engine.cluster(cluster).view())
 
+    def list_clusters(self, subscription: str, group: str | None = None) -> list[Json]:
+        """Return the clusters of a subscription, or of one group in it."""
+        limit, key = limits.LIST_SUBSCRIPTION, subscription.lower()
+        if group is not None:
+            limit, key = limits.LIST_GROUP, f"{key}/{group.lower()}"
+        with self.engine.request(subscription, limits.ARM_READ, limit, key):
+            if group is not None:
+                self.engine.group(subscription, group)
+                return [deepcopy(cluster.view()) for cluster in self.engine.inside(subscription, group)]
+            clusters = self.engine.clusters.items()
+            return [deepcopy(c.view()) for key_, c in clusters if key_.subscription == subscription.lower()]
+
+    def patch_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
+        """Start to set the tags of a cluster."""
+        with self.engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self.engine.cluster(cluster)
+            condition.check(existing.document["eTag"])
+            return self.engine.update(existing, {"tags": read_tags(body)}, now)
+
     def put_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
         """Start to create or update a cluster."""
         with self.engine.request(
@@ -148,6 +217,7 @@ class AzureWorld:
             self.engine.writable_group(cluster)
             existing = self.engine.clusters.get(key_of(cluster))
             condition.check(existing.document["eTag"] if existing else None)
+            body = read_cluster(body)
             if existing is None:
                 return self.engine.create(cluster, body, now)
             self.engine.require_ready(existing)
@@ -172,7 +242,7 @@ class AzureWorld:
             existing = self.engine.cluster(cluster)
             if not existing.kubeconfig:
                 state = existing.properties["provisioningState"]
-                raise ArmError(400, "BadRequest", f"No credentials: the managed cluster is in state {state}.")
+                raise AksError(400, "BadRequest", f"No credentials: the managed cluster is in state {state}.")
             kubeconfig = b64encode(existing.kubeconfig.encode()).decode()
             return {"kubeconfigs": [{"name": f"cluster{who.title()}", "value": kubeconfig}]}
 
@@ -200,8 +270,9 @@ class AzureWorld:
             existing = self.engine.cluster(cluster)
             before = existing.pools.get(pool)
             condition.check(before["eTag"] if before else None)
+            properties = read_pool(body).get("properties") or {}
             self.engine.require_ready(existing)
-            after = pool_after(existing.document, pool, body.get("properties") or {}, before)
+            after = pool_after(existing.document, pool, properties, before)
             pools = {**existing.pools, pool: after}
             require_system_pool(pools)
             self.engine.check_quota(existing.id, existing.document["location"], pools)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from localcloud.azure.world.arm_errors import ArmError, not_allowed
+from localcloud.azure.world.arm_errors import AksError, ArmError, not_allowed
 
 _REGION_NAMES = """
 australiacentral australiacentral2 australiaeast australiasoutheast austriaeast belgiumcentral
@@ -82,7 +82,7 @@ def pool_version(pool: str, requested: str, control_plane: str, current: str = "
         raise _unknown("AgentPoolK8sVersionNotSupported", f"Version {requested} of agent pool {pool}")
     check_lag(target, control_plane)
     if current and target not in upgrades(current):
-        raise ArmError(
+        raise AksError(
             400,
             "AgentPoolUpgradeVersionNotAllowed",
             f"Upgrade agent pool version from {current} to {target} is not allowed, "
@@ -96,7 +96,7 @@ def check_lag(pool: str, control_plane: str) -> None:
     newer = parse(pool) > parse(control_plane)
     if newer or parse(control_plane)[1] - parse(pool)[1] > POOL_LAG:
         rule = "cannot be newer than" if newer else f"cannot be more than {POOL_LAG} minor versions behind"
-        raise ArmError(
+        raise AksError(
             400,
             "NodePoolMcVersionIncompatible",
             f"Node pool version {pool} and control plane version {control_plane} are incompatible. "
@@ -106,4 +106,4 @@ def check_lag(pool: str, control_plane: str) -> None:
 
 def _unknown(code: str, subject: str) -> ArmError:
     message = f"{subject} is not supported in this region. Offered: {' '.join(OFFERED)}."
-    return ArmError(400, code, message)
+    return AksError(400, code, message)

@@ -1,4 +1,4 @@
-"""The profiles of a managed cluster: their rules, what cannot be undone, and how AKS returns them.
+"""The profiles of a managed cluster: what replaces what in a PUT, and how AKS returns them.
 
 AKS returns single addresses as networks, fills in defaults, and adds names of its own to the proxy's
 exceptions.
@@ -11,79 +11,41 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from localcloud.azure.world.arm_errors import immutable, invalid
+from localcloud.azure.world.refusals.network_rules import LB_KINDS, NAT_MANAGED, NAT_OWN
 from shared.fleet.json_tree import Json
 
-_ENUMS: Mapping[str, tuple[str, ...]] = {
-    "supportPlan": ("KubernetesOfficial", "AKSLongTermSupport"),
-    "publicNetworkAccess": ("Enabled", "Disabled"),
-    "autoUpgradeProfile.upgradeChannel": ("rapid", "stable", "patch", "node-image", "none"),
-    "autoUpgradeProfile.nodeOSUpgradeChannel": ("None", "Unmanaged", "NodeImage", "SecurityPatch"),
-    "networkProfile.networkPlugin": ("azure", "kubenet", "none"),
-    "networkProfile.networkPluginMode": ("overlay",),
-    "networkProfile.networkPolicy": ("none", "calico", "azure", "cilium"),
-    "networkProfile.networkDataplane": ("azure", "cilium"),
-    "networkProfile.outboundType": (
-        *("loadBalancer", "userDefinedRouting", "managedNATGateway", "userAssignedNATGateway", "none"),
-    ),
-    "networkProfile.loadBalancerSku": ("standard", "basic"),
-    "nodeResourceGroupProfile.restrictionLevel": ("Unrestricted", "ReadOnly"),
-    "nodeProvisioningProfile.mode": ("Manual", "Auto"),
-    "bootstrapProfile.artifactSource": ("Cache", "Direct"),
-    "serviceMeshProfile.mode": ("Istio", "Disabled"),
-    "autoScalerProfile.expander": ("least-waste", "most-pods", "priority", "random"),
-}
-_ONE_WAY = ("oidcIssuerProfile.enabled", "aadProfile.managed", "apiServerAccessProfile.enableVnetIntegration")
 
+def merged_properties(old: Json, given: Json) -> dict[str, Any]:
+    """Return properties after a PUT: objects are merged, anything else is replaced.
 
-def at(document: Json, path: str) -> Any:
-    """Return the value at a dotted path, None when there is none."""
-    value: Any = document
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def check_profiles(properties: Json, tier: str, before: Json | None) -> None:
-    """Refuse properties that AKS would refuse; ``before`` are those of the cluster as it was, if it was."""
-    for path, allowed in _ENUMS.items():
-        value = at(properties, path)
-        if value is not None and str(value).lower() not in {name.lower() for name in allowed}:
-            raise invalid(f"The value '{value}' of {path} is none of {', '.join(allowed)}.", path)
-    for path in _ONE_WAY:
-        if before is not None and at(before, path) and not at(properties, path):
-            raise immutable(path)
-    for path, needed, met in (
-        ("supportPlan", "AKSLongTermSupport", tier.lower() == "premium"),
-        ("securityProfile.workloadIdentity.enabled", True, at(properties, "oidcIssuerProfile.enabled")),
-        ("disableLocalAccounts", True, at(properties, "aadProfile.managed")),
-        ("metricsProfile.costAnalysis.enabled", True, tier.lower() != "free"),
-        ("networkProfile.networkPolicy", "cilium", _cilium(properties)),
-        (
-            "securityProfile.azureKeyVaultKms.enabled",
-            True,
-            at(properties, "securityProfile.azureKeyVaultKms.keyId"),
-        ),
-    ):
-        if at(properties, path) == needed and not met:
-            raise invalid(f"{path} cannot be {needed} here: what it needs is not there.", path)
-    access = properties.get("apiServerAccessProfile") or {}
-    if access.get("enablePrivateCluster") and access.get("authorizedIPRanges"):
-        raise invalid("authorizedIPRanges is not allowed on a private cluster.", "authorizedIPRanges")
-
-
-def _cilium(properties: Json) -> bool:
-    return bool(at(properties, "networkProfile.networkDataplane") == "cilium")
+    What excludes another takes its place: the kind of outbound address, the key of a service that is switched
+    off, the profile of an outbound type that is left, one range beside a list of them.
+    """
+    merged = _merge(old, given)
+    network, asked = dict(merged["networkProfile"]), given.get("networkProfile") or {}
+    for name, kinds in (("loadBalancerProfile", LB_KINDS), ("natGatewayProfile", (*NAT_OWN, NAT_MANAGED))):
+        named = [kind for kind in kinds if (asked.get(name) or {}).get(kind) is not None]
+        if named and network.get(name):
+            network[name] = {k: v for k, v in network[name].items() if k not in kinds or k in named}
+    if network.get("outboundType") != "loadBalancer":
+        network.pop("loadBalancerProfile", None)
+    if network.get("outboundType") != "managedNATGateway":
+        network.pop("natGatewayProfile", None)
+    for one in ("podCidr", "serviceCidr"):
+        if asked.get(one) and not asked.get(f"{one}s"):
+            network[f"{one}s"] = [asked[one], *(network.get(f"{one}s") or ())[1:]]
+    security = merged.get("securityProfile") or {}
+    if security.get("azureKeyVaultKms") and not security["azureKeyVaultKms"].get("enabled"):
+        merged["securityProfile"] = {**security, "azureKeyVaultKms": {"enabled": False}}
+    return {**merged, "networkProfile": network}
 
 
 def shown_profiles(resource: str, properties: dict[str, Any]) -> dict[str, Any]:
     """Return properties as AKS returns them."""
-    shown = {**properties, "networkProfile": _network(dict(properties["networkProfile"]))}
+    shown = {**properties, "networkProfile": _network(resource, dict(properties["networkProfile"]))}
     access = dict(shown.get("apiServerAccessProfile") or {})
     if access.get("authorizedIPRanges"):
-        access["authorizedIPRanges"] = [
-            str(ipaddress.ip_network(text)) for text in access["authorizedIPRanges"]
-        ]
+        access["authorizedIPRanges"] = [_range(text) for text in access["authorizedIPRanges"]]
         shown["apiServerAccessProfile"] = access
     proxy = dict(shown.get("httpProxyConfig") or {})
     if proxy.get("noProxy"):
@@ -95,7 +57,24 @@ def shown_profiles(resource: str, properties: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _network(network: dict[str, Any]) -> dict[str, Any]:
+def _merge(old: Json, new: Json) -> dict[str, Any]:
+    merged = dict(old)
+    for key, value in new.items():
+        before = merged.get(key)
+        merged[key] = (
+            _merge(before, value) if isinstance(value, Mapping) and isinstance(before, Mapping) else value
+        )
+    return merged
+
+
+def _range(text: str) -> str:
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        return text
+
+
+def _network(resource: str, network: dict[str, Any]) -> dict[str, Any]:
     for one in ("podCidr", "serviceCidr"):
         many = network.get(f"{one}s") or ([network[one]] if network.get(one) else [])
         if many:
@@ -104,8 +83,20 @@ def _network(network: dict[str, Any]) -> dict[str, Any]:
         profile = dict(network.get("loadBalancerProfile") or {})
         if not profile.keys() & {"outboundIPs", "outboundIPPrefixes"}:
             profile.setdefault("managedOutboundIPs", {"count": 1})
+        profile["effectiveOutboundIPs"] = _addresses(resource, profile)
         network["loadBalancerProfile"] = {"backendPoolType": "nodeIPConfiguration", **profile}
     return network
+
+
+def _addresses(resource: str, profile: Json) -> list[dict[str, str]]:
+    """Return the addresses in use; only Azure writes them."""
+    own = (profile.get("outboundIPs") or {}).get("publicIPs")
+    if own:
+        return [{"id": str(address.get("id"))} for address in own]
+    group = resource.partition("/providers/")[0]
+    count = (profile.get("managedOutboundIPs") or {}).get("count") or 1
+    ids = [uuid5(NAMESPACE_URL, f"{resource}/{number}") for number in range(count)]
+    return [{"id": f"{group}/providers/Microsoft.Network/publicIPAddresses/{each}"} for each in ids]
 
 
 def _addon(resource: str, name: str, addon: dict[str, Any]) -> dict[str, Any]:

@@ -94,10 +94,7 @@ class Interventions:
             self._engine.complete_due()
             found = self._engine.cluster(cluster)
             found.require_idle()
-            for holder in (found.properties, *found.pools.values()):
-                holder["powerState"] = {"code": code}
-            self._engine.report_nodes(found)
-            self._engine.plane.set_power(found.id, on=code == "Running")
+            self._engine.set_power(found, code)
 
     def _set_fault(self, name: str, fault: OperationFault) -> None:
         with self._engine.lock:

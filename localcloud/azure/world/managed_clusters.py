@@ -1,45 +1,26 @@
-"""Managed clusters in AKS: the rules, the defaults that Azure fills in, and what a change may touch.
+"""Managed clusters in AKS: the defaults that Azure fills in, and the document after a PUT.
 
-A cluster here is its ARM JSON without agent pools. A property that a PUT omits retains its value; JSON
-objects under ``properties`` are merged, anything else is replaced. ``tags`` are replaced as a whole.
+A cluster here is its ARM JSON without agent pools, a body what ``body_shapes`` has read. A property that a
+PUT omits retains its value; ``tags`` are replaced as a whole. ``check_cluster`` has the rules about the
+result.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from localcloud.azure.world.agent_pools import same
 from localcloud.azure.world.arm_errors import ArmError, immutable, invalid, missing
+from localcloud.azure.world.body_shapes import unknown_field
 from localcloud.azure.world.catalog import DEFAULT_VERSION, REGIONS, cluster_version, region
-from localcloud.azure.world.cluster_profiles import at, check_profiles, shown_profiles
+from localcloud.azure.world.cluster_profiles import merged_properties, shown_profiles
+from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
+from localcloud.azure.world.refusals.rule import Asked, check
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
-READ_ONLY = (
-    *("provisioningState", "powerState", "currentKubernetesVersion", "maxAgentPools", "fqdn", "privateFQDN"),
-    *("azurePortalFQDN", "status", "resourceUID", "agentPoolProfiles"),
-)
-IMMUTABLE = (
-    *("dnsPrefix", "fqdnSubdomain", "nodeResourceGroup", "enableRBAC", "diskEncryptionSetID"),
-    *("networkProfile.networkPlugin", "networkProfile.networkPluginMode", "networkProfile.networkPolicy"),
-    *("networkProfile.networkDataplane", "networkProfile.podCidr", "networkProfile.podCidrs"),
-    *("networkProfile.serviceCidr", "networkProfile.serviceCidrs", "networkProfile.dnsServiceIP"),
-    *("networkProfile.loadBalancerSku", "networkProfile.ipFamilies", "networkProfile.networkMode"),
-    *("apiServerAccessProfile.enablePrivateCluster", "apiServerAccessProfile.privateDNSZone"),
-    *("apiServerAccessProfile.subnetId", "linuxProfile.adminUsername", "windowsProfile.adminUsername"),
-)
-WAYS = {
-    ("networkProfile.networkPlugin", "kubenet", "azure"),
-    ("networkProfile.networkPluginMode", "", "overlay"),
-    ("networkProfile.networkDataplane", "azure", "cilium"),
-    *(("networkProfile.networkPolicy", "none", policy) for policy in ("azure", "calico", "cilium")),
-    *(("networkProfile.networkPolicy", policy, "none") for policy in ("azure", "calico")),
-    *(("networkProfile.networkPolicy", policy, "cilium") for policy in ("azure", "calico")),
-}
-"""Changes of otherwise fixed properties that AKS knows a migration for."""
 TENANT = "00000000-0000-0000-0000-0000000000ff"
 _NAME = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")
 _PREFIX = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]")
@@ -64,8 +45,9 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
     given.setdefault("kubernetesVersion", DEFAULT_VERSION)
     cluster_version(cluster.name, given["kubernetesVersion"])
     sku = {"name": "Base", "tier": "Free", **(body.get("sku") or {})}
-    properties = shown_profiles(cluster.resource, _merge(_defaults(cluster, location, given), given))
-    check_profiles(properties, sku["tier"], None)
+    properties = shown_profiles(
+        cluster.resource, merged_properties(_defaults(cluster, location, given), given)
+    )
     return {
         "id": cluster.resource,
         "name": cluster.name,
@@ -83,18 +65,7 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     properties, given = existing["properties"], _settable(body)
     if "location" in body and region(body["location"]) != existing["location"]:
         raise immutable("location")
-    for path in IMMUTABLE:
-        wanted, now = at(given, path), at(properties, path)
-        if wanted is None or same(wanted, now) or (path, now or "", wanted) in WAYS:
-            continue
-        if path == "apiServerAccessProfile.subnetId" and now is None:
-            continue  # integration with a network can be switched on later
-        if isinstance(wanted, Mapping) and isinstance(now, Mapping) and same_leaves(wanted, now):
-            continue
-        raise immutable(path)
-    merged = shown_profiles(existing["id"], _merge(properties, given))
-    tier = (body.get("sku") or {}).get("tier") or existing["sku"]["tier"]
-    check_profiles(merged, tier, properties)
+    merged = shown_profiles(existing["id"], merged_properties(properties, given))
     cluster_version(existing["name"], merged["kubernetesVersion"], properties["currentKubernetesVersion"])
     document = {**existing, "properties": merged}
     if body.get("tags") is not None:
@@ -106,14 +77,32 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
     return document
 
 
-def same_leaves(wanted: Json, now: Json) -> bool:
-    """Return whether an object asks for nothing that is not so already."""
-    return all(
-        same_leaves(value, now[key])
-        if isinstance(value, Mapping) and isinstance(now.get(key), Mapping)
-        else same(value, now.get(key))
-        for key, value in wanted.items()
+def check_cluster(body: Json, after: Json, pools: Sequence[Json], before: Json | None) -> None:
+    """Refuse what AKS refuses of a cluster with its pools; ``before`` is its view as it was, if it was."""
+    asked = Asked(
+        given=_whole(body, body.get("properties") or {}),
+        after=_whole(after, after["properties"]) | {"agentPoolProfiles": pools},
+        before=_whole(before, before["properties"]) if before is not None else None,
     )
+    fixed.check_fixed(fixed.CLUSTER, asked)
+    check(network_rules.RULES, asked)
+    check(cluster_rules.RULES, asked)
+
+
+def refuse_fields_of_pools_only(body: Json) -> None:
+    """Refuse what the live service rejects in the first pools of a cluster, against its own specification.
+
+    Source: Azure/terraform-azurerm-avm-res-containerservice-managedcluster#196, at API version 2026-03-01.
+    The update of an existing cluster takes them back as they were read, as azure-cli sends them.
+    """
+    for profile in (body.get("properties") or {}).get("agentPoolProfiles") or ():
+        for name in ("securityProfile", "artifactStreamingProfile"):
+            if profile.get(name):
+                raise unknown_field(name)
+
+
+def _whole(document: Json, properties: Json) -> dict[str, Any]:
+    return {**properties, "sku": document.get("sku") or {}, "identity": document.get("identity") or {}}
 
 
 def default_max_pods(document: Json) -> int:
@@ -137,18 +126,10 @@ def _location(body: Json) -> str:
 
 
 def _settable(body: Json) -> dict[str, Any]:
-    return {k: v for k, v in (body.get("properties") or {}).items() if k not in READ_ONLY and v is not None}
-
-
-def _merge(old: Json, new: Json) -> dict[str, Any]:
-    merged = dict(old)
-    for key, value in new.items():
-        before = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            merged[key] = _merge(before, value)
-        else:
-            merged[key] = value
-    return merged
+    """Return the properties of the cluster alone; nobody but Azure writes its status."""
+    return {
+        k: v for k, v in (body.get("properties") or {}).items() if k not in ("agentPoolProfiles", "status")
+    }
 
 
 def _identity(resource: str, given: Json | None) -> dict[str, Any]:
@@ -176,8 +157,13 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
     unique = uuid5(NAMESPACE_URL, cluster.resource)
     prefix = given.get("dnsPrefix", given.get("fqdnSubdomain"))
     network = given.get("networkProfile") or {}
-    azure = network.get("networkPlugin", "kubenet") == "azure"
-    overlay = not azure or network.get("networkPluginMode") == "overlay"
+    # Without a plugin, AKS takes Azure CNI Overlay (recording test_aks_abort of azure-cli, of 2025).
+    chosen = (
+        {} if network.get("networkPlugin") else {"networkPlugin": "azure", "networkPluginMode": "overlay"}
+    )
+    overlay = (
+        bool(chosen) or network["networkPlugin"] == "kubenet" or network.get("networkPluginMode") == "overlay"
+    )
     host = f"{prefix}-{unique.hex[:8]}"
     properties: dict[str, Any] = {
         "powerState": {"code": "Running"},
@@ -189,7 +175,13 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
         "maxAgentPools": 100,
         "resourceUID": unique.hex[:24],
         "disableLocalAccounts": False,
-        "identityProfile": {"kubeletidentity": {"resourceId": _kubelet_identity(cluster, location)}},
+        "identityProfile": {
+            "kubeletidentity": {
+                "resourceId": _kubelet_identity(cluster, location),
+                "clientId": str(uuid5(unique, "kubelet client")),
+                "objectId": str(uuid5(unique, "kubelet object")),
+            }
+        },
         "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
         "servicePrincipalProfile": {"clientId": "msi"},
         "storageProfile": {
@@ -198,7 +190,7 @@ def _defaults(cluster: ClusterId, location: str, given: Json) -> dict[str, Any]:
             "snapshotController": {"enabled": True},
         },
         "networkProfile": {
-            "networkPlugin": "kubenet",
+            **chosen,
             "networkPolicy": "none",
             "networkDataplane": "azure",
             "loadBalancerSku": "standard",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from localcloud.azure.world.agent_pools import changed_pool, vcpus
-from localcloud.azure.world.arm_errors import ArmError, invalid, missing
+from localcloud.azure.world.arm_errors import AksError, ArmError, invalid, missing
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.catalog import NODE_IMAGES, check_lag, parse, pool_version
 from localcloud.azure.world.managed_clusters import default_max_pods
@@ -42,7 +42,9 @@ def pools_after_update(cluster: Cluster, document: Json, body: Json, version: st
         return {name: dict(pool) for name, pool in cluster.pools.items()}
     given = {str(profile.get("name")): profile for profile in profiles}
     if given.keys() - cluster.pools.keys():
-        raise _use_pool_operations("A new agent pool was introduced. Adding agent pools")
+        raise _use_pool_operations(
+            "A new agent pool was introduced. Adding agent pools to an existing cluster"
+        )
     if cluster.pools.keys() - given.keys():
         raise _use_pool_operations("An agent pool is missing. Removing agent pools")
     _check_versions(cluster, list(given.values()), version)
@@ -57,10 +59,17 @@ def pool_after(
     """Return one pool after a PUT of it; ``version`` is the control plane's, by default its current one."""
     control_plane = version or document["properties"]["currentKubernetesVersion"]
     max_pods = default_max_pods(document)
-    pool = changed_pool(name, given, existing, control_plane=control_plane, max_pods=max_pods)
+    pool = changed_pool(
+        name,
+        given,
+        existing,
+        control_plane=control_plane,
+        max_pods=max_pods,
+        cluster=document["properties"],
+    )
     if existing is None:
         pool["currentOrchestratorVersion"] = pool_version(name, pool["orchestratorVersion"], control_plane)
-        pool["powerState"] = {"code": "Running"}
+        pool.setdefault("powerState", {"code": "Running"})
         pool["nodeImageVersion"] = NODE_IMAGES[-1]
     return pool
 
@@ -68,7 +77,7 @@ def pool_after(
 def require_system_pool(pools: Mapping[str, Json]) -> None:
     """Raise unless at least one pool is a System pool."""
     if not any(pool["mode"] == "System" for pool in pools.values()):
-        raise ArmError(
+        raise AksError(
             400, "MustDefineAtLeastOneSystemPool", "There has to be at least one system agent pool."
         )
 
@@ -89,7 +98,7 @@ def _check_versions(cluster: Cluster, profiles: Sequence[Json], version: str) ->
     unchanged = all(means(v, cluster.pools[n]["currentOrchestratorVersion"]) for n, v in wanted.items())
     follow = all(means(requested, version) for requested in wanted.values())
     if len(wanted) < len(profiles) or not (unchanged or follow):
-        raise ArmError(
+        raise AksError(
             400,
             "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged",
             "Using managed cluster api, orchestratorVersion must be given for all agent pools or for none; "
@@ -99,5 +108,9 @@ def _check_versions(cluster: Cluster, profiles: Sequence[Json], version: str) ->
 
 
 def _use_pool_operations(what: str) -> ArmError:
-    message = f"{what} is not allowed through managed cluster operations; use the per agent pool operations."
-    return ArmError(400, "BadRequest", message, target="agentPoolProfiles")
+    """Return the refusal of a cluster's PUT that adds or removes pools (microsoft/tyger#121)."""
+    message = (
+        f"{what} is not allowed through managed cluster operations. For agent pool specific change, please "
+        "use per agent pool operations: https://aka.ms/agent-pool-rest-api"
+    )
+    return AksError(400, "BadRequest", message, target="agentPoolProfiles")

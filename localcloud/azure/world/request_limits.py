@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 
-from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.arm_errors import AksError, ArmError
 
 
 class TokenBucket:
@@ -21,6 +21,11 @@ class TokenBucket:
     def __init__(self, burst: int, per_second: float, *, now: datetime) -> None:
         self._burst, self._per_second = burst, per_second
         self._tokens, self._at = float(burst), now
+
+    @property
+    def left(self) -> int:
+        """The whole tokens that are left, as of the last request."""
+        return int(self._tokens)
 
     def take(self, now: datetime) -> float:
         """Take a token and return 0, or take none and return the seconds until there is one."""
@@ -49,6 +54,8 @@ ARM_DELETE = Limit("delete", 200, 10, arm=True)
 PUT_CLUSTER = Limit("PutManagedClusterHandler.PUT", 20, 1 / 60)
 PUT_POOL = Limit("PutAgentPoolHandler.PUT", 20, 1 / 60)
 GET_CLUSTER = Limit("GetManagedClusterHandler.GET", 60, 1)
+LIST_SUBSCRIPTION = Limit("ListManagedClustersBySubscriptionHandler.GET", 500, 1)
+LIST_GROUP = Limit("ListManagedClustersByResourceGroupHandler.GET", 60, 1)
 GET_OPERATION = Limit("GetOperationStatusHandler.GET", 200, 2)
 ANY_OTHER = Limit("AllOtherHandlers", 60, 1)
 
@@ -64,6 +71,11 @@ class Limits:
         self.counts: Counter[str] = Counter()
         self.refusals: list[tuple[str, datetime]] = []
         self._buckets: dict[tuple[Limit, Hashable], TokenBucket] = {}
+
+    def left(self, limit: Limit, key: Hashable) -> int:
+        """Return the requests that are left in a bucket."""
+        bucket = self._buckets.get((limit, key))
+        return bucket.left if bucket is not None else limit.burst
 
     def take(self, limit: Limit, key: Hashable, now: datetime) -> None:
         """Take a token from the bucket of ``limit`` for ``key`` (a subscription, a cluster), or raise 429."""
@@ -85,4 +97,5 @@ def _throttled(limit: Limit, seconds: int) -> ArmError:
         message = f"Number of '{limit.name}' requests for the subscription exceeded the limit."
     else:
         code, message = "Throttled", f"The {limit.name} request limit has been exceeded."
-    return ArmError(429, code, f"{message} Please retry again in {seconds} seconds.", retry_after=seconds)
+    error = ArmError if limit.arm else AksError
+    return error(429, code, f"{message} Please retry again in {seconds} seconds.", retry_after=seconds)

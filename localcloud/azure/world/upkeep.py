@@ -9,10 +9,12 @@ from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import ArmError, no_resource
 from localcloud.azure.world.arm_resources import Accepted
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from localcloud.azure.world.body_shapes import read_maintenance
 from localcloud.azure.world.catalog import (
     DEFAULT_VERSION,
     NODE_IMAGES,
     OFFERED,
+    POOL_LAG,
     REGIONS,
     parse,
     region,
@@ -54,6 +56,42 @@ class Upkeep:
                 },
             }
 
+    def get_pool_upgrade_profile(self, cluster: ClusterId, pool: str) -> Json:
+        """Return what a pool may be upgraded to, and the newest node image."""
+        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self._engine.cluster(cluster)
+            resource = f"{existing.id.resource}/agentPools/{pool}"
+            if pool not in existing.pools:
+                raise no_resource(resource)
+            profile = dict(_of_pool(existing.pools[pool], existing.properties["currentKubernetesVersion"]))
+            del profile["name"]
+            return {
+                "id": f"{resource}/upgradeProfiles/default",
+                "name": "default",
+                "type": "Microsoft.ContainerService/managedClusters/agentPools/upgradeProfiles",
+                "properties": {**profile, "latestNodeImageVersion": NODE_IMAGES[-1]},
+            }
+
+    def list_pool_versions(self, cluster: ClusterId) -> Json:
+        """Return the versions that a new pool of a cluster may have."""
+        with self._engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
+            existing = self._engine.cluster(cluster)
+            current = existing.properties["currentKubernetesVersion"]
+            fit = [
+                v
+                for v in OFFERED
+                if parse(v) <= parse(current) and parse(current)[1] - parse(v)[1] <= POOL_LAG
+            ]
+            versions = [
+                {"default": v == current, "kubernetesVersion": v} for v in dict.fromkeys([*fit, current])
+            ]
+            return {
+                "id": f"{existing.id.resource}/availableAgentPoolVersions",
+                "name": "default",
+                "type": "Microsoft.ContainerService/managedClusters/availableAgentPoolVersions",
+                "properties": {"agentPoolVersions": versions},
+            }
+
     def upgrade_node_image(self, cluster: ClusterId, pool: str) -> Accepted:
         """Start to upgrade a pool to the newest node image; 304 when it has that image."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
@@ -87,7 +125,7 @@ class Upkeep:
         """Create or replace a maintenance configuration, at once."""
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
-            document = maintenance_document(existing.id, name, body, now.date())
+            document = maintenance_document(existing.id, name, read_maintenance(body), now.date())
             status = 200 if name in existing.maintenance else 201
             existing.maintenance[name] = document
             kind = "put-maintenance"

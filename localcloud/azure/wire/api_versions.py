@@ -1,0 +1,64 @@
+"""The API versions that Azure Resource Manager takes for each kind of path, and its refusal of others.
+
+Sources: the folders of github.com/Azure/azure-rest-api-specs; for the words of the refusals
+Azure/azure-cli#28038 and #28368. Of AKS only the versions that refuse unknown fields are here (Azure/AKS#4060).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from localcloud.azure.world.arm_errors import ArmError
+from localcloud.azure.world.catalog import REGIONS
+
+_AKS = (
+    *("2024-01-01", "2024-02-01", "2024-05-01", "2024-07-01", "2024-08-01", "2024-09-01", "2024-10-01"),
+    *(f"2025-{month:02}-01" for month in range(1, 11)),
+    *(f"2026-{month:02}-01" for month in range(1, 9)),
+)
+_RESOURCES = (
+    *("2019-10-01", "2020-01-01", "2020-06-01", "2020-10-01", "2021-01-01", "2021-04-01", "2022-01-01"),
+    *("2022-05-01", "2022-06-01", "2022-09-01", "2022-12-01", "2023-07-01", "2024-03-01", "2024-07-01"),
+    *("2024-11-01", "2025-03-01", "2025-04-01"),
+)
+_OPERATIONS = ("2016-03-30", *_AKS)
+"""The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""
+_TYPE = re.compile(r"/providers/microsoft\.containerservice/(?P<rest>.*)", re.IGNORECASE)
+
+
+def check_version(path: str, version: str, location: str) -> None:
+    """Raise the refusal of a missing or unknown version for a path."""
+    if not version:
+        message = "The api-version query parameter (?api-version=) is required for all requests."
+        raise ArmError(400, "MissingApiVersionParameter", message)
+    match = _TYPE.search(path)
+    if match is None:
+        if version not in _RESOURCES:
+            raise ArmError(400, "InvalidApiVersionParameter", _invalid(version, _RESOURCES))
+        return
+    kind = _kind(match["rest"])
+    known = _OPERATIONS if kind.startswith("locations/operation") else _AKS
+    if version not in known:
+        raise ArmError(400, "NoRegisteredProviderFound", _unregistered(version, kind, location, known))
+
+
+def _kind(rest: str) -> str:
+    """Return the resource type of the part of a path after its provider: "managedClusters/agentPools"."""
+    parts = rest.strip("/").split("/")
+    if parts[0].lower() == "locations":
+        return "/".join(["locations", *parts[2:3]])
+    return "/".join(parts[::2])
+
+
+def _invalid(version: str, known: Sequence[str]) -> str:
+    supported = ",".join(reversed(known))
+    return f"The api-version '{version}' is invalid. The supported versions are '{supported}'."
+
+
+def _unregistered(version: str, kind: str, location: str, known: Sequence[str]) -> str:
+    return (
+        f"No registered resource provider found for location '{location}' and API version '{version}' for "
+        f"type '{kind}'. The supported api-versions are '{', '.join(known)}'. The supported locations are "
+        f"'{', '.join(sorted(REGIONS))}'."
+    )

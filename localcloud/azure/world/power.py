@@ -1,0 +1,67 @@
+"""The Azure operations that stop, start and abort, as ``az aks stop`` and ``operation-abort`` see them.
+
+Source: the operations Stop, Start and Abort Latest Operation of the REST reference, and azure-cli's recording
+test_aks_abort.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from localcloud.azure.world import request_limits as limits
+from localcloud.azure.world.arm_errors import no_resource, not_allowed
+from localcloud.azure.world.arm_resources import Accepted, Cluster
+from localcloud.azure.world.azure_engine import AzureEngine, set_state
+from shared.fleet.resource_ids import ClusterId
+
+
+class PowerOperations:
+    """The requests that stop, start and abort."""
+
+    def __init__(self, engine: AzureEngine) -> None:
+        self._engine = engine
+
+    def stop_cluster(self, cluster: ClusterId) -> Accepted:
+        """Start to stop a cluster."""
+        return self._power(cluster, "stop", "Stopping")
+
+    def start_cluster(self, cluster: ClusterId) -> Accepted:
+        """Start to start a cluster that is stopped."""
+        return self._power(cluster, "start", "Starting")
+
+    def abort_cluster(self, cluster: ClusterId) -> Accepted:
+        """Start to abort the operation that runs on a cluster; 409 when there is none any more."""
+        return self._abort(cluster, "")
+
+    def abort_pool(self, cluster: ClusterId, pool: str) -> Accepted:
+        """Start to abort the operation that runs on an agent pool."""
+        return self._abort(cluster, pool)
+
+    def _power(self, cluster: ClusterId, kind: str, state: str) -> Accepted:
+        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self._engine.cluster(cluster)
+            existing.require_idle()
+            operation = self._engine.begin(existing, kind, now)
+            self._engine.set_all_states(existing, state)
+            return self._engine.accept(Accepted(kind, existing.id.resource, 202, operation=operation))
+
+    def _abort(self, cluster: ClusterId, pool: str) -> Accepted:
+        with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
+            existing = self._engine.cluster(cluster)
+            if pool and pool not in existing.pools:
+                raise no_resource(f"{existing.id.resource}/agentPools/{pool}")
+            running = existing.operation
+            if running is None or running.pool != pool:
+                raise not_allowed("There is no operation in progress that could be aborted.", 409)
+            running.status = "Canceled"
+            kind = "abort-pool" if pool else "abort"
+            operation = self._engine.begin(existing, kind, now, pool)
+            self._set_canceling(existing, pool)
+            view = existing.pool_view(pool) if pool else existing.view()
+            return self._engine.accept(Accepted(kind, operation.resource, 202, deepcopy(view), operation))
+
+    def _set_canceling(self, cluster: Cluster, pool: str) -> None:
+        if pool:
+            set_state(cluster.pools[pool], "Canceling", self._engine.schedule.unique())
+        else:
+            self._engine.set_all_states(cluster, "Canceling")

@@ -1,0 +1,288 @@
+"""Refusals about a cluster beside its network: identity, tier, access, security, add-ons, autoscaler."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from localcloud.azure.world.refusals.rule import Asked, Broken, Rule, is_one_way, same, unless, without
+
+_ACCESS, _KMS = "apiServerAccessProfile", "securityProfile.azureKeyVaultKms"
+_SCALER = "autoScalerProfile"
+_MINUTES, _SECONDS, _ANY_UNIT = re.compile(r"\d+m"), re.compile(r"\d+s"), re.compile(r"\d+(ns|us|ms|s|m|h)")
+_WHOLE, _BOOLEAN = re.compile(r"\d+"), re.compile(r"true|false")
+_SHARE = re.compile(r"0(\.\d+)?|1(\.0+)?|\.\d+")
+_TEXTS: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(
+        (
+            "scale-down-delay-after-add",
+            "scale-down-delay-after-delete",
+            "scale-down-delay-after-failure",
+            "scale-down-unneeded-time",
+            "scale-down-unready-time",
+            "max-node-provision-time",
+        ),
+        _MINUTES,
+    ),
+    "scan-interval": _SECONDS,
+    "new-pod-scale-up-delay": _ANY_UNIT,
+    "max-empty-bulk-delete": _WHOLE,
+    "max-graceful-termination-sec": _WHOLE,
+    "max-total-unready-percentage": _WHOLE,
+    "ok-total-unready-count": _WHOLE,
+    "scale-down-utilization-threshold": _SHARE,
+    "balance-similar-node-groups": _BOOLEAN,
+    "skip-nodes-with-local-storage": _BOOLEAN,
+    "skip-nodes-with-system-pods": _BOOLEAN,
+}
+
+
+def _text(field: str, form: re.Pattern[str]) -> Rule:
+    def broken(asked: Asked) -> bool:
+        value = (asked.says(_SCALER) or {}).get(field)
+        return bool(value) and form.fullmatch(str(value)) is None
+
+    return Rule(
+        f"autoscaler-{field}",
+        f"models ManagedClusterPropertiesAutoScalerProfile.{field.replace('-', '_')}",
+        f"{_SCALER}.{field}",
+        f"The value of {field} in autoScalerProfile is invalid.",
+        broken,
+    )
+
+
+def _share(asked: Asked) -> bool:
+    share: str = (asked.says(_SCALER) or {}).get("max-total-unready-percentage") or "0"
+    return _WHOLE.fullmatch(share) is not None and int(share) > 100
+
+
+def _identities(asked: Asked) -> Any:
+    return (asked.now("identity") or {}).get("userAssignedIdentities") or {}
+
+
+def _kubelet_identity_alone(asked: Asked) -> bool:
+    path = "identityProfile.kubeletidentity.resourceId"
+    own = asked.says(path) and not same(asked.says(path), asked.was(path))
+    return bool(own) and asked.now("identity.type") != "UserAssigned"
+
+
+def _changes_private(asked: Asked) -> bool:
+    return asked.changes(f"{_ACCESS}.enablePrivateCluster") and not asked.now(
+        f"{_ACCESS}.enableVnetIntegration"
+    )
+
+
+def _changes_zone(asked: Asked) -> bool:
+    zone = f"{_ACCESS}.privateDNSZone"
+    return asked.changes(zone) and asked.says(zone).lower() != "none"
+
+
+def _addon(name: str, setting: str = "enabled") -> Broken:
+    def value(addons: Any) -> Any:
+        found = {str(key).lower(): addon for key, addon in (addons or {}).items()}.get(name)
+        return (found or {}).get(setting)
+
+    return lambda asked: value(asked.says("addonProfiles")) and not value(asked.was("addonProfiles"))
+
+
+def _monitoring_without_workspace(asked: Asked) -> bool:
+    addons = {str(key).lower(): addon for key, addon in (asked.now("addonProfiles") or {}).items()}
+    addon = addons.get("omsagent") or {}
+    config = {str(key).lower(): value for key, value in (addon.get("config") or {}).items()}
+    return bool(addon.get("enabled")) and not config.get("loganalyticsworkspaceresourceid")
+
+
+def _pools_without_fips(asked: Asked) -> bool:
+    return bool(asked.now("enableFIPS")) and any(
+        not pool.get("enableFIPS") for pool in asked.now("agentPoolProfiles") or ()
+    )
+
+
+RULES = (
+    Rule(
+        "system-identity-alone",
+        "models ManagedClusterIdentity.user_assigned_identities; docs use-managed-identity",
+        "identity.userAssignedIdentities",
+        "userAssignedIdentities are allowed only with identity type UserAssigned.",
+        lambda asked: asked.now("identity.type") != "UserAssigned" and _identities(asked),
+    ),
+    Rule(
+        "one-user-identity",
+        "models ManagedClusterIdentity.user_assigned_identities: only one is allowed",
+        "identity.userAssignedIdentities",
+        "Identity type UserAssigned needs exactly one user assigned identity.",
+        lambda asked: asked.now("identity.type") == "UserAssigned" and len(_identities(asked)) != 1,
+    ),
+    Rule(
+        "kubelet-identity-needs-user-identity",
+        "docs use-managed-identity: a kubelet identity of one's own needs a user-assigned identity",
+        "identityProfile.kubeletidentity",
+        "A kubelet identity of one's own needs identity type UserAssigned.",
+        _kubelet_identity_alone,
+    ),
+    Rule(
+        "long-term-support-is-premium",
+        "docs long-term-support",
+        "supportPlan",
+        "supportPlan AKSLongTermSupport needs sku tier Premium.",
+        lambda asked: asked.now("supportPlan") == "AKSLongTermSupport" and asked.now("sku.tier") != "Premium",
+    ),
+    Rule(
+        "cost-analysis-is-paid",
+        "models ManagedClusterCostAnalysis.enabled",
+        "metricsProfile.costAnalysis.enabled",
+        "metricsProfile.costAnalysis.enabled needs sku tier Standard or Premium.",
+        unless("metricsProfile.costAnalysis.enabled", "sku.tier", "Standard", "Premium"),
+    ),
+    Rule(
+        "local-accounts-need-entra",
+        "models ManagedClusterProperties.disable_local_accounts",
+        "disableLocalAccounts",
+        "disableLocalAccounts needs aadProfile.managed.",
+        without("disableLocalAccounts", "aadProfile.managed"),
+    ),
+    Rule(
+        "workload-identity-needs-issuer",
+        "docs workload-identity-deploy-cluster",
+        "securityProfile.workloadIdentity.enabled",
+        "securityProfile.workloadIdentity.enabled needs oidcIssuerProfile.enabled.",
+        without("securityProfile.workloadIdentity.enabled", "oidcIssuerProfile.enabled"),
+    ),
+    Rule(
+        "issuer-stays",
+        "docs use-oidc-issuer: can't be disabled",
+        "oidcIssuerProfile.enabled",
+        "Changing property 'oidcIssuerProfile.enabled' is not allowed.",
+        is_one_way("oidcIssuerProfile.enabled"),
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
+        "entra-stays",
+        "docs enable-authentication-microsoft-entra-id: can't be disabled",
+        "aadProfile.managed",
+        "Changing property 'aadProfile.managed' is not allowed.",
+        is_one_way("aadProfile.managed"),
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
+        "network-integration-stays",
+        "docs api-server-vnet-integration: cannot be disabled",
+        f"{_ACCESS}.enableVnetIntegration",
+        "Changing property 'apiServerAccessProfile.enableVnetIntegration' is not allowed.",
+        is_one_way(f"{_ACCESS}.enableVnetIntegration"),
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
+        "private-only-with-integration",
+        "docs api-server-vnet-integration: private cluster mode of an existing cluster",
+        f"{_ACCESS}.enablePrivateCluster",
+        "Changing property 'apiServerAccessProfile.enablePrivateCluster' is not allowed.",
+        _changes_private,
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
+        "private-zone-to-none",
+        "docs private-clusters: from a private DNS zone to public only",
+        f"{_ACCESS}.privateDNSZone",
+        "Changing property 'apiServerAccessProfile.privateDNSZone' is not allowed.",
+        _changes_zone,
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
+        "no-name-at-all",
+        "docs private-clusters: privateDNSZone none and publicDNS false at the same time isn't supported",
+        f"{_ACCESS}.enablePrivateClusterPublicFQDN",
+        "privateDNSZone none needs enablePrivateClusterPublicFQDN.",
+        lambda asked: (
+            str(asked.now(f"{_ACCESS}.privateDNSZone")).lower() == "none"
+            and asked.now(f"{_ACCESS}.enablePrivateClusterPublicFQDN") is False
+        ),
+    ),
+    Rule(
+        "ranges-are-for-public-servers",
+        "docs private-clusters: IP authorized ranges only apply to the public API server",
+        f"{_ACCESS}.authorizedIPRanges",
+        "authorizedIPRanges are not allowed on a private cluster.",
+        lambda asked: (
+            asked.now(f"{_ACCESS}.enablePrivateCluster") and asked.now(f"{_ACCESS}.authorizedIPRanges")
+        ),
+    ),
+    Rule(
+        "kms-needs-key",
+        "models AzureKeyVaultKms.key_id: required when enabled",
+        f"{_KMS}.keyId",
+        "securityProfile.azureKeyVaultKms needs keyId.",
+        without(f"{_KMS}.enabled", f"{_KMS}.keyId"),
+    ),
+    Rule(
+        "kms-off-without-key",
+        "models AzureKeyVaultKms.key_id: must be omitted when the service is disabled",
+        f"{_KMS}.keyId",
+        "keyId must be empty while securityProfile.azureKeyVaultKms is disabled.",
+        lambda asked: asked.says(f"{_KMS}.keyId") and not asked.now(f"{_KMS}.enabled"),
+    ),
+    Rule(
+        "kms-private-vault",
+        "models AzureKeyVaultKms.key_vault_resource_id",
+        f"{_KMS}.keyVaultResourceId",
+        "keyVaultResourceId is required with keyVaultNetworkAccess Private, and empty with Public.",
+        lambda asked: (
+            asked.now(f"{_KMS}.enabled")
+            and bool(asked.now(f"{_KMS}.keyVaultResourceId"))
+            is not (asked.now(f"{_KMS}.keyVaultNetworkAccess") == "Private")
+        ),
+    ),
+    Rule(
+        "defender-needs-workspace",
+        "models ManagedClusterSecurityProfileDefender.log_analytics_workspace_resource_id",
+        "securityProfile.defender.logAnalyticsWorkspaceResourceId",
+        "securityProfile.defender needs logAnalyticsWorkspaceResourceId.",
+        without(
+            "securityProfile.defender.securityMonitoring.enabled",
+            "securityProfile.defender.logAnalyticsWorkspaceResourceId",
+        ),
+    ),
+    Rule(
+        "monitoring-needs-workspace",
+        "docs monitor-aks: the omsagent add-on sends to a Log Analytics workspace",
+        "addonProfiles.omsagent.config.logAnalyticsWorkspaceResourceID",
+        "The omsagent add-on needs config.logAnalyticsWorkspaceResourceID.",
+        _monitoring_without_workspace,
+    ),
+    Rule(
+        "http-routing-retired",
+        "docs http-application-routing: retired on 3 March 2025",
+        "addonProfiles.httpApplicationRouting",
+        "The HTTP application routing add-on is retired. Use the application routing add-on.",
+        _addon("httpapplicationrouting"),
+    ),
+    Rule(
+        "fips-everywhere",
+        "models ManagedClusterProperties.enable_fips: all node pools must also be FIPS-enabled",
+        "enableFIPS",
+        "enableFIPS of the cluster needs enableFIPS on every node pool.",
+        _pools_without_fips,
+    ),
+    Rule(
+        "automatic-is-paid",
+        "docs intro-aks-automatic: AKS Automatic has the Standard tier",
+        "sku.tier",
+        "sku name Automatic needs tier Standard or Premium.",
+        lambda asked: asked.now("sku.name") == "Automatic" and asked.now("sku.tier") == "Free",
+    ),
+    Rule(
+        "registry-goes-with-cache",
+        "models ManagedClusterBootstrapProfile.container_registry_id; docs network-isolated",
+        "bootstrapProfile.containerRegistryId",
+        "bootstrapProfile.containerRegistryId needs artifactSource Cache.",
+        unless("bootstrapProfile.containerRegistryId", "bootstrapProfile.artifactSource", "Cache"),
+    ),
+    *(_text(field, form) for field, form in _TEXTS.items()),
+    Rule(
+        "autoscaler-share",
+        "models ManagedClusterPropertiesAutoScalerProfile.max_total_unready_percentage: at most 100",
+        f"{_SCALER}.max-total-unready-percentage",
+        "max-total-unready-percentage must be between 0 and 100.",
+        _share,
+    ),
+)

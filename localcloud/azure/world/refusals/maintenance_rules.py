@@ -1,0 +1,110 @@
+"""Refusals about a maintenance configuration; ``now("name")`` is its name."""
+
+from __future__ import annotations
+
+import re
+
+from localcloud.azure.world.refusals.rule import Asked, Rule, outside
+
+_WINDOW = "maintenanceWindow"
+_SCHEDULE = f"{_WINDOW}.schedule"
+_KINDS = ("daily", "weekly", "absoluteMonthly", "relativeMonthly")
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
+
+
+def _ends_before_start(asked: Asked) -> bool:
+    return any(span["end"] < span["start"] for span in asked.now(f"{_WINDOW}.notAllowedDates") or ())
+
+
+def _hours(asked: Asked) -> bool:
+    slots = [hour for each in asked.now("timeInWeek") or () for hour in each.get("hourSlots") or ()]
+    return any(not 0 <= hour <= 23 for hour in slots)
+
+
+RULES = (
+    Rule(
+        "weekly-slots-of-default",
+        "docs planned-maintenance: timeInWeek and notAllowedTime belong to the default configuration",
+        "timeInWeek",
+        "timeInWeek and notAllowedTime are allowed only in the maintenance configuration 'default'.",
+        lambda asked: (
+            asked.now("name") != "default"
+            and (asked.says("timeInWeek") is not None or asked.says("notAllowedTime") is not None)
+        ),
+    ),
+    Rule(
+        "hours-of-a-day",
+        "models TimeInWeek.hour_slots: 0 to 23",
+        "timeInWeek",
+        "hourSlots must be between 0 and 23.",
+        _hours,
+    ),
+    Rule(
+        "one-schedule",
+        "models Schedule: one and only one of the schedule types",
+        "schedule",
+        "schedule must have exactly one of daily, weekly, absoluteMonthly and relativeMonthly.",
+        lambda asked: (
+            asked.now(_WINDOW) and sum(asked.now(f"{_SCHEDULE}.{kind}") is not None for kind in _KINDS) != 1
+        ),
+    ),
+    Rule(
+        "default-is-weekly",
+        "docs planned-maintenance: the default configuration has weekly schedules",
+        "schedule",
+        "The maintenance configuration 'default' supports weekly schedules only.",
+        lambda asked: (
+            asked.now("name") == "default" and asked.now(_WINDOW) and asked.now(f"{_SCHEDULE}.weekly") is None
+        ),
+    ),
+    Rule(
+        "duration",
+        "models MaintenanceWindow.duration_hours: 4 to 24",
+        "durationHours",
+        "durationHours must be between 4 and 24.",
+        lambda asked: asked.now(_WINDOW) and not 4 <= (asked.now(f"{_WINDOW}.durationHours") or 0) <= 24,
+    ),
+    Rule(
+        "start-time",
+        "models MaintenanceWindow.start_time: HH:MM",
+        "startTime",
+        "startTime must be HH:MM.",
+        lambda asked: asked.now(_WINDOW) and _TIME.fullmatch(asked.now(f"{_WINDOW}.startTime") or "") is None,
+    ),
+    Rule(
+        "offset",
+        "models MaintenanceWindow.utc_offset: +/-HH:mm",
+        "utcOffset",
+        "utcOffset must be +HH:MM or -HH:MM.",
+        lambda asked: (
+            asked.now(_WINDOW) and _OFFSET.fullmatch(asked.now(f"{_WINDOW}.utcOffset") or "+00:00") is None
+        ),
+    ),
+    Rule(
+        "dates-in-order",
+        "models DateSpan: an end after its start",
+        "notAllowedDates",
+        "notAllowedDates must end after they start.",
+        _ends_before_start,
+    ),
+    *(
+        Rule(
+            f"interval-{path}",
+            f"docs planned-maintenance: {low} to {high}",
+            path,
+            f"{path} is out of range.",
+            rule,
+        )
+        for path, low, high, rule in (
+            (f"{kind}.{field}", low, high, outside(f"{_SCHEDULE}.{kind}.{field}", low, high))
+            for kind, field, low, high in (
+                ("daily", "intervalDays", 1, 7),
+                ("weekly", "intervalWeeks", 1, 4),
+                ("absoluteMonthly", "intervalMonths", 1, 6),
+                ("absoluteMonthly", "dayOfMonth", 1, 31),
+                ("relativeMonthly", "intervalMonths", 1, 6),
+            )
+        )
+    ),
+)

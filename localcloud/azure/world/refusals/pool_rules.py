@@ -1,0 +1,276 @@
+"""Refusals about an agent pool, in its own PUT as in that of a cluster."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+
+from localcloud.azure.world.catalog import parse
+from localcloud.azure.world.refusals import node_settings
+from localcloud.azure.world.refusals.rule import Asked, Rule, outside, unless, without
+
+_TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)")
+_SURGE = re.compile(r"\d+%?")
+_WINDOWS_2019_UNTIL = (1, 32)
+
+
+def _windows(asked: Asked) -> bool:
+    return bool(asked.now("osType") == "Windows")
+
+
+def _version(asked: Asked) -> tuple[int, ...]:
+    return parse(asked.now("orchestratorVersion") or "")[:2]
+
+
+def _os_mismatch(asked: Asked) -> bool:
+    return (asked.now("osSKU") or "").startswith("Windows") is not _windows(asked)
+
+
+def _not_base64(asked: Asked) -> bool:
+    text = asked.says("messageOfTheDay")
+    try:
+        return text is not None and not b64decode(text, validate=True)
+    except ValueError:
+        return True
+
+
+def _ports(asked: Asked) -> bool:
+    for one in asked.says("networkProfile.allowedHostPorts") or ():
+        first, last = one.get("portStart", 1), one.get("portEnd", 65535)
+        if not 1 <= first <= last <= 65535:
+            return True
+    return False
+
+
+def _number(asked: Asked) -> bool:
+    settings = asked.says("upgradeSettings") or {}
+    given = [settings[key] for key in ("maxSurge", "maxUnavailable") if settings.get(key)]
+    return any(
+        _SURGE.fullmatch(text) is None or (text.endswith("%") and int(text[:-1]) > 100) for text in given
+    )
+
+
+def _neither_surge_nor_unavailable(asked: Asked) -> bool:
+    zero = ("0", "0%")
+    return asked.now("upgradeSettings.maxSurge") in zero and asked.now("upgradeSettings.maxUnavailable") in (
+        None,
+        *zero,
+    )
+
+
+def _virtual_machines(asked: Asked) -> bool:
+    return bool(asked.now("virtualMachinesProfile.scale")) and asked.now("type") != "VirtualMachines"
+
+
+def _stops_unready(asked: Asked) -> bool:
+    stops = asked.says("powerState.code") == "Stopped" and asked.was("powerState.code") != "Stopped"
+    return bool(stops and asked.was("provisioningState") != "Succeeded")
+
+
+RULES = (
+    Rule(
+        "system-is-linux-and-regular",
+        "docs use-system-pools: Linux; docs spot-node-pool: not the default node pool",
+        "mode",
+        "A System agent pool must be a regular Linux pool.",
+        lambda asked: (
+            asked.now("mode") == "System" and (_windows(asked) or asked.now("scaleSetPriority") == "Spot")
+        ),
+    ),
+    Rule(
+        "windows-name",
+        "models ManagedClusterAgentPoolProfile.name: 6 characters or less",
+        "name",
+        "The name of a Windows agent pool must have 6 characters or less.",
+        lambda asked: _windows(asked) and len(asked.now("name")) > 6,
+    ),
+    Rule(
+        "windows-needs-azure-network",
+        "docs windows-faq: Windows node pools need Azure CNI",
+        "osType",
+        "A Windows agent pool needs networkPlugin azure.",
+        lambda asked: _windows(asked) and asked.now("cluster.networkProfile.networkPlugin") == "kubenet",
+    ),
+    Rule(
+        "windows-without-cilium",
+        "docs azure-cni-powered-by-cilium: available only for Linux",
+        "osType",
+        "A Windows agent pool is not supported with networkDataplane cilium.",
+        lambda asked: _windows(asked) and asked.now("cluster.networkProfile.networkDataplane") == "cilium",
+    ),
+    Rule(
+        "sku-of-its-system",
+        "models OSSKU",
+        "osSKU",
+        "osSKU does not go with osType.",
+        _os_mismatch,
+    ),
+    Rule(
+        "windows-2019-retired",
+        "docs upgrade-windows-os: Windows2019 is not supported from Kubernetes 1.33",
+        "osSKU",
+        "osSKU Windows2019 is not supported from Kubernetes 1.33.",
+        lambda asked: asked.now("osSKU") == "Windows2019" and _version(asked) > _WINDOWS_2019_UNTIL,
+    ),
+    Rule(
+        "windows-2025-is-fips",
+        "docs upgrade-windows-os: Windows2025 node pools have FIPS enabled",
+        "enableFIPS",
+        "osSKU Windows2025 needs enableFIPS.",
+        lambda asked: asked.now("osSKU") == "Windows2025" and not asked.now("enableFIPS"),
+    ),
+    Rule(
+        "wasm-retired",
+        "docs use-wasi-node-pools: retired on 5 May 2025",
+        "workloadRuntime",
+        "workloadRuntime WasmWasi is retired.",
+        lambda asked: (
+            asked.now("workloadRuntime") == "WasmWasi" and asked.was("workloadRuntime") != "WasmWasi"
+        ),
+    ),
+    Rule(
+        "max-pods",
+        "docs quotas-skus-regions: 10 to 250 pods per node",
+        "maxPods",
+        "maxPods must be between 10 and 250.",
+        outside("maxPods", 10, 250),
+    ),
+    Rule(
+        "taint-form",
+        "docs use-node-taints: key=value:effect",
+        "nodeTaints",
+        "A node taint must have the form key=value:Effect.",
+        lambda asked: any(_TAINT.fullmatch(taint) is None for taint in asked.says("nodeTaints") or ()),
+    ),
+    Rule(
+        "labels-of-aks",
+        "docs use-labels: the prefix kubernetes.azure.com/ is reserved",
+        "nodeLabels",
+        "Node labels with the prefix kubernetes.azure.com/ are reserved for AKS.",
+        lambda asked: any(
+            key.startswith("kubernetes.azure.com/") and key != "kubernetes.azure.com/scalesetpriority"
+            for key in (asked.says("nodeLabels") or {})
+        ),
+    ),
+    Rule(
+        "gateway-profile-of-gateways",
+        "models AgentPool.gateway_profile: cannot be set if the mode is not Gateway",
+        "gatewayProfile",
+        "gatewayProfile is allowed only with mode Gateway.",
+        lambda asked: asked.says("gatewayProfile") and asked.now("mode") != "Gateway",
+    ),
+    Rule(
+        "gateway-prefix",
+        "models AgentPoolGatewayProfile.public_ip_prefix_size: 28 to 31",
+        "gatewayProfile.publicIPPrefixSize",
+        "publicIPPrefixSize must be between 28 and 31.",
+        outside("gatewayProfile.publicIPPrefixSize", 28, 31),
+    ),
+    Rule(
+        "zones-of-scale-sets",
+        "models AgentPool.availability_zones: VirtualMachineScaleSets only",
+        "availabilityZones",
+        "availabilityZones are not allowed with type AvailabilitySet.",
+        lambda asked: asked.now("availabilityZones") and asked.now("type") == "AvailabilitySet",
+    ),
+    Rule(
+        "machines-of-their-type",
+        "models AgentPool.virtual_machines_profile: pools of type VirtualMachines",
+        "virtualMachinesProfile",
+        "virtualMachinesProfile is allowed only with type VirtualMachines.",
+        _virtual_machines,
+    ),
+    Rule(
+        "pod-subnet-needs-subnet",
+        "docs configure-azure-cni-dynamic-ip-allocation",
+        "podSubnetID",
+        "podSubnetID needs vnetSubnetID.",
+        without("podSubnetID", "vnetSubnetID"),
+    ),
+    Rule(
+        "prefix-needs-public-addresses",
+        "docs use-node-public-ips",
+        "nodePublicIPPrefixID",
+        "nodePublicIPPrefixID needs enableNodePublicIP.",
+        without("nodePublicIPPrefixID", "enableNodePublicIP"),
+    ),
+    Rule(
+        "message-of-the-day",
+        "models AgentPool.message_of_the_day: base64; not for Windows nodes",
+        "messageOfTheDay",
+        "messageOfTheDay must be base64-encoded, on Linux only.",
+        lambda asked: _not_base64(asked) or (_windows(asked) and asked.says("messageOfTheDay")),
+    ),
+    Rule(
+        "surge",
+        "models AgentPoolUpgradeSettings.max_surge, max_unavailable: a number or a percentage",
+        "upgradeSettings",
+        "maxSurge and maxUnavailable must be an integer or a percentage.",
+        _number,
+    ),
+    Rule(
+        "surge-or-unavailable",
+        "docs upgrade-aks-cluster: maxSurge and maxUnavailable can't both be 0",
+        "upgradeSettings",
+        "maxSurge and maxUnavailable cannot both be 0.",
+        _neither_surge_nor_unavailable,
+    ),
+    Rule(
+        "drain-timeout",
+        "REST specification AgentPoolUpgradeSettings: minimum 1, maximum 1440",
+        "upgradeSettings.drainTimeoutInMinutes",
+        "drainTimeoutInMinutes must be between 1 and 1440.",
+        outside("upgradeSettings.drainTimeoutInMinutes", 1, 1440),
+    ),
+    Rule(
+        "soak",
+        "REST specification AgentPoolUpgradeSettings: minimum 0, maximum 30",
+        "upgradeSettings.nodeSoakDurationInMinutes",
+        "nodeSoakDurationInMinutes must be between 0 and 30.",
+        outside("upgradeSettings.nodeSoakDurationInMinutes", 0, 30),
+    ),
+    Rule(
+        "host-ports",
+        "models PortRange: 1 to 65535, the start not above the end",
+        "networkProfile.allowedHostPorts",
+        "allowedHostPorts must be ranges within 1 to 65535.",
+        _ports,
+    ),
+    Rule(
+        "outbound-nat-off",
+        "models AgentPoolWindowsProfile.disable_outbound_nat",
+        "windowsProfile.disableOutboundNat",
+        "disableOutboundNat needs a NAT gateway or user-defined routing, and no node public IP.",
+        lambda asked: (
+            asked.now("windowsProfile.disableOutboundNat")
+            and (
+                asked.now("cluster.networkProfile.outboundType") in ("loadBalancer", "none")
+                or asked.now("enableNodePublicIP")
+            )
+        ),
+    ),
+    Rule(
+        "windows-profile-of-windows",
+        "models AgentPool.windows_profile: the Windows agent pool's specific profile",
+        "windowsProfile",
+        "windowsProfile is allowed only on a Windows agent pool.",
+        unless("windowsProfile", "osType", "Windows"),
+    ),
+    Rule(
+        "windows-fips-stays",
+        "docs enable-fips-nodes: existing Linux node pools can be updated",
+        "properties.enableFIPS",
+        "Changing property 'properties.enableFIPS' is not allowed.",
+        lambda asked: asked.changes("enableFIPS") and _windows(asked),
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
+        "stops-when-ready",
+        "models AgentPool.power_state: only if it is Running and provisioning state is Succeeded",
+        "powerState",
+        "An agent pool can be stopped only while its provisioning state is Succeeded.",
+        _stops_unready,
+        code="OperationNotAllowed",
+    ),
+    *node_settings.RULES,
+)
