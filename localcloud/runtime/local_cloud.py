@@ -119,7 +119,8 @@ class LocalCloud:
             self.ports[name] = reservations.reserve(usual if self.options.usual_ports else None)
         self.settings = compose_settings(self.state, self.ports, self.options)
         (self.state / "logs").mkdir(mode=0o700)
-        options = {"create_seconds": self.options.create_seconds, "lock_seconds": self.options.lock_seconds}
+        names = ("create_seconds", "lock_seconds", "subscriptions")
+        options = {name: getattr(self.options, name) for name in names}
         cloud = {"ports": self.ports, "urls": vars(self.urls), "remote": self.remote, "options": options}
         _write(self.state / "cloud.json", {"process": os.getpid(), **cloud})
         _write(self.state / "local.settings.json", {"IsEncrypted": False, "Values": self.settings})

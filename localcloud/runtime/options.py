@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from localcloud.azure.world.catalog import SUBSCRIPTION
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "local.settings.example.json"
 
@@ -34,9 +36,9 @@ class Options:
 
     ``create_seconds`` is how long Azure creates a cluster, with other operations in proportion;
     ``lock_seconds`` is how long Service Bus locks a session. A schedule of None is that of the example
-    settings. ``usual_ports`` prefers the documented ports; without it, and when one is taken, a free one is
-    used. ``extra`` settings win over all others. ``modules`` run a part in place of the local cloud's own
-    module: {"azure": "a.module"}.
+    settings. ``subscriptions`` exist in Azure, and no others. ``usual_ports`` prefers the documented ports;
+    without it, and when one is taken, a free one is used. ``extra`` settings win over all others. ``modules``
+    run a part in place of the local cloud's own module: {"azure": "a.module"}.
     """
 
     create_seconds: float = 4.0
@@ -45,6 +47,7 @@ class Options:
     resend_schedule: str | None = None
     app: Path = ROOT
     functions: bool = True
+    subscriptions: tuple[str, ...] = (SUBSCRIPTION,)
     usual_ports: bool = False
     extra: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.runtime.child_processes import PartFailed
 from localcloud.runtime.guide import guide
 from localcloud.runtime.local_cloud import LocalCloud
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lock_seconds=given.lock_seconds,
         app=given.app,
         functions=not given.without_functions,
+        subscriptions=tuple(given.subscription or (SUBSCRIPTION,)),
         usual_ports=True,
     )
     cloud = LocalCloud(given.state, options)
@@ -82,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--create-seconds", type=float, default=4.0, help="how long Azure creates a cluster")
     parser.add_argument("--lock-seconds", type=float, default=10.0, help="Service Bus session lock")
+    parser.add_argument(
+        "--subscription",
+        action="append",
+        help=f"the id of an Azure subscription that exists, as often as needed; without it {SUBSCRIPTION}",
+    )
     parser.add_argument("--app", type=Path, default=ROOT, help="folder of function_app.py")
     parser.add_argument("--without-functions", action="store_true", help="start the services only")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")

@@ -364,7 +364,6 @@ def test_pools_come_and_go_only_through_pool_operations(azure: Azure) -> None:
         ({"agentPoolProfiles": []}, "agentPoolProfiles"),
         ({"agentPoolProfiles": [pool(name="user")["properties"]]}, "system agent pool"),
         ({"agentPoolProfiles": [pool(name="Sys", mode="System")["properties"]]}, "name 'Sys'"),
-        ({"agentPoolProfiles": [{"name": "system", "mode": "System"}]}, "vmSize"),
         ({"agentPoolProfiles": [pool(name="system", mode="System", count=0)["properties"]]}, "count"),
         ({"dnsPrefix": None}, "dnsPrefix"),
     ],

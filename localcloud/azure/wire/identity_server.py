@@ -1,7 +1,8 @@
 """The managed identity endpoint of App Service and Functions: a token for every caller that knows the header.
 
 A function app finds it through ``IDENTITY_ENDPOINT`` and ``IDENTITY_HEADER``; so does
-``DefaultAzureCredential``. Tokens are signed JWTs (HS256, a key per server) and are checked without state.
+``DefaultAzureCredential``, and ``az login --identity``, which reads the tenant in the token. Tokens are
+signed JWTs (HS256, a key per server) and are checked without state.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
+from localcloud.azure.world.catalog import TENANT
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
@@ -62,7 +64,16 @@ class IdentityServer:
         """Return a token for a resource, and the second of the epoch at which it expires."""
         now = self._clock()
         expires = int((now + self._lifetime).timestamp())
-        payload = {"aud": audience, "oid": _PRINCIPAL, "iat": int(now.timestamp()), "exp": expires}
+        payload = {
+            "aud": audience,
+            "iss": f"https://sts.windows.net/{TENANT}/",
+            "oid": _PRINCIPAL,
+            "appid": _PRINCIPAL,
+            "idtyp": "app",
+            "tid": TENANT,
+            "iat": int(now.timestamp()),
+            "exp": expires,
+        }
         signed = f"{_encode({'alg': 'HS256', 'typ': 'JWT'})}.{_encode(payload)}"
         return f"{signed}.{self._sign(signed)}", expires
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.azure.world.azure_world import AzureWorld
-from localcloud.azure.world.catalog import REGIONS
-from localcloud.azure.world.managed_clusters import TENANT
+from localcloud.azure.world.catalog import REGIONS, TENANT
 
 
 def endpoints(base: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ _ONLY_AZURE = frozenset({"nodeImageVersion", "status"})
 _SPOT = frozenset({"scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice"})
 _DEFAULTS: Json = {
     "count": 1,
+    "vmSize": "Standard_D4ds_v5",  # docs aks-virtual-machine-sizes: AKS chooses one; azure-cli sends none
     "osDiskSizeGB": 128,
     "osDiskType": "Managed",
     "kubeletDiskType": "OS",
@@ -67,8 +68,6 @@ def changed_pool(
         for bound in {"minCount", "maxCount"} - settable.keys():
             pool.pop(bound, None)
     _set_machines(pool)
-    if not pool.get("vmSize"):
-        raise missing("agentPoolProfile.vmSize")
     asked = Asked(given=settable, after=pool | {"cluster": cluster}, before=existing)
     check_fixed(POOL, asked, "properties.")
     check(pool_rules.RULES, asked)

@@ -33,15 +33,13 @@ from localcloud.azure.world.arm_resources import (
     Schedule,
     Timings,
 )
-from localcloud.azure.world.catalog import NODE_IMAGES, cluster_version, pool_version
+from localcloud.azure.world.catalog import NODE_IMAGES, SUBSCRIPTION, cluster_version, pool_version
 from localcloud.azure.world.managed_clusters import check_cluster, created_cluster, updated_cluster
 from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
-SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
-"""The subscription of a local cloud that names no other."""
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, ArmError, group_being_deleted, no_resource
 from localcloud.azure.world.arm_resources import Accepted, Condition, Group, Timings
-from localcloud.azure.world.azure_engine import SUBSCRIPTION, AzureEngine, group_key, key_of, set_state
+from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
 from localcloud.azure.world.body_shapes import (
     read_cluster,
     read_group,
@@ -23,7 +23,7 @@ from localcloud.azure.world.body_shapes import (
     read_pool,
     read_tags,
 )
-from localcloud.azure.world.catalog import REGIONS, region
+from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION, region
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.power import PowerOperations

@@ -31,7 +31,10 @@ _GO_TYPES: Mapping[type, str] = {str: "string", bool: "bool", int: "int32", floa
 _JSON_TYPES: Mapping[type, str] = {bool: "bool", str: "string", list: "array", dict: "object"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _NOTHING = object()
-_NOT_GIVEN: Mapping[str, Any] = {"kubernetesVersion": "", "orchestratorVersion": "", "osDiskSizeGB": 0}
+_NOT_GIVEN: Mapping[str, Any] = {
+    **dict.fromkeys(("kubernetesVersion", "orchestratorVersion", "vmSize"), ""),
+    "osDiskSizeGB": 0,
+}
 """Values that stand for the default: azure-cli sends them (recording test_aks_create_again_should_fail)."""
 _WIDE = frozenset({"fsFileMax"})
 """Integers of 64 bits: their documented range is wider than 32 (docs custom-node-configuration)."""

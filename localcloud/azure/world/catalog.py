@@ -1,4 +1,4 @@
-"""What Azure offers: regions, node images, Kubernetes versions, and the upgrades between them.
+"""What Azure offers: a tenant, regions, node images, Kubernetes versions, and the upgrades between them.
 
 ``1.33`` is an alias: at creation it means the newest patch, later it means "stay on this minor".
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from localcloud.azure.world.arm_errors import AksError, ArmError, not_allowed
 
+TENANT = "00000000-0000-0000-0000-0000000000ff"
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+"""The subscription of a cloud that is given no other."""
 _REGION_NAMES = """
 australiacentral australiacentral2 australiaeast australiasoutheast austriaeast belgiumcentral
 brazilsouth brazilsoutheast canadacentral canadaeast centralindia centralus chilecentral eastasia

@@ -14,14 +14,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from localcloud.azure.world.arm_errors import ArmError, immutable, invalid, missing
 from localcloud.azure.world.body_shapes import unknown_field
-from localcloud.azure.world.catalog import DEFAULT_VERSION, REGIONS, cluster_version, region
+from localcloud.azure.world.catalog import DEFAULT_VERSION, REGIONS, TENANT, cluster_version, region
 from localcloud.azure.world.cluster_profiles import merged_properties, shown_profiles
 from localcloud.azure.world.refusals import cluster_rules, fixed, network_rules
 from localcloud.azure.world.refusals.rule import Asked, check
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
-TENANT = "00000000-0000-0000-0000-0000000000ff"
 _NAME = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")
 _PREFIX = re.compile(r"[a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]")
 

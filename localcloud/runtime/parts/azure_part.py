@@ -113,7 +113,12 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
             IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])
         )
         plane = stack.enter_context(clusters(config, authority, identity))
-        world = AzureWorld(system_clock, plane=plane, timings=timings(config.options["create_seconds"]))
+        world = AzureWorld(
+            system_clock,
+            plane=plane,
+            timings=timings(config.options["create_seconds"]),
+            subscriptions=config.options["subscriptions"],
+        )
         stack.enter_context(
             ArmServer(
                 world,

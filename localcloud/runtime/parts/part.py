@@ -24,12 +24,12 @@ from localcloud.common.stop_with_parent import stop_with_parent
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of a process; ``options`` are ``create_seconds`` and ``lock_seconds``."""
+    """The configuration of a process; ``options`` are those of ``Options`` that a part needs."""
 
     state: Path
     ports: Mapping[str, int]
     urls: Mapping[str, str]
-    options: Mapping[str, float]
+    options: Mapping[str, Any]
     settings: Mapping[str, str]
 
     @classmethod

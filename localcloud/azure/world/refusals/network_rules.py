@@ -347,17 +347,6 @@ RULES = (
         lambda asked: _turns_to_overlay(asked) and _turns_to_cilium(asked),
     ),
     Rule(
-        "overlay-is-for-good",
-        "docs update-azure-cni: a one-way, irreversible operation",
-        f"{_NET}.networkPluginMode",
-        "Changing property 'networkProfile.networkPluginMode' is not allowed.",
-        lambda asked: (
-            asked.was(f"{_NET}.networkPluginMode") == "overlay"
-            and asked.now(f"{_NET}.networkPluginMode") != "overlay"
-        ),
-        code="PropertyChangeNotAllowed",
-    ),
-    Rule(
         "overlay-needs-a-range",
         "docs update-azure-cni: --pod-cidr is required when updating from Azure CNI",
         f"{_NET}.podCidr",
