@@ -1,4 +1,4 @@
-"""Every row of the tables of refusals: a write that breaks it, and that AKS' answer names it."""
+"""Every rule of the tables of refusals: a write that breaks it, and that AKS' answer names it."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ MAINTENANCE: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 ELSEWHERE = {"cilium-without-windows", "stops-when-ready"}
-"""Rows with a test of their own."""
+"""Rules with a test of their own."""
 
 
 class Cloud:
@@ -236,11 +236,11 @@ class Cloud:
         self.world.put_group(SUBSCRIPTION, "rg", {"location": "westeurope"})
 
     def create(self, given: dict[str, Any]) -> Cloud:
-        top = {key: given[key] for key in ("sku", "identity") if key in given}
+        top: dict[str, Any] = {key: given[key] for key in ("sku", "identity") if key in given}
         properties = {key: value for key, value in given.items() if key not in ("sku", "identity", "pool")}
         pool: dict[str, Any] = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5"}
         pool |= given.get("pool", {})
-        body = {
+        body: dict[str, Any] = {
             "location": "westeurope",
             "identity": {"type": "SystemAssigned"},
             **top,
@@ -268,27 +268,27 @@ def rule(error: AksError) -> str:
     return error.rule
 
 
-def test_every_row_has_an_example_and_a_source() -> None:
-    rows = [
+def test_every_rule_has_an_example_and_a_source() -> None:
+    rules = [
         *(network_rules.RULES + cluster_rules.RULES + pool_rules.RULES + maintenance_rules.RULES),
     ]
-    names = [row.name for row in rows]
+    names = [each.name for each in rules]
     examples = {*CREATED, *UPDATED, *POOLS, *POOLS_OF, *POOLS_UPDATED, *MAINTENANCE, *ELSEWHERE}
     assert sorted(names) == sorted(set(names))
     assert set(names) == examples
-    assert [row.name for row in rows if not row.source or not row.message] == []
+    assert [each.name for each in rules if not each.source or not each.message] == []
     assert [path for path, source in {**fixed.CLUSTER, **fixed.POOL}.items() if not source] == []
 
 
 @pytest.mark.parametrize("name", CREATED)
-def test_a_creation_that_breaks_a_row_is_refused(name: str) -> None:
+def test_a_creation_that_breaks_a_rule_is_refused(name: str) -> None:
     with pytest.raises(AksError) as refused:
         Cloud().create(CREATED[name])
     assert rule(refused.value) == name
 
 
 @pytest.mark.parametrize("name", UPDATED)
-def test_an_update_that_breaks_a_row_is_refused(name: str) -> None:
+def test_an_update_that_breaks_a_rule_is_refused(name: str) -> None:
     before, update = UPDATED[name]
     cloud = Cloud().create(before)
     with pytest.raises(AksError) as refused:
@@ -297,7 +297,7 @@ def test_an_update_that_breaks_a_row_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*POOLS, *POOLS_OF])
-def test_a_pool_that_breaks_a_row_is_refused(name: str) -> None:
+def test_a_pool_that_breaks_a_rule_is_refused(name: str) -> None:
     cluster, pool = POOLS_OF[name] if name in POOLS_OF else ({}, POOLS[name])
     cloud = Cloud().create(cluster)
     with pytest.raises(AksError) as refused:
@@ -306,7 +306,7 @@ def test_a_pool_that_breaks_a_row_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POOLS_UPDATED)
-def test_an_update_of_a_pool_that_breaks_a_row_is_refused(name: str) -> None:
+def test_an_update_of_a_pool_that_breaks_a_rule_is_refused(name: str) -> None:
     before, after = POOLS_UPDATED[name]
     cloud = Cloud().create({}).put_pool(before)
     with pytest.raises(AksError) as refused:
@@ -315,7 +315,7 @@ def test_an_update_of_a_pool_that_breaks_a_row_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAINTENANCE)
-def test_a_maintenance_configuration_that_breaks_a_row_is_refused(name: str) -> None:
+def test_a_maintenance_configuration_that_breaks_a_rule_is_refused(name: str) -> None:
     configuration, properties = MAINTENANCE[name]
     cloud = Cloud().create({})
     with pytest.raises(AksError) as refused:

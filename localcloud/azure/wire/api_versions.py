@@ -1,6 +1,6 @@
 """The API versions that Azure Resource Manager takes for each kind of path, and its refusal of others.
 
-Sources: the folders of github.com/Azure/azure-rest-api-specs, and for the words of the refusals
+Sources: the folders of github.com/Azure/azure-rest-api-specs, and for the text of the refusals
 Azure/azure-cli#28038 and #28368. Of AKS, only the versions that refuse unknown fields are here
 (Azure/AKS#4060).
 """

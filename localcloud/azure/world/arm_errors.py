@@ -26,7 +26,7 @@ class ArmError(Exception):
 
 
 class AksError(ArmError):
-    """A refusal of AKS itself; ``rule`` names the row of a table that it comes from, if any."""
+    """A refusal of AKS itself; ``rule`` names the entry of a table that it comes from, if any."""
 
     rule = ""
 

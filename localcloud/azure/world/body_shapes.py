@@ -2,7 +2,7 @@
 library.
 
 AKS decodes a body strictly since its API version 2024-01-01 (github.com/Azure/AKS/issues/4060): an unknown
-name or a wrong JSON type is ``UnmarshalError``, in the words of Go's ``encoding/json``, which also takes
+name or a wrong JSON type is ``UnmarshalError``, as the text of Go's ``encoding/json``, which also takes
 names in another case (pkg.go.dev/encoding/json#Unmarshal). A value outside an enum is ``InvalidParameter``.
 What only Azure writes is decoded and ignored.
 """
@@ -236,7 +236,7 @@ def _base64(owner: str, value: Any, at: str) -> str:
 
 
 def _mismatch(value: Any, owner: str, at: str, wanted: str) -> ArmError:
-    """Return the refusal of a JSON type, in the words of Go (github.com/Azure/azure-cli/issues/13050)."""
+    """Return the refusal of a JSON type, with the text of Go (github.com/Azure/azure-cli/issues/13050)."""
     given = _JSON_TYPES.get(type(value), "number")
     if given == "number" and wanted in ("int32", "int64"):
         given = f"number {value}"

@@ -19,7 +19,7 @@ def merged_properties(old: Json, given: Json) -> dict[str, Any]:
     """Return properties after a PUT: objects are merged, anything else is replaced.
 
     What excludes another takes its place: the kind of outbound address, the key of a service that is switched
-    off, the profile of an outbound type that is left, one range beside a list of them.
+    off, the profile of an outbound type that is left, one range next to a list of them.
     """
     merged = _merge(old, given)
     network, asked = dict(merged["networkProfile"]), given.get("networkProfile") or {}

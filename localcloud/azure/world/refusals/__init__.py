@@ -1,4 +1,4 @@
-"""What AKS refuses although the shape is right: tables of rules, each row with its source.
+"""What AKS refuses although the shape is right: tables of rules, each with its source.
 
 Nothing here comes from production code: the sources are the models of Azure's library ("models", with the
 name of the model; the REST reference has the same text), Azure's documentation ("docs", the page below

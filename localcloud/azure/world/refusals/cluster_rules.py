@@ -1,4 +1,4 @@
-"""Refusals about a cluster beside its network: identity, tier, access, security, add-ons, autoscaler."""
+"""Refusals about a cluster, except its network: identity, tier, access, security, add-ons, autoscaler."""
 
 from __future__ import annotations
 

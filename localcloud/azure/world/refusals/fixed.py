@@ -31,6 +31,7 @@ WAYS: Collection[tuple[str, object, object]] = {
     (f"{_NET}.networkPlugin", "kubenet", "azure"),
     (f"{_NET}.networkPluginMode", None, "overlay"),
     (f"{_NET}.networkDataplane", "azure", "cilium"),
+    (f"{_NET}.loadBalancerSku", "basic", "standard"),
     *((f"{_NET}.networkPolicy", "none", policy) for policy in ("azure", "calico", "cilium")),
     *((f"{_NET}.networkPolicy", policy, "none") for policy in ("azure", "calico")),
     *((f"{_NET}.networkPolicy", policy, "cilium") for policy in ("azure", "calico")),

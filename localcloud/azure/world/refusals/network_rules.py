@@ -82,7 +82,7 @@ def _dns_outside(asked: Asked) -> bool:
 
 
 def _pod_range_moves(asked: Asked) -> bool:
-    """A range of pods may only grow, and only in an overlay; whoever turns to overlay names it anew."""
+    """A range of pods may only grow, and only in an overlay; an update to overlay names a new one."""
     old, new = asked.was(f"{_NET}.podCidr"), asked.now(f"{_NET}.podCidr")
     if asked.before is None or not new or not old or same(new, old) or _turns_to_overlay(asked):
         return False

@@ -1,4 +1,4 @@
-"""A row of a table of refusals, and the write that it judges."""
+"""An entry of a table of refusals, and the write that it judges."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from shared.fleet.json_tree import Json
 class Asked:
     """A write: what its body gives, the result, and what was before (None: a creation).
 
-    A cluster's documents are its properties with ``sku``, ``identity`` and ``agentPoolProfiles`` beside them;
-    a pool's are its profile, with the properties of its ``cluster`` beside it.
+    A cluster's documents are its properties with ``sku``, ``identity`` and ``agentPoolProfiles``; a pool's
+    are its profile, with the properties of its ``cluster``.
     """
 
     given: Json
@@ -91,7 +91,7 @@ def same(left: Any, right: Any) -> bool:
     return (left or None) == (right or None)
 
 
-# What rows are made of
+# Parts of rules
 
 
 def outside(path: str, low: float, high: float) -> Broken:
