@@ -27,8 +27,9 @@ def merged_properties(old: Json, given: Json) -> dict[str, Any]:
         named = [kind for kind in kinds if (asked.get(name) or {}).get(kind) is not None]
         if named and network.get(name):
             network[name] = {k: v for k, v in network[name].items() if k not in kinds or k in named}
-    if network.get("outboundType") != "loadBalancer":
-        network.pop("loadBalancerProfile", None)
+    if network.get("outboundType") != "loadBalancer" and "loadBalancerProfile" in network:
+        left = {k: v for k, v in network.pop("loadBalancerProfile").items() if k == "backendPoolType"}
+        network |= {"loadBalancerProfile": left} if asked.get("loadBalancerProfile") else {}
     if network.get("outboundType") != "managedNATGateway":
         network.pop("natGatewayProfile", None)
     for one in ("podCidr", "serviceCidr"):

@@ -16,7 +16,6 @@ _TEXTS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(
         (
             "scale-down-delay-after-add",
-            "scale-down-delay-after-delete",
             "scale-down-delay-after-failure",
             "scale-down-unneeded-time",
             "scale-down-unready-time",
@@ -25,6 +24,8 @@ _TEXTS: dict[str, re.Pattern[str]] = {
         _MINUTES,
     ),
     "scan-interval": _SECONDS,
+    # Azure's own default is the scan interval, in seconds.
+    "scale-down-delay-after-delete": re.compile(r"\d+[sm]"),
     "new-pod-scale-up-delay": _ANY_UNIT,
     "max-empty-bulk-delete": _WHOLE,
     "max-graceful-termination-sec": _WHOLE,

@@ -12,6 +12,8 @@ _NET = "networkProfile"
 _LB, _NAT = f"{_NET}.loadBalancerProfile", f"{_NET}.natGatewayProfile"
 _OUT = f"{_NET}.outboundType"
 LB_KINDS = ("managedOutboundIPs", "outboundIPPrefixes", "outboundIPs")
+LB_EGRESS = (*LB_KINDS, "allocatedOutboundPorts", "idleTimeoutInMinutes")
+"""The fields about egress; ``backendPoolType`` is about the services of any cluster."""
 NAT_OWN, NAT_MANAGED = ("outboundIPs", "outboundIPPrefixes"), "managedOutboundIPProfile"
 OUTBOUND_PATHS = {
     False: {("loadBalancer", "managedNATGateway"), ("managedNATGateway", "loadBalancer")},
@@ -132,7 +134,7 @@ RULES = (
         _LB,
         "UserDefinedRouting and load balancer profile are mutually exclusive. Please refer to "
         "http://aka.ms/aks/outboundtype for more details",
-        lambda asked: asked.says(_LB) and asked.now(_OUT) == "userDefinedRouting",
+        lambda asked: _given(asked, _LB, LB_EGRESS) and asked.now(_OUT) == "userDefinedRouting",
         code="InvalidUserDefinedRoutingWithLoadBalancerProfile",
     ),
     Rule(
@@ -140,7 +142,9 @@ RULES = (
         "docs egress-outboundtype: the load balancer is the egress of outboundType loadBalancer only",
         _LB,
         "loadBalancerProfile is allowed only with outboundType loadBalancer.",
-        lambda asked: asked.says(_LB) and asked.now(_OUT) not in ("loadBalancer", "userDefinedRouting"),
+        lambda asked: (
+            _given(asked, _LB, LB_EGRESS) and asked.now(_OUT) not in ("loadBalancer", "userDefinedRouting")
+        ),
     ),
     Rule(
         "nat-profile-of-another-outbound-type",
