@@ -62,7 +62,7 @@ def test_another_kind_of_outbound_address_replaces_the_one_before(
     }
 
 
-def test_your_own_addresses_of_a_nat_gateway_replace_those_that_azure_manages() -> None:
+def test_a_nat_gateway_has_one_kind_of_address_in_a_request() -> None:
     shown = {"managedOutboundIPProfile": {"count": 1}, "idleTimeoutInMinutes": 4}
     live = network(created(desired()), outboundType="managedNATGateway", natGatewayProfile=shown)
     wanted = {"outboundIPs": {"publicIPs": [ADDRESS]}}
@@ -120,6 +120,49 @@ def test_key_management_that_is_switched_off_names_no_key() -> None:
     live["properties"]["securityProfile"] = {"azureKeyVaultKms": kms}
     body = written(live, securityProfile={"azureKeyVaultKms": {"enabled": False}})
     assert body["properties"]["securityProfile"]["azureKeyVaultKms"] == {"enabled": False}
+
+
+def test_another_kubelet_identity_does_not_have_the_ids_of_the_one_before() -> None:
+    identity = {"identity": {"type": "UserAssigned", "userAssignedIdentity": USER}}
+    live = created(desired(**identity))
+    shown = {"resourceId": USER, "clientId": "an id", "objectId": "another id"}
+    live["properties"]["identityProfile"] = {"kubeletidentity": shown}
+    other = USER.replace("/one", "/two")
+    body = written(live, **identity, identityProfile={"kubeletidentity": {"resourceId": other}})
+    assert body["properties"]["identityProfile"] == {"kubeletidentity": {"resourceId": other}}
+
+
+@pytest.mark.parametrize(
+    ("profile", "shown", "wanted"),
+    [
+        (
+            "bootstrapProfile",
+            {"artifactSource": "Cache", "containerRegistryId": "a"},
+            {"artifactSource": "Direct"},
+        ),
+        (
+            "aadProfile",
+            {"managed": False, "clientAppID": "a", "serverAppID": "b", "tenantID": "c"},
+            {"managed": True},
+        ),
+        (
+            "apiServerAccessProfile",
+            {
+                "enablePrivateCluster": False,
+                "authorizedIPRanges": ["10.0.0.0/8"],
+                "enableVnetIntegration": True,
+            },
+            {"enablePrivateCluster": True},
+        ),
+    ],
+)
+def test_what_goes_with_the_choice_before_is_left_out(
+    profile: str, shown: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    body = without_rivals({"properties": {profile: shown | wanted}}, {"properties": {profile: wanted}})
+    left: dict[str, Any] = {"tenantID": "c"} if profile == "aadProfile" else {}
+    left |= {"enableVnetIntegration": True} if profile == "apiServerAccessProfile" else {}
+    assert body == {"properties": {profile: left | wanted}}
 
 
 def test_what_the_manifest_does_not_choose_is_sent_back_as_it_was_read() -> None:

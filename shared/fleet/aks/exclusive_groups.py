@@ -5,6 +5,9 @@ alternative, the body would have both. Paths are those of ARM's body. Sources, b
 - azure/aks/configure-load-balancer-standard: "exactly one of ManagedOutboundIPs, OutboundIPPrefixes and
   OutboundIPs" (InvalidLoadBalancerProfile)
 - azure/aks/nat-gateway: addresses that Azure manages and your own cannot be combined
+- azure/aks/network-isolated: ``containerRegistryId`` goes with the artifact source Cache
+- azure/aks/enable-authentication-microsoft-entra-id, github.com/Azure/azure-cli: AKS manages the applications
+  of the integration with Entra ID itself; it finds the ids of a kubelet identity by its resource id
 - azure/aks/egress-outboundtype (InvalidUserDefinedRoutingWithLoadBalancerProfile). ``az aks update`` leaves
   the whole profile out too. What a manifest has of it with another outbound type is about inbound traffic.
 - rest/api/aks/managed-clusters/create-or-update: "leave the field empty" (key management, Defender),
@@ -39,10 +42,21 @@ class OnlyWith:
     keys: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Derived:
+    """AKS derives the ``keys`` below ``parent`` from ``key``: they are not those of another value of it."""
+
+    parent: str
+    key: str
+    keys: tuple[str, ...]
+
+
 _NETWORK = "properties.networkProfile"
 _KMS = "properties.securityProfile.azureKeyVaultKms"
 _DEFENDER = "properties.securityProfile.defender"
 _ACCESS = "properties.apiServerAccessProfile"
+_BOOTSTRAP = "properties.bootstrapProfile"
+_ENTRA = "properties.aadProfile"
 
 ALTERNATIVES = (
     Alternatives(
@@ -74,7 +88,11 @@ ONLY_WITH = (
         f"{_DEFENDER}.securityMonitoring.enabled", True, _DEFENDER, ("logAnalyticsWorkspaceResourceId",)
     ),
     OnlyWith(f"{_ACCESS}.enablePrivateCluster", False, _ACCESS, ("authorizedIPRanges",)),
+    OnlyWith(f"{_BOOTSTRAP}.artifactSource", "Cache", _BOOTSTRAP, ("containerRegistryId",)),
+    OnlyWith(f"{_ENTRA}.managed", False, _ENTRA, ("clientAppID", "serverAppID", "serverAppSecret")),
 )
+
+DERIVED = (Derived("properties.identityProfile.kubeletidentity", "resourceId", ("clientId", "objectId")),)
 
 _FIRST_OF = (("podCidr", "podCidrs"), ("serviceCidr", "serviceCidrs"))
 """Properties of the network that repeat the first item of a list."""
@@ -93,6 +111,10 @@ def without_rivals(body: Json, wanted: Json) -> dict[str, Any]:
         if value is not None and not _same(value, rule.value):
             named = _at(wanted, rule.parent) or {}
             result = _without(result, rule.parent, [key for key in rule.keys if not _has(named, (key,))])
+    for derived in DERIVED:
+        named = _at(wanted, derived.parent) or {}
+        if _has(named, (derived.key,)):
+            result = _without(result, derived.parent, [k for k in derived.keys if not _has(named, (k,))])
     return _with_first_items(result, wanted)
 
 

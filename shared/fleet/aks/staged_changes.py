@@ -1,9 +1,9 @@
 """Changes that AKS takes only one after the other: the stage to write now.
 
 The migration to overlay and the one to Cilium are separate operations, and each reimages the nodes of all
-pools (learn.microsoft.com/azure/aks/upgrade-aks-ipam-and-dataplane). Where a commit asks for both, overlay is
-a write of its own; Cilium and everything else follow once it has succeeded. What Azure shows decides the
-stage, so nothing is remembered between the two writes.
+pools (learn.microsoft.com/azure/aks/update-azure-cni: not in a single operation). Where a commit asks for
+both, overlay is a write of its own; Cilium and everything else follow once it has succeeded. What Azure shows
+decides the stage, so nothing is remembered between the two writes.
 """
 
 from __future__ import annotations
