@@ -24,16 +24,17 @@ GROUPS: Mapping[str, str] = {
     "Versions and upgrades": """kubernetesVersion sku supportPlan autoUpgradeProfile upgradeSettings
         minNodeImageVersion""",
     "Maintenance windows": "maintenanceWindows",
-    "Network": "networkProfile dnsPrefix httpProxyConfig",
-    "API server and sign-in": "apiServerAccessProfile publicNetworkAccess aadProfile disableLocalAccounts",
+    "Network": "networkProfile dnsPrefix fqdnSubdomain httpProxyConfig",
+    "API server and sign-in": """apiServerAccessProfile publicNetworkAccess aadProfile enableRBAC
+        disableLocalAccounts""",
     "Identities": "identity identityProfile oidcIssuerProfile",
-    "Security": "securityProfile diskEncryptionSetID",
+    "Security": "securityProfile enableFIPS diskEncryptionSetID",
     "Add-ons, ingress and mesh": "addonProfiles ingressProfile serviceMeshProfile aiToolchainOperatorProfile",
-    "Autoscaling": "autoScalerProfile workloadAutoScalerProfile nodeProvisioningProfile",
+    "Autoscaling": "autoScalerProfile workloadAutoScalerProfile nodeProvisioningProfile schedulerProfile",
     "Storage": "storageProfile",
     "Monitoring and costs": "azureMonitorProfile metricsProfile",
     "All nodes": """linuxProfile windowsProfile nodeResourceGroup nodeResourceGroupProfile
-        bootstrapProfile""",
+        bootstrapProfile hostedSystemProfile""",
     "Node pools, size": """nodePools nodePools[].name nodePools[].mode nodePools[].vmSize nodePools[].count
         nodePools[].minCount nodePools[].maxCount nodePools[].scaleDownMode nodePools[].availabilityZones""",
     "Node pools, workloads and upgrades": """nodePools[].nodeLabels nodePools[].nodeTaints nodePools[].tags

@@ -120,7 +120,7 @@ class Stored(Desired):
     @cached_property
     def spec(self) -> ClusterSpec:
         """The spec as the current model reads it, with the defaults that were added since."""
-        return ClusterSpec.model_validate(self._spec)
+        return ClusterSpec.model_validate(_typed(self._spec))
 
     @property
     def azure_names(self) -> AzureNames:
@@ -146,6 +146,20 @@ class Stored(Desired):
     def digest(self) -> str:
         """The digest it was stored with."""
         return str(self.__dict__["_digest"]) or digest_of(self.document())
+
+
+_NOW_TYPED = ("fqdnSubdomain", "enableRBAC", "enableFIPS", "schedulerProfile", "hostedSystemProfile")
+"""The properties that the version before knew only below azure.properties."""
+
+
+def _typed(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored spec with the properties that have a field of their own since, in that field."""
+    untyped = (spec.get("azure") or {}).get("properties") or {}
+    moved = {name: untyped[name] for name in _NOW_TYPED if name in untyped}
+    if not moved:
+        return spec
+    rest = {name: value for name, value in untyped.items() if name not in moved}
+    return {**moved, **spec, "azure": {**spec["azure"], "properties": rest}}
 
 
 def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:

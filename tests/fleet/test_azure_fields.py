@@ -14,6 +14,7 @@ from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desir
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"
 PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/p"
+ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.westeurope.azmk8s.io"
 USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
 ON = {"enabled": True}
 
@@ -53,8 +54,20 @@ TOGETHER: list[dict[str, Any]] = [
         },
         "nodePools": [pool(vnetSubnetID=SUBNET)],
     },
-    {"autoScalerProfile": {"scan-interval": "10s", "scale-down-delay-after-delete": "10s"}},
-    {"azure": {"properties": {"schedulerProfile": {"upstream": {"schedulerConfigMode": "ManagedByCRD"}}}}},
+    {"autoScalerProfile": {"scan-interval": "20s", "scale-down-delay-after-delete": "2m"}},
+    {"schedulerProfile": {"upstream": {"schedulerConfigMode": "ManagedByCRD"}}},
+    {"sku": {"name": "Automatic"}, "nodePools": []},
+    {
+        "sku": {"name": "Automatic", "tier": "Standard"},
+        "nodePools": [pool(), pool(name="apps", mode="User")],
+    },
+    {"enableFIPS": True, "nodePools": [pool(enableFIPS=True)]},
+    {"enableRBAC": False},
+    {
+        "fqdnSubdomain": "one",
+        "apiServerAccessProfile": {"enablePrivateCluster": True, "privateDNSZone": ZONE},
+        "identity": {"type": "UserAssigned", "userAssignedIdentity": USER},
+    },
 ]
 
 
@@ -68,6 +81,11 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
     ("fields", "message"),
     [
         ({"supportPlan": "AKSLongTermSupport"}, "needs sku.tier: Premium"),
+        ({"nodePools": []}, "needs at least one pool with mode: System"),
+        (
+            {"sku": {"name": "Automatic"}, "hostedSystemProfile": {"enabled": False}, "nodePools": []},
+            "needs at least one pool with mode: System",
+        ),
         ({"disableLocalAccounts": True}, "needs aadProfile; without it nobody can sign in"),
         ({"securityProfile": {"workloadIdentity": ON}}, "needs oidcIssuerProfile.enabled: true"),
         ({"identityProfile": {"kubeletidentity": {"resourceId": USER}}}, "needs identity.type: UserAssigned"),
@@ -141,7 +159,7 @@ def test_an_untyped_property_of_a_pool_is_checked_alike() -> None:
         desired(**user(azure={"properties": {"enableAutoScaling": True}}))
 
 
-def test_untyped_properties_are_compared_and_written_and_refused_like_the_rest() -> None:
+def test_untyped_properties_are_compared_and_written_like_the_rest() -> None:
     live = created(desired(azure={"properties": {"podIdentityProfile": {"enabled": False}}}))
     write = cluster_write(
         desired(azure={"properties": {"podIdentityProfile": {"enabled": True}}}), OWNER, live
@@ -149,8 +167,22 @@ def test_untyped_properties_are_compared_and_written_and_refused_like_the_rest()
     assert write is not None
     assert write.paths == ("podIdentityProfile.enabled",)
     assert write.body["properties"]["podIdentityProfile"] == {"enabled": True}
-    with pytest.raises(ImmutableChange, match="fqdnSubdomain cannot be changed from nothing to else"):
-        cluster_body(desired(azure={"properties": {"fqdnSubdomain": "else"}}), OWNER, live)
+
+
+def test_a_new_cluster_of_aks_automatic_leaves_its_presets_to_azure() -> None:
+    body = cluster_body(desired(sku={"name": "Automatic"}, nodePools=[]), OWNER, None)
+    assert body is not None
+    assert (body["sku"], body["properties"].keys() & {"agentPoolProfiles", "nodeProvisioningProfile"}) == (
+        {"name": "Automatic", "tier": "Standard"},
+        set(),
+    )
+
+
+def test_a_name_in_an_own_zone_takes_the_place_of_the_prefix() -> None:
+    private = {"enablePrivateCluster": True, "privateDNSZone": ZONE}
+    body = cluster_body(desired(fqdnSubdomain="one", apiServerAccessProfile=private), OWNER, None)
+    assert body is not None
+    assert (body["properties"]["fqdnSubdomain"], "dnsPrefix" in body["properties"]) == ("one", False)
 
 
 def test_a_write_has_no_field_that_the_manifest_omits() -> None:

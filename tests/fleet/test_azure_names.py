@@ -17,14 +17,9 @@ from shared.fleet.manifests.node_pool import PoolProperties
 
 THROUGH_AZURE_PROPERTIES = {
     "ManagedClusterProperties.agentPoolProfiles": "nodePools",
-    "ManagedClusterProperties.fqdnSubdomain": "",
     "ManagedClusterProperties.servicePrincipalProfile": "its secret has no place in git",
     "ManagedClusterProperties.podIdentityProfile": "retired by Azure",
-    "ManagedClusterProperties.enableRBAC": "true on creation",
-    "ManagedClusterProperties.enableFIPS": "",
     "ManagedClusterProperties.privateLinkResources": "",
-    "ManagedClusterProperties.schedulerProfile": "",
-    "ManagedClusterProperties.hostedSystemProfile": "",
     "ManagedClusterProperties.status": "written by Azure",
     "ManagedClusterWindowsProfile.adminPassword": "Azure creates it",
     "ManagedClusterAddonProfile.config": "of add-ons that have no settings",

@@ -17,7 +17,7 @@ from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.node_pool import NodePool
 from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
-NOT_TYPED = {"fqdnSubdomain", "enableRBAC", "nodePools[].type", "networkProfile.podLinkLocalAccess"}
+NOT_TYPED = {"nodePools[].type", "networkProfile.podLinkLocalAccess"}
 FIXED = (Effect.RECREATION, Effect.REPLACEMENT)
 
 
@@ -70,7 +70,8 @@ def overlay(**network: Any) -> dict[str, Any]:
         ("spec.networkProfile.podCidr", "10.1.0.0/16", "10.2.0.0/16", Effect.RECREATION),
         ("networkProfile.networkPolicy", "calico", "cilium", Effect.REIMAGED),
         ("networkProfile.networkPolicy", "cilium", "calico", Effect.RECREATION),
-        ("spec.azure.properties.fqdnSubdomain", "a", "b", Effect.RECREATION),
+        ("spec.fqdnSubdomain", "a", "b", Effect.RECREATION),
+        ("sku.name", "Base", "Automatic", Effect.RECREATION),
         ("spec.nodePools[apps].vmSize", "Standard_D2s_v5", "Standard_D4s_v5", Effect.REPLACEMENT),
         ("nodePools[].kubeletConfig.podMaxPids", 1, 2, Effect.REPLACEMENT),
         ("spec.nodePools[apps].osSKU", "Ubuntu", "AzureLinux", Effect.REIMAGED),

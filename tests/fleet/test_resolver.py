@@ -72,7 +72,7 @@ INVALID = [
     ("count: 1", "count: null\n      minCount: 3", "minCount and maxCount go together; add the other one"),
     ("count: 1", "count: null", "needs a size: count, or minCount and maxCount for the autoscaler"),
     ("count: 1", "count: 1\n      mode: system", "mode: must be 'System', 'User' or 'Gateway', got system"),
-    ("count: 1", "count: 1\n      mode: User", "nodePools needs at least one pool with mode: System"),
+    ("count: 1", "count: 1\n      mode: User", "needs at least one pool with mode: System"),
     ("count: 1", "count: 1\n      nodeTaints: [gpu]", "nodeTaints[0]: must be key=value:NoSchedule"),
     ("count: 1", "count: 1\n      vmSize: big", "vmSize: must be a VM size such as Standard_D4s_v5, got big"),
     ("count: 1", "count: 1\n      nodeLabels: {a: 1}", "nodeLabels.a: must be a string, got 1"),

@@ -23,6 +23,8 @@ Pools = dict[str, dict[str, Any]]
 def pools_of_new_cluster(document: Json, body: Json) -> Pools:
     """Return the pools of a cluster that is being created, or refuse."""
     profiles: Sequence[Json] = (body.get("properties") or {}).get("agentPoolProfiles") or []
+    if not profiles and _aks_runs_system_nodes(body):
+        return {}
     if not profiles:
         raise missing("agentPoolProfiles")
     names = [str(profile.get("name")) for profile in profiles]
@@ -31,6 +33,12 @@ def pools_of_new_cluster(document: Json, body: Json) -> Pools:
     pools = {name: pool_after(document, name, p, None) for name, p in zip(names, profiles, strict=True)}
     require_system_pool(pools)
     return pools
+
+
+def _aks_runs_system_nodes(body: Json) -> bool:
+    """Return whether AKS Automatic runs the system nodes in a subscription of its own."""
+    hosted = (body.get("properties") or {}).get("hostedSystemProfile") or {}
+    return (body.get("sku") or {}).get("name") == "Automatic" and hosted.get("enabled") is not False
 
 
 def pools_after_update(cluster: Cluster, document: Json, body: Json, version: str) -> Pools:

@@ -118,6 +118,10 @@ WITH_VNET_INTEGRATION = Condition(
 )
 IN_OWN_SUBNET = Condition("in a subnet of your own", _own_subnet)
 IN_MANAGED_NETWORK = Condition("in a network that AKS manages", _managed_network)
+WITH_SYSTEM_POOL = Condition(
+    "with a node pool of your own with mode: System",
+    lambda around, _old, _new: any(text_of(pool.get("mode")) == "system" for pool in _pools(around.after)),
+)
 WITHOUT_AUTO_PROVISIONING = Condition(
     "without node auto-provisioning",
     lambda around, _old, _new: not around.is_ever("nodeProvisioningProfile.mode", "auto"),

@@ -164,16 +164,17 @@ _OWN_TAG = re.compile(r"(^|\.)tags\.roadstead-[a-z]+\Z")
 def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
     """Return the body of a creation: the manifest's fields, and the choices that only a creation makes."""
     spec = desired.spec
+    pools = first_pools(spec.node_pools, owner)
     properties = {
-        "dnsPrefix": desired.name[:54].rstrip("-"),
+        **({} if spec.fqdn_subdomain else {"dnsPrefix": desired.name[:54].rstrip("-")}),
         "enableRBAC": True,
         **_properties(desired),
-        "agentPoolProfiles": first_pools(spec.node_pools, owner),
+        **({"agentPoolProfiles": pools} if pools else {}),
     }
     properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
     return {
         "location": spec.location,
-        "sku": {"name": "Base", "tier": spec.sku.tier or "Standard"},
+        "sku": {"name": spec.sku.name or "Base", "tier": spec.sku.tier or "Standard"},
         "tags": {**spec.tags, **owner.tags},
         "identity": _identity(desired) or {"type": "SystemAssigned"},
         "properties": properties,
@@ -188,8 +189,9 @@ def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
     if hop and not pools_behind(desired, owner, existing):
         properties["kubernetesVersion"] = hop
     wanted = {"tags": {**spec.tags, **owner.tags}, "properties": properties}
-    if spec.sku.tier:
-        wanted["sku"] = {"tier": spec.sku.tier}
+    sku = spec.sku.model_dump(by_alias=True, exclude_none=True)
+    if sku:
+        wanted["sku"] = sku
     if spec.identity:
         wanted["identity"] = _identity(desired)
     return wanted

@@ -207,6 +207,15 @@ _API_SERVER = (
 )
 
 _CLUSTER = (
+    FieldEffect(
+        "sku.name",
+        Effect.RECREATION,
+        "automatic/aks-automatic-sku-migration",
+        (Way("automatic", "base", conditions=(only.WITH_SYSTEM_POOL,)),),
+    ),
+    FieldEffect(
+        "hostedSystemProfile", Effect.RECREATION, "automatic/aks-automatic-managed-system-node-pools"
+    ),
     FieldEffect("kubernetesVersion", Effect.REIMAGED, "upgrade-aks-cluster"),
     FieldEffect("httpProxyConfig", Effect.REIMAGED, "http-proxy"),
     FieldEffect("identityProfile.kubeletidentity", Effect.REIMAGED, "use-managed-identity"),

@@ -117,15 +117,16 @@ has it there (github.com/Azure/terraform-azurerm-avm-res-containerservice-manage
 
 
 def first_pools(pools: Sequence[NodePool], owner: Owner) -> list[dict[str, Any]]:
-    """Return the pools in the body of a new cluster, one of them with mode System; the others follow.
+    """Return the pools in the body of a new cluster, with one of its System pools; the others follow.
 
     A pool that needs what AKS does not take there has its own PUT afterwards. Where that is true of every
     System pool, the first one begins without it. In a new cluster, all pools begin at its version.
     """
     profiles = [{"name": pool.name, **new_pool(pool, owner)} for pool in pools]
     whole = [profile for profile in profiles if not profile.keys() & set(NOT_WITH_THE_CLUSTER)]
-    if not any(profile["mode"] == "System" for profile in whole):
-        whole.insert(0, next(profile for profile in profiles if profile["mode"] == "System"))
+    system = [profile for profile in profiles if profile["mode"] == "System"]
+    if system and not any(profile["mode"] == "System" for profile in whole):
+        whole.insert(0, system[0])
     left_out = (*NOT_WITH_THE_CLUSTER, "orchestratorVersion")
     return [{key: value for key, value in profile.items() if key not in left_out} for profile in whole]
 

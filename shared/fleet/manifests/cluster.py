@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, JsonValue, StrictBool, StrictStr, model_validator
+from pydantic import (
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from shared.fleet.kubernetes_versions import POOL_LAG, lags, numbers
 from shared.fleet.manifests.access import AadProfile, ApiServerAccessProfile, OidcIssuerProfile
@@ -38,10 +46,12 @@ from shared.fleet.manifests.node_pool import NodePool
 from shared.fleet.manifests.node_settings import (
     AutoUpgradeProfile,
     BootstrapProfile,
+    HostedSystemProfile,
     HttpProxyConfig,
     LinuxProfile,
     NodeProvisioningProfile,
     NodeResourceGroupProfile,
+    SchedulerProfile,
     UpgradeSettings,
     WindowsProfile,
 )
@@ -57,11 +67,22 @@ ImageVersion = Annotated[
 ]
 
 
-class Sku(Section):
-    """The price tier of the control plane; Standard by default for a new cluster."""
+_PREFIX = "1 to 54 letters, digits and hyphens"
 
+
+class Sku(Section):
+    """The kind of the cluster and the price tier of its control plane."""
+
+    name: Literal["Base", "Automatic"] | None = None
+    """Automatic is AKS Automatic, which presets most settings; Base by default for a new cluster."""
     tier: Literal["Free", "Standard", "Premium"] | None = None
-    """Free, Standard with an agreement on uptime, or Premium with long-term support."""
+    """Free, Standard with an agreement on uptime, or Premium with long-term support; Standard by default for
+    a new cluster."""
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the cluster is one of AKS Automatic."""
+        return self.name == "Automatic"
 
 
 class FluxSource(Manifest):
@@ -99,11 +120,15 @@ class ClusterProperties(Section):
     dns_prefix: (
         Annotated[
             StrictStr,
-            rule(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?", "1 to 54 letters, digits and hyphens"),
+            rule(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?", _PREFIX),
         ]
         | None
     ) = None
     """The prefix of the API server's DNS name; the cluster's name by default."""
+    fqdn_subdomain: (
+        Annotated[StrictStr, rule(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?", _PREFIX)] | None
+    ) = None
+    """The name of a private API server in your own DNS zone, in place of dnsPrefix."""
     support_plan: Literal["KubernetesOfficial", "AKSLongTermSupport"] | None = None
     """Support for one year, or long-term support, which needs the tier Premium."""
     auto_upgrade_profile: AutoUpgradeProfile | None = None
@@ -113,11 +138,15 @@ class ClusterProperties(Section):
     public_network_access: Literal["Enabled", "Disabled"] | None = None
     """Whether the API server can be reached from the internet."""
     aad_profile: AadProfile | None = None
+    enable_rbac: Flag = None
+    """Kubernetes RBAC is enforced; true by default for a new cluster."""
     disable_local_accounts: Flag = None
     """Only sign-in with Entra ID is possible; it needs aadProfile."""
     oidc_issuer_profile: OidcIssuerProfile | None = None
     identity_profile: IdentityProfile | None = None
     security_profile: SecurityProfile | None = None
+    enable_fips: Flag = None
+    """The components of AKS use validated cryptography; every node pool needs enableFIPS too."""
     disk_encryption_set_id: DiskEncryptionId | None = None
     """Your own key for the encryption of disks."""
     addon_profiles: AddonProfiles | None = None
@@ -135,6 +164,8 @@ class ClusterProperties(Section):
     """The group that AKS creates for nodes, disks and addresses; MC_... by default."""
     node_resource_group_profile: NodeResourceGroupProfile | None = None
     node_provisioning_profile: NodeProvisioningProfile | None = None
+    scheduler_profile: SchedulerProfile | None = None
+    hosted_system_profile: HostedSystemProfile | None = None
     bootstrap_profile: BootstrapProfile | None = None
     ai_toolchain_operator_profile: AiToolchain | None = None
 
@@ -160,8 +191,10 @@ class ClusterSpec(ClusterProperties):
     """The Azure region."""
     sku: Sku = Sku()
     identity: Identity | None = None
-    node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=100)]
-    """The node pools, by name; at least one with mode System."""
+    node_pools: Annotated[tuple[NodePool, ...], Field(max_length=100)] = Field(
+        default=(), validate_default=True
+    )
+    """The node pools, by name; at least one with mode System, unless AKS Automatic runs the system nodes."""
     maintenance_windows: tuple[MaintenanceConfiguration, ...] = ()
     """When Azure may maintain the cluster."""
     tags: Tags = Field(default_factory=dict)
@@ -175,14 +208,24 @@ class ClusterSpec(ClusterProperties):
     min_node_image_version: ImageVersion | None = None
     """The oldest image of Linux nodes that is accepted."""
 
+    @field_validator("node_pools")
+    @classmethod
+    def _somewhere_for_system_pods(
+        cls, pools: tuple[NodePool, ...], info: ValidationInfo
+    ) -> tuple[NodePool, ...]:
+        sku, hosted = info.data.get("sku", Sku(name="Automatic")), info.data.get("hosted_system_profile")
+        aks_runs_system_nodes = sku.automatic and (hosted is None or hosted.enabled is not False)
+        modes = {pool.mode for pool in pools}
+        if not aks_runs_system_nodes and "System" not in modes:
+            raise ValueError("needs at least one pool with mode: System")
+        return pools
+
     @model_validator(mode="after")
-    def _pools_form_a_cluster(self) -> Self:
+    def _pool_names_differ(self) -> Self:
         names = [pool.name for pool in self.node_pools]
         if len(set(names)) < len(names):
             twice = min(name for name in names if names.count(name) > 1)
             raise ValueError(f"nodePools has two pools named {twice}; names must differ")
-        if not any(pool.mode == "System" for pool in self.node_pools):
-            raise ValueError("nodePools needs at least one pool with mode: System")
         return self
 
     @model_validator(mode="after")
@@ -216,7 +259,7 @@ class ClusterSpec(ClusterProperties):
     def _parts_fit_together(self) -> Self:
         if self.support_plan == "AKSLongTermSupport" and self.sku.tier != "Premium":
             raise ValueError("supportPlan: AKSLongTermSupport needs sku.tier: Premium")
-        if self.disable_local_accounts and self.aad_profile is None:
+        if self.disable_local_accounts and self.aad_profile is None and not self.sku.automatic:
             raise ValueError("disableLocalAccounts: true needs aadProfile; without it nobody can sign in")
         if (
             self.aad_profile

@@ -74,8 +74,8 @@ class PoolProperties(Section):
 
     mode: Literal["System", "User", "Gateway"] = "User"
     """System is for the pods that the cluster needs, User for all others, Gateway for static egress."""
-    vm_size: VmSize
-    """The size of the nodes."""
+    vm_size: VmSize | None = None
+    """The size of the nodes; required, except for a System pool of AKS Automatic, where AKS chooses it."""
     orchestrator_version: Version | None = None
     """The pool's version of Kubernetes; the control plane's version by default."""
     count: Annotated[StrictInt, between(0, 1000)] | None = None

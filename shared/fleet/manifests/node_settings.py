@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import Base64, Flag, Moment, ProxyUrl, RegistryId, Section, Text
-from shared.fleet.manifests.base import rule
+from shared.fleet.manifests.base import SubnetId, rule
 
 
 class AutoUpgradeProfile(Section):
@@ -81,6 +81,31 @@ class WindowsProfile(Section):
     enable_csi_proxy: Flag = None
     """Storage drivers run on Windows nodes."""
     gmsa_profile: GmsaProfile | None = None
+
+
+class SchedulerInstance(Section):
+    """One scheduler that AKS manages."""
+
+    scheduler_config_mode: Literal["Default", "ManagedByCRD"]
+    """ManagedByCRD lets a SchedulerConfiguration in the cluster configure it."""
+
+
+class SchedulerProfile(Section):
+    """The schedulers that AKS manages."""
+
+    upstream: SchedulerInstance
+    """The scheduler of Kubernetes itself."""
+
+
+class HostedSystemProfile(Section):
+    """System nodes that AKS runs in its own subscription, for AKS Automatic."""
+
+    enabled: Flag = None
+    """AKS runs them; true by default for a new cluster of AKS Automatic."""
+    system_node_subnet_id: SubnetId | None = None
+    """The subnet of the system nodes; this needs nodeSubnetID and apiServerAccessProfile.subnetId."""
+    node_subnet_id: SubnetId | None = None
+    """The subnet of the nodes that AKS provisions."""
 
 
 class HttpProxyConfig(Section):

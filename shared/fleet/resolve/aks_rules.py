@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.manifests import ClusterSpec, NodePool
+from shared.fleet.resolve.automatic import other_than_preset
 from shared.fleet.resolve.problems import Path
 
 
@@ -54,26 +55,53 @@ def _version(spec: ClusterSpec, pool: NodePool) -> tuple[int, ...]:
 
 def _provisions_nodes(spec: ClusterSpec) -> bool:
     profile = spec.node_provisioning_profile
-    return profile is not None and profile.mode == "Auto"
+    return spec.sku.automatic or (profile is not None and profile.mode == "Auto")
+
+
+def _lacks_size(spec: ClusterSpec, pool: NodePool) -> bool:
+    return pool.vm_size is None and not (spec.sku.automatic and pool.mode == "System")
+
+
+def _zone(spec: ClusterSpec) -> str:
+    profile = spec.api_server_access_profile
+    return (profile.private_dns_zone or "") if profile else ""
+
+
+def _hosted_subnets(spec: ClusterSpec) -> int:
+    """Return how many of the three subnets that go together a cluster has."""
+    hosted, access = spec.hosted_system_profile, spec.api_server_access_profile
+    own = (hosted.system_node_subnet_id, hosted.node_subnet_id) if hosted else ()
+    return sum(1 for subnet in (*own, access and access.subnet_id) if subnet) if any(own) else 0
+
+
+def _in_own_network(spec: ClusterSpec) -> bool:
+    return bool(_hosted_subnets(spec)) or any(pool.vnet_subnet_id for pool in spec.node_pools)
 
 
 _MODE: Path = ("nodeProvisioningProfile", "mode")
 POOL_RULES: tuple[PoolRule, ...] = (
+    PoolRule("vmSize", _lacks_size, "is required; add it", "create-node-pools"),
+    PoolRule(
+        "enableFIPS",
+        lambda spec, pool: bool(spec.enable_fips and not pool.enable_fips),
+        "must be true in every node pool while enableFIPS of the cluster is true",
+        "learn.microsoft.com/rest/api/aks/managed-clusters, enableFIPS",
+    ),
     _image("Windows2019", below=(1, 33)),
     _image("Windows2022", below=(1, 36)),
     _image("Windows2025", since=(1, 32)),
     PoolRule(
         "maxCount",
         lambda spec, pool: _provisions_nodes(spec) and pool.autoscaling,
-        "Auto does not go with the cluster autoscaler; write count instead of minCount and maxCount in node "
-        "pool {pool}, or mode: Manual",
+        "node auto-provisioning does not go with the cluster autoscaler; write count instead of minCount and "
+        "maxCount in node pool {pool}",
         "node-auto-provisioning",
         _MODE,
     ),
     PoolRule(
         "osType",
         lambda spec, pool: _provisions_nodes(spec) and pool.os_type == "Windows",
-        "Auto does not go with Windows nodes; remove node pool {pool}, or write mode: Manual",
+        "node auto-provisioning does not go with Windows nodes; remove node pool {pool}",
         "node-auto-provisioning",
         _MODE,
     ),
@@ -82,19 +110,66 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     ClusterRule(
         _MODE,
         lambda spec: _provisions_nodes(spec) and "IPv6" in (spec.network_profile.ip_families or ()),
-        "Auto does not go with IPv6; write networkProfile.ipFamilies: [IPv4], or mode: Manual",
+        "node auto-provisioning does not go with IPv6; write networkProfile.ipFamilies: [IPv4]",
         "node-auto-provisioning",
+    ),
+    ClusterRule(
+        ("fqdnSubdomain",),
+        lambda spec: spec.fqdn_subdomain is not None and spec.dns_prefix is not None,
+        "takes the place of dnsPrefix; keep one",
+        "private-clusters",
+    ),
+    ClusterRule(
+        ("fqdnSubdomain",),
+        lambda spec: spec.fqdn_subdomain is not None and not _zone(spec).startswith("/"),
+        "needs apiServerAccessProfile.privateDNSZone with the resource id of your own zone",
+        "private-clusters",
+    ),
+    ClusterRule(
+        ("enableRBAC",),
+        lambda spec: spec.enable_rbac is False and spec.aad_profile is not None,
+        "false does not go with aadProfile, which needs Kubernetes RBAC; remove one of the two",
+        "learn.microsoft.com/cli/azure/aks, --disable-rbac",
+    ),
+    ClusterRule(
+        ("hostedSystemProfile",),
+        lambda spec: spec.hosted_system_profile is not None and not spec.sku.automatic,
+        "is for sku.name: Automatic; remove it, or write Automatic",
+        "automatic/aks-automatic-managed-system-node-pools-about",
+    ),
+    ClusterRule(
+        ("hostedSystemProfile",),
+        lambda spec: _hosted_subnets(spec) in (1, 2),
+        "needs systemNodeSubnetID, nodeSubnetID and apiServerAccessProfile.subnetId together, or none of "
+        "them",
+        "learn.microsoft.com/rest/api/aks/managed-clusters, ManagedClusterHostedSystemProfile",
+    ),
+    ClusterRule(
+        ("networkProfile", "outboundType"),
+        lambda spec: (
+            spec.sku.automatic
+            and spec.network_profile.outbound_type not in (None, "managedNATGateway")
+            and not _in_own_network(spec)
+        ),
+        "AKS Automatic has managedNATGateway here, unless node pools have a vnetSubnetID; remove this line",
+        "intro-aks-automatic",
     ),
 )
 
 
 def broken_rules(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
     """Yield the field and the message of each rule that a cluster breaks."""
+    yield from other_than_preset(spec)
     for rule in CLUSTER_RULES:
         if rule.broken(spec):
-            yield rule.path, rule.message
+            yield _place(rule.path, spec), rule.message
     for pool in spec.node_pools:
         for pool_rule in POOL_RULES:
             if pool_rule.broken(spec, pool):
                 path = pool_rule.path or ("nodePools", pool.name, pool_rule.field)
-                yield path, pool_rule.message.format(pool=pool.name)
+                yield _place(path, spec), pool_rule.message.format(pool=pool.name)
+
+
+def _place(path: Path, spec: ClusterSpec) -> Path:
+    """Return the field to correct: AKS Automatic always has node auto-provisioning."""
+    return ("sku", "name") if path == _MODE and spec.sku.automatic else path

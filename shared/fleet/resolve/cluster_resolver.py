@@ -207,9 +207,9 @@ def _placed(node: Node, violations: Iterable[Finding]) -> Problems:
 def _validation_problems(error: ValidationError, node: Node) -> list[Problem]:
     """Return the problems of a merged manifest; of a list with duplicate names, only the duplicates."""
     duplicates = same_names(part(node, *SPEC), SPEC, node)
-    fields = tuple(f"{problem.field}[" for problem in duplicates)
+    lists = tuple(f"{problem.field}[" for problem in duplicates)
     others = problems_of(error, without_removed(node), Cluster)
-    return sorted([*duplicates, *(problem for problem in others if not problem.field.startswith(fields))])
+    return sorted([*duplicates, *(other for other in others if not f"{other.field}[".startswith(lists))])
 
 
 def _header(root: Node) -> list[Problem]:
