@@ -39,6 +39,10 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "worker"))
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
+    queues = [trigger for trigger in triggers.values() if trigger["type"] == "serviceBusTrigger"]
+    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 4, (
+        "bytes, as they were sent"
+    )
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
     assert triggers["purge_expired"]["schedule"] == "%RETENTION_SCHEDULE%"
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
