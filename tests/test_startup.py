@@ -68,3 +68,13 @@ def test_a_start_of_the_function_app_imports_no_client_library() -> None:
     modules = loaded("import function_app", **values)
     assert "azure.functions" in modules
     assert not CLIENTS & modules
+
+
+def test_a_start_of_the_function_app_parses_no_source_code_for_descriptions() -> None:
+    values = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+    read = "import linecache, function_app; print(*linecache.cache)"
+    done = subprocess.run(
+        [sys.executable, "-c", read], capture_output=True, text=True, check=True, timeout=60, cwd=ROOT,
+        env={**os.environ, **values},
+    )  # fmt: skip
+    assert "shared/fleet/manifests" not in done.stdout

@@ -31,7 +31,6 @@ class Manifest(BaseModel):
         frozen=True,
         alias_generator=to_camel,
         validate_by_name=False,
-        use_attribute_docstrings=True,
     )
 
 
