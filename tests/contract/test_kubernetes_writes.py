@@ -7,7 +7,7 @@ import pytest
 from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import transferred
-from shared.jobs.errors import Conflict, Dependency
+from shared.jobs.errors import Conflict, Dependency, InvalidManifest
 from tests.contract.test_kubernetes import widgets
 from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map
 
@@ -67,6 +67,11 @@ def test_fields_that_are_transferred_to_us_go_with_our_next_apply(setting: Setti
     setting.api.replace(ours)
     assert live(setting)["data"] == {"mine": "1", "theirs": "2"}
     assert setting.api.apply(config_map({"mine": "1"}))["data"] == {"mine": "1"}
+
+
+def test_an_unknown_field_is_an_invalid_manifest_that_names_it(setting: Setting) -> None:
+    with pytest.raises(InvalidManifest, match=r"\.dta: field not declared in schema"):
+        setting.api.apply({**config_map({}), "dta": {"colour": "blue"}})
 
 
 def test_the_status_of_a_definition_is_replaced_alone(setting: Setting) -> None:

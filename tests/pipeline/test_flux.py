@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from localcloud.kubernetes.world.controllers import Delays
+from localcloud.kubernetes.world.kinds import NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
@@ -160,6 +161,25 @@ def test_a_deployment_that_fails_after_the_installation_is_not_ready() -> None:
     world(cloud).missing_images.clear()
     world(cloud).tick()
     cloud.run(until=lambda: record(cloud).phase is Phase.READY)
+
+
+def test_a_namespace_that_is_being_deleted_is_waited_for_and_the_advice_finds_what_keeps_it() -> None:
+    cloud = ready()
+    world(cloud).delete(At(NAMESPACE, "flux-system"))
+    push(cloud, files(pool()))
+    cloud.run(seconds=600)
+    assert record(cloud).phase is Phase.UPDATING
+    assert "NamespaceTerminating: " in record(cloud).job.reason
+    assert "`kubectl get namespace flux-system -o yaml`" in advice(cloud)
+    kind = world(cloud).kind(flux_objects.KUSTOMIZATION.api_version, flux_objects.KUSTOMIZATION.kind)
+    assert kind is not None
+    for kustomization in world(cloud).list(kind)[
+        0
+    ]:  # their finalizer is that of a controller that went first
+        at = At(kind, kustomization["metadata"]["name"], "flux-system")
+        world(cloud).patch(at, {"metadata": {"finalizers": []}}, MERGE)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def test_while_flux_rolls_out_only_its_deployments_are_read() -> None:

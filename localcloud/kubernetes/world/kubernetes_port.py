@@ -14,7 +14,14 @@ from localcloud.kubernetes.world.patches import MERGE
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.errors import Blocked, Dependency, NamespaceTerminating, ReconcileError, from_http
+from shared.jobs.errors import (
+    Blocked,
+    Dependency,
+    InvalidManifest,
+    NamespaceTerminating,
+    ReconcileError,
+    from_http,
+)
 from shared.ports.kubernetes import CORDONED
 
 _WRITE = Write(manager="roadstead", force=True)
@@ -118,8 +125,10 @@ class WorldKubernetes:
 
 
 def _translated(ref: ObjectRef, error: ApiError) -> ReconcileError:
-    message = f"{ref}: {error.reason if ref.kind == 'Secret' else error.message}"
+    message = f"{ref}: {(error.reason or 'Invalid') if ref.kind == 'Secret' else error.message}"
     causes = error.details.get("causes") or ()
     if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
         return NamespaceTerminating(message, code=error.reason)
+    if error.code == 500 and error.message.startswith(("failed to create typed", "failed to convert new")):
+        return InvalidManifest(message, code=error.reason)
     return from_http(error.code, error.reason, message)
