@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+from cronsim import CronSim
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.tables import TABLES
@@ -118,6 +122,14 @@ def test_the_page_on_deployment_counts_the_functions_that_the_app_has() -> None:
     found = functions(MemoryCloud().ports)
     assert f"There are {len(found)}, among them" in page
     assert {"github", "planner", "worker"} <= set(found)
+
+
+def test_the_page_on_infrastructure_counts_the_runs_of_the_timers() -> None:
+    day, runs = datetime(2026, 1, 1, tzinfo=UTC), 0
+    for name in ("planSchedule", "resendSchedule", "retentionSchedule"):
+        schedule = CronSim(str(TEMPLATES["main.bicep"].of("param")[name].value).strip("'"), day)
+        runs += sum(1 for _ in takewhile(lambda at: at <= day + timedelta(days=1), schedule))
+    assert f"run {runs:,} times a day" in (INFRA / "README.md").read_text()
 
 
 def test_no_command_on_azure_or_github_has_a_bracket_that_zsh_would_expand() -> None:
