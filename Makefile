@@ -9,13 +9,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
+AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help demo up test authority crashes simulate check format lock clean
+.PHONY: help demo up test authority azure-cli bodies crashes simulate check format lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Roadstead needs Python 3.11 to 3.13; set PYTHON=/path/to/python"; exit 1; }
@@ -43,6 +44,17 @@ test: check $(AZURITE) ## every check and every test
 authority: $(READY) $(AZURITE) ## build a real Kubernetes and Flux (needs Go), and test against them
 	@$(BIN)/python -m tests.authority.build
 	@$(BIN)/python -m pytest tests/authority
+
+$(AZ): # the version that the tests were last green with
+	@echo "Installing azure-cli: some minutes ..."
+	@$(PYTHON) -m venv .tools/azure-cli
+	@.tools/azure-cli/bin/pip install --quiet --disable-pip-version-check azure-cli==2.91.0
+
+azure-cli: $(READY) $(AZ) ## drive the local Azure with azure-cli, which is installed on its own
+	@AZURE_CLI=$(AZ) $(BIN)/python -m pytest tests/azure_cli
+
+bodies: $(READY) ## send thousands of generated bodies to Azure's models and to the local Azure
+	@BODIES=all $(BIN)/python -m pytest tests/localcloud/test_arm_bodies.py
 
 crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
 	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py

@@ -1,0 +1,45 @@
+"""docs/local-azure-refusals.md: what the local Azure refuses beyond the shape of a body, with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from localcloud.azure.world.refusals import cluster_rules, fixed, maintenance_rules, network_rules, pool_rules
+from localcloud.azure.world.refusals.rule import Rule
+
+_HEAD = """# What the local Azure refuses
+
+Generated from `localcloud/azure/world/refusals/` by `python -m localcloud.azure.refusals_page`. The models of
+Azure's library take a body that breaks one of these rules; AKS refuses it, and so does the local Azure.
+
+Sources: "models" are the models of azure-mgmt-containerservice, "docs" the pages below
+learn.microsoft.com/azure/aks; the others are issues and pull requests on GitHub.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [
+        _HEAD,
+        _rules("Clusters: network", network_rules.RULES),
+        _rules("Clusters: everything else", cluster_rules.RULES),
+        _rules("Agent pools", pool_rules.RULES),
+        _rules("Maintenance configurations", maintenance_rules.RULES),
+        _fixed("Fixed at the creation of a cluster", fixed.CLUSTER, ""),
+        _fixed("Fixed at the creation of an agent pool", fixed.POOL, "properties."),
+    ]
+    return "\n".join(parts)
+
+
+def _rules(title: str, rules: Iterable[Rule]) -> str:
+    lines = [f"| `{rule.name}` | {rule.message} | `{rule.code}` | {rule.source} |" for rule in rules]
+    return "\n".join([f"## {title}\n", "| rule | message | code | source |", "|---|---|---|---|", *lines, ""])
+
+
+def _fixed(title: str, paths: Mapping[str, str], prefix: str) -> str:
+    lines = [f"| `PropertyChangeNotAllowed {prefix}{path}` | {source} |" for path, source in paths.items()]
+    return "\n".join([f"## {title}\n", "| refusal | source |", "|---|---|", *lines, ""])
+
+
+if __name__ == "__main__":
+    print(page(), end="")
