@@ -110,6 +110,11 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
             "resource id of a reg",
         ),
         ({"windowsProfile": {"adminUsername": "a", "adminPassword": "b"}}, "Extra inputs"),
+        (
+            {"securityProfile": {"customCATrustCertificates": ["Abc"]}},
+            "a certificate in PEM, encoded once more",
+        ),
+        (user(messageOfTheDay="Abc"), "a string encoded in base64"),
         ({"autoScalerProfile": {"scan-interval": "ten"}}, 'must be seconds such as "10s"'),
         (
             {"maintenanceWindows": [{"name": "aksManagedAutoUpgradeSchedule", "timeInWeek": []}]},

@@ -73,8 +73,7 @@ class Target:
             self.world.put_pool(CLUSTER, "web", body)
             return self.world.get_pool(CLUSTER, "web")
         if kind == "maintenance":
-            weekly = "maintenanceWindow" not in (body.get("properties") or {})
-            name = "default" if weekly else "aksManagedAutoUpgradeSchedule"
+            name = "aksManagedAutoUpgradeSchedule" if "maintenanceWindow" in str(body) else "default"
             self.world.put_maintenance(CLUSTER, name, body)
             return self.world.get_maintenance(CLUSTER, name)
         self.world.put_cluster(CLUSTER, body)

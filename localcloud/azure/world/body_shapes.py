@@ -229,7 +229,7 @@ def _moment(kind: type[date], owner: str, value: Any, at: str) -> str:
 def _base64(owner: str, value: Any, at: str) -> str:
     text: str = _plain(str, owner, value, at)
     try:
-        b64decode(text, validate=True)
+        b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
     except ValueError:
         raise _unmarshal("illegal base64 data at input byte 0", prefix="") from None
     return text

@@ -139,7 +139,10 @@ ProxyUrl = Annotated[
     StrictStr,
     rule(r"https?://[^\s@/]+/?", "an address such as http://proxy.example:3128, without a password"),
 ]
-Base64 = Annotated[StrictStr, rule(r"[A-Za-z0-9+/=\s]+", "a certificate in PEM, encoded once more in base64")]
+_SIGN = r"[A-Za-z0-9+/][\r\n]*"
+BASE64 = rf"(?=.)(?:(?:{_SIGN}){{4}})*(?:(?:{_SIGN}){{2}}==|(?:{_SIGN}){{3}}=)?[\r\n]*"
+"""Whole groups of four, as Azure decodes them: line breaks do not count, other spaces are refused."""
+Base64 = Annotated[StrictStr, rule(BASE64, "a certificate in PEM, encoded once more in base64")]
 Minutes = Annotated[StrictStr, rule(r"[0-9]+m", 'minutes such as "10m"')]
 Seconds = Annotated[StrictStr, rule(r"[0-9]+s", 'seconds such as "10s"')]
 Duration = Annotated[StrictStr, rule(r"[0-9]+[smh]", 'a number with one unit, such as "10s", "10m" or "1h"')]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StrictFloat, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.arm_types import Flag, PrefixId, Section, between, resource, retired
+from shared.fleet.manifests.arm_types import BASE64, Flag, PrefixId, Section, between, resource, retired
 from shared.fleet.manifests.base import (
     Labels,
     Manifest,
@@ -162,9 +162,7 @@ class PoolProperties(Section):
         | None
     ) = None
     """The runtime of the pods."""
-    message_of_the_day: (
-        Annotated[StrictStr, rule(r"[A-Za-z0-9+/]+={0,2}", "a string encoded in base64")] | None
-    ) = None
+    message_of_the_day: Annotated[StrictStr, rule(BASE64, "a string encoded in base64")] | None = None
     """The message that users see when they sign in on a node."""
     creation_data: CreationData | None = None
     network_profile: PoolNetworkProfile | None = None
