@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +13,34 @@ _REQUESTED = "reconcile.fluxcd.io/requestedAt"
 
 
 class NotReady(Exception):
-    """Why an object is not ready: the reason of its condition, the message, "False" or "Unknown"."""
+    """Why an object is not ready: the reason and message of its condition, "False" or "Unknown".
 
-    def __init__(self, reason: str, message: str, *, status: str = "False") -> None:
+    ``retry`` is after how many seconds the controller tries again; None: after its usual time.
+    """
+
+    def __init__(
+        self, reason: str, message: str, *, status: str = "False", retry: float | None = None
+    ) -> None:
         super().__init__(message)
-        self.reason, self.message, self.status = reason, message, status
+        self.reason, self.message, self.status, self.retry = reason, message, status, retry
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition as its controller sets it; ``generation`` None: of the present one."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    generation: int | None = None
+
+
+def kept(found: Mapping[str, Any]) -> Condition:
+    """Return a condition that a reconciliation leaves as it is."""
+    return Condition(
+        found["type"], found["status"], found["reason"], found["message"], found["observedGeneration"]
+    )
 
 
 def stamp(now: datetime) -> str:
@@ -44,24 +68,38 @@ def is_ready(value: Object) -> bool:
 
 
 def with_conditions(
-    value: Object, status: Mapping[str, Any], found: Iterable[tuple[str, str, str, str]], now: datetime
+    value: Object, status: Mapping[str, Any], found: Sequence[Condition], now: datetime
 ) -> dict[str, Any]:
-    """Return the status with these conditions (type, status, reason, message) for the present spec."""
+    """Return the status with exactly these conditions.
+
+    ``status.observedGeneration`` is raised only when Ready is True, as the controllers do.
+    """
     generation = value["metadata"]["generation"]
-    conditions = []
-    for sort, truth, reason, message in found:
-        before = condition(value, sort)
-        since = before["lastTransitionTime"] if before.get("status") == truth else stamp(now)
-        conditions.append(
-            {
-                "type": sort,
-                "status": truth,
-                "reason": reason,
-                "message": message,
-                "lastTransitionTime": since,
-                "observedGeneration": generation,
-            }
-        )
-    whole = {**status, "observedGeneration": generation, "conditions": conditions}
+    conditions = [_stamped(value, one, generation, now) for one in found]
+    whole = {**status, "conditions": conditions}
+    if any(one.type == "Ready" and one.status == "True" for one in found):
+        whole["observedGeneration"] = generation
+    return handled(value, whole)
+
+
+def handled(value: Object, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the status with the request by annotation that was handled, if there was one."""
     asked = requested(value)
-    return {**whole, "lastHandledReconcileAt": asked} if asked else whole
+    return {**status, "lastHandledReconcileAt": asked} if asked else dict(status)
+
+
+def _stamped(value: Object, one: Condition, generation: int, now: datetime) -> dict[str, Any]:
+    before = condition(value, one.type)
+    same = (before.get("status"), before.get("reason"), before.get("message")) == (
+        one.status,
+        one.reason,
+        one.message,
+    )
+    return {
+        "type": one.type,
+        "status": one.status,
+        "reason": one.reason,
+        "message": one.message,
+        "lastTransitionTime": before["lastTransitionTime"] if same else stamp(now),
+        "observedGeneration": generation if one.generation is None else one.generation,
+    }

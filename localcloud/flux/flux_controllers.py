@@ -1,7 +1,7 @@
 """The local Flux: it fetches the GitRepository objects and applies the Kustomization objects of a cluster.
 
-Level-triggered: every ``reconcile`` visits all of them, and an unchanged one costs nothing. A controller
-runs only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
+An object is reconciled when it, a request or its source changed, and after its interval. A controller runs
+only while its Deployment (``source-controller``, ``kustomize-controller``) is available in the
 namespace ``flux-system``: without the components, nothing is applied, as in a real cluster.
 """
 
@@ -33,11 +33,20 @@ class Flux:
         self._kustomizations = KustomizeController(world, self._sources.artifact, clock)
 
     def reconcile(self) -> None:
-        """Reconcile every GitRepository and Kustomization once."""
-        if self._runs("source-controller"):
-            self._sources.reconcile()
-        if self._runs("kustomize-controller"):
-            self._kustomizations.reconcile()
+        """Reconcile every GitRepository and Kustomization that is due."""
+        for controller, name in (
+            (self._sources, "source-controller"),
+            (self._kustomizations, "kustomize-controller"),
+        ):
+            if self._runs(name):
+                controller.reconcile()
+            else:
+                controller.schedule.restart()
+
+    def due(self) -> datetime | None:
+        """Return when the next object is due, None when nothing is."""
+        times = [self._sources.schedule.next(), self._kustomizations.schedule.next()]
+        return min((time for time in times if time is not None), default=None)
 
     def _runs(self, name: str) -> bool:
         found = self._world.find(At(DEPLOYMENT, name, _NAMESPACE))
@@ -51,19 +60,14 @@ class FluxExtension:
         self._read, self._clock = read_source, clock
         self._round: dict[tuple[str, str], Source | None] = {}
         self._files: dict[tuple[str, str], tuple[str, Mapping[str, bytes]]] = {}
-        self.news = 0
-        """How often a branch has changed."""
 
-    def install(self, world: KubernetesWorld) -> Callable[[], None]:
-        """Return the function that runs Flux once in a cluster."""
-        return Flux(world, self.source, self._clock).reconcile
+    def install(self, world: KubernetesWorld) -> Flux:
+        """Return the controllers of a cluster."""
+        return Flux(world, self.source, self._clock)
 
     def refresh(self) -> None:
-        """Begin a round: read again every branch that a cluster asked for."""
-        before = {key: source and source.revision for key, source in self._round.items()}
-        self._round = {key: self._cached(key, self._read(*key)) for key in before}
-        if before != {key: source and source.revision for key, source in self._round.items()}:
-            self.news += 1
+        """Begin a round, in which every branch is read again."""
+        self._round = {}
 
     def source(self, url: str, branch: str) -> Source | None:
         """Return the branch as it was when this round first read it."""

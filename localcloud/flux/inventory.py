@@ -1,48 +1,100 @@
-"""The inventory of a Kustomization: its objects are applied in order, listed, checked, and pruned."""
+"""The objects of a Kustomization: dry-run, applied in order, listed in the inventory, checked, pruned.
+
+Source of the order and of the messages: ``fluxcd/pkg/ssa`` (``manager_apply.go``, ``sort.go``, ``errors``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from localcloud.flux.flux_conditions import NotReady, condition, is_ready
-from localcloud.kubernetes.world.api_errors import ApiError
+from localcloud.kubernetes.world.api_errors import ApiError, no_match, no_such_path
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 
 _WRITE = Write(manager="kustomize-controller", force=True)
-_FIRST = ("Namespace", "CustomResourceDefinition")
-_KEEP = "kustomize.toolkit.fluxcd.io/prune"
+_DRY_RUN = replace(_WRITE, dry_run=True)
+_DEFINITIONS = ("CustomResourceDefinition", "Namespace", "ClusterRole")
+_FIRST = (
+    *(
+        "CustomResourceDefinition",
+        "Namespace",
+        "ClusterRole",
+        "ClusterClass",
+        "RuntimeClass",
+        "PriorityClass",
+    ),
+    *("StorageClass", "VolumeSnapshotClass", "IngressClass", "GatewayClass", "ClusterRoleBinding"),
+    *("ResourceQuota", "ServiceAccount", "Role", "RoleBinding", "ConfigMap", "Secret", "Service"),
+    *("LimitRange", "Deployment", "StatefulSet", "CronJob", "PodDisruptionBudget"),
+)
+_OWNER = "kustomize.toolkit.fluxcd.io"
+_KEEP = (f"{_OWNER}/prune", f"{_OWNER}/reconcile")
 
 
 def apply_all(world: KubernetesWorld, objects: Sequence[Mapping[str, Any]]) -> list[At]:
-    """Apply the objects, definitions first; raise NotReady at the first that the API refuses."""
-    first = [value for value in objects if value["kind"] in _FIRST]
-    rest = [value for value in objects if value["kind"] not in _FIRST]
-    done = [_apply(world, value) for value in first]
+    """Apply the objects in two stages, definitions first; raise NotReady when the API refuses one.
+
+    All objects of a stage are dry-run before the first of them is applied, so a stage is applied whole or not
+    at all.
+    """
+    ordered = sorted(objects, key=_order)
+    first = [value for value in ordered if value["kind"] in _DEFINITIONS]
+    rest = [value for value in ordered if value["kind"] not in _DEFINITIONS]
+    done = _stage(world, first)
     waiting = unhealthy(world, done)
     if waiting:
-        raise NotReady("Progressing", f"waiting for {', '.join(waiting[:5])}", status="Unknown")
-    return done + [_apply(world, value) for value in rest]
+        raise NotReady("Progressing", f"waiting for {', '.join(waiting[:5])}", status="Unknown", retry=1)
+    return done + _stage(world, rest)
 
 
-def _apply(world: KubernetesWorld, value: Mapping[str, Any]) -> At:
+def _order(value: Mapping[str, Any]) -> tuple[int, str, str, str]:
+    kind, metadata = value["kind"], value["metadata"]
+    place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    return (place, kind, str(metadata.get("namespace", "")), metadata["name"])
+
+
+def _stage(world: KubernetesWorld, objects: Sequence[Mapping[str, Any]]) -> list[At]:
+    places = [_dry_run(world, value) for value in objects]
+    for at, value in zip(places, objects, strict=True):
+        try:
+            world.apply(at, value, _WRITE)
+        except ApiError as error:
+            text = f"{_subject(value)} apply failed: {error.message}\n"
+            raise NotReady("ReconciliationFailed", text) from error
+    return places
+
+
+def _dry_run(world: KubernetesWorld, value: Mapping[str, Any]) -> At:
     metadata = value["metadata"]
-    subject = "/".join(filter(None, (value["kind"], metadata.get("namespace", ""), metadata["name"])))
     kind = world.kind(value["apiVersion"], value["kind"])
-    if kind is None:
-        message = f'no matches for kind "{value["kind"]}" in version "{value["apiVersion"]}"'
-        raise NotReady("ReconciliationFailed", f"{subject} dry-run failed: {message}")
-    namespace = metadata.get("namespace", "") if kind.namespaced else ""
-    if kind.namespaced and not namespace:
-        raise NotReady("ReconciliationFailed", f"{subject} namespace not specified")
-    at = At(kind, metadata["name"], namespace)
     try:
-        world.apply(at, value, _WRITE)
+        if kind is None:
+            raise no_match(value["apiVersion"], value["kind"])
+        namespace = metadata.get("namespace", "") if kind.namespaced else ""
+        if kind.namespaced and not namespace:
+            raise no_such_path()
+        at = At(kind, metadata["name"], namespace)
+        world.apply(at, value, _DRY_RUN)
     except ApiError as error:
-        text = error.reason if kind.kind == "Secret" else error.message
-        raise NotReady("ReconciliationFailed", f"{subject} dry-run failed: {text}") from error
+        raise NotReady("ReconciliationFailed", f"{_refused(value, error)}\n") from error
     return at
+
+
+def _refused(value: Mapping[str, Any], error: ApiError) -> str:
+    if error.code == 404 and not value["metadata"].get("namespace"):
+        return f"{_subject(value)} namespace not specified: {error.message}"
+    if error.code == 404:
+        return f"{_subject(value)} not found: {error.message}"
+    reason = f" ({error.reason})" if error.reason else ""
+    return f"{_subject(value)} dry-run failed{reason}: {error.message}"
+
+
+def _subject(value: Mapping[str, Any]) -> str:
+    metadata = value["metadata"]
+    return "/".join(filter(None, (value["kind"], metadata.get("namespace", ""), metadata["name"])))
 
 
 def entry(at: At) -> dict[str, str]:
@@ -50,10 +102,18 @@ def entry(at: At) -> dict[str, str]:
     return {"id": f"{at.namespace}_{at.name}_{at.kind.group}_{at.kind.kind}", "v": at.kind.version}
 
 
+def owner_labels(name: str, namespace: str) -> dict[str, str]:
+    """Return the labels of the objects of a Kustomization."""
+    return {f"{_OWNER}/name": name, f"{_OWNER}/namespace": namespace}
+
+
 def prune(
-    world: KubernetesWorld, before: Sequence[Mapping[str, str]], now: Sequence[Mapping[str, str]]
+    world: KubernetesWorld,
+    before: Sequence[Mapping[str, str]],
+    now: Sequence[Mapping[str, str]],
+    owner: Mapping[str, str],
 ) -> None:
-    """Delete what the inventory no longer has, unless the object disables pruning."""
+    """Delete what the inventory no longer has, unless the object disables it or has another owner by now."""
     current = {item["id"] for item in now}
     for item in reversed(before):
         at = None if item["id"] in current else _located(world, item)
@@ -61,8 +121,10 @@ def prune(
         if at is None or found is None:
             continue
         metadata = found["metadata"]
-        marks = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-        if marks.get(_KEEP) != "disabled":
+        labels = metadata.get("labels") or {}
+        marks = {**labels, **(metadata.get("annotations") or {})}
+        is_ours = all(labels.get(name) == text for name, text in owner.items())
+        if is_ours and not any(marks.get(name) == "disabled" for name in _KEEP):
             world.delete(at)
 
 
@@ -75,8 +137,12 @@ def _located(world: KubernetesWorld, item: Mapping[str, str]) -> At | None:
 
 
 def unhealthy(world: KubernetesWorld, refs: Sequence[At]) -> list[str]:
-    """Return those of the objects that are not ready yet, by name."""
-    return [f"{at.kind.kind}/{at.name}" for at in refs if not _healthy(world, at)]
+    """Return those of the objects that are not ready yet, as Flux names them."""
+    return [
+        "/".join(filter(None, (at.kind.kind, at.namespace, at.name)))
+        for at in refs
+        if not _healthy(world, at)
+    ]
 
 
 def _healthy(world: KubernetesWorld, at: At) -> bool:
@@ -84,8 +150,10 @@ def _healthy(world: KubernetesWorld, at: At) -> bool:
     if value is None:
         return False
     if at.kind.kind == "Deployment":
-        status = value.get("status") or {}
-        return bool(status.get("observedGeneration") == value["metadata"]["generation"])
+        status, generation = value.get("status") or {}, value["metadata"]["generation"]
+        wanted = (value.get("spec") or {}).get("replicas", 1)
+        rolled_out = status.get("observedGeneration") == generation
+        return bool(rolled_out and status.get("availableReplicas", 0) >= wanted)
     if at.kind.kind == "CustomResourceDefinition":
         return bool(condition(value, "Established").get("status") == "True")
     if at.kind.group.endswith("toolkit.fluxcd.io"):

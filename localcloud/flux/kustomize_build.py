@@ -1,7 +1,8 @@
 """From the files of a repository to the objects of a Kustomization; pure.
 
-A ``kustomization.yaml`` may list ``resources`` (files and folders) and nothing else; without one, all
-YAML files in a folder and below count, as Flux does it.
+A ``kustomization.yaml`` may list ``resources`` (files and folders) and nothing else: kustomize itself is a Go
+program that no package of Python or Node brings along. Without one, all YAML files in a folder and below
+count, as Flux does it. Messages are those of Flux, whose builds have a folder of their own.
 """
 
 from __future__ import annotations
@@ -19,16 +20,40 @@ _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _ALLOWED = {"apiVersion", "kind", "metadata", "resources"}
 _VARIABLE = re.compile(r"\$\{([_a-zA-Z]\w*)(?::?[=-]([^}]*))?\}")
 _SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
+_FOLDER = "/tmp/kustomization-1"  # noqa: S108 - as messages name the folder of a build
+_DECODE = "failed to decode Kubernetes YAML from"
 
 
-def build(files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
-    """Return the objects below a path; raise NotReady (ArtifactFailed, BuildFailed) when it cannot."""
-    folder = posixpath.normpath(path or ".").lstrip("/")
-    folder = "" if folder == "." else folder
+def check_path(files: Mapping[str, bytes], path: str) -> None:
+    """Raise NotReady (ArtifactFailed) when there is no such folder."""
+    folder = _folder_of(path)
     if folder and not any(name.startswith(f"{folder}/") for name in files):
-        message = f"kustomization path not found: stat {path}: no such file or directory"
-        raise NotReady("ArtifactFailed", message)
-    return list(_folder(files, folder))
+        problem = f"stat {_FOLDER}/{folder}: no such file or directory"
+        raise NotReady("ArtifactFailed", f"kustomization path not found: {problem}")
+
+
+def objects(files: Mapping[str, bytes], path: str) -> list[dict[str, Any]]:
+    """Return the objects below a path; raise NotReady (BuildFailed) when it cannot."""
+    found = list(_folder(files, _folder_of(path)))
+    seen: set[str] = set()
+    for value in found:
+        name = f"{identified(value)}.{value['metadata'].get('namespace', '[noNs]')}"
+        if name in seen:
+            text = f"accumulating resources: may not add resource with an already registered id: {name}"
+            raise NotReady("BuildFailed", f"kustomize build failed: {text}")
+        seen.add(name)
+    return found
+
+
+def identified(value: Mapping[str, Any]) -> str:
+    """Return an object as kustomize names it: "Deployment.v1.apps/web"."""
+    group, _, version = str(value["apiVersion"]).rpartition("/")
+    return f"{value['kind']}.{version}.{group or '[noGrp]'}/{value['metadata']['name']}"
+
+
+def _folder_of(path: str) -> str:
+    folder = posixpath.normpath(path or ".").lstrip("/")
+    return "" if folder == "." else folder
 
 
 def substituted(value: Any, variables: Mapping[str, str]) -> Any:
@@ -76,7 +101,8 @@ def _listed(files: Mapping[str, bytes], folder: str, listed: str) -> Iterator[di
     content = documents[0] if documents and isinstance(documents[0], dict) else {}
     unknown = sorted(set(content) - _ALLOWED)
     if unknown:
-        raise NotReady("BuildFailed", f"{listed}: this Flux knows only resources, not {', '.join(unknown)}")
+        text = f"{listed} has {', '.join(unknown)}: the local Flux knows resources only"
+        raise NotReady("BuildFailed", f"kustomize build failed: {text}")
     for entry in content.get("resources") or ():
         name = posixpath.normpath(posixpath.join(folder, str(entry)))
         if name in files:
@@ -84,8 +110,9 @@ def _listed(files: Mapping[str, bytes], folder: str, listed: str) -> Iterator[di
         elif any(other.startswith(f"{name}/") for other in files):
             yield from _folder(files, name)
         else:
-            message = f"{listed}: accumulating resources: {entry}: no such file or directory"
-            raise NotReady("BuildFailed", message)
+            text = f"open {_FOLDER}/{name}: no such file or directory"
+            accumulated = f"accumulation err='accumulating resources from '{entry}': {text}'"
+            raise NotReady("BuildFailed", f"kustomize build failed: accumulating resources: {accumulated}")
 
 
 def _objects(name: str, content: bytes) -> Iterator[dict[str, Any]]:
@@ -93,13 +120,13 @@ def _objects(name: str, content: bytes) -> Iterator[dict[str, Any]]:
         if document is None:
             continue
         if not isinstance(document, dict) or not document.get("apiVersion") or not document.get("kind"):
-            raise NotReady(
-                "BuildFailed", f"failed to decode Kubernetes YAML from {name}: no apiVersion or kind"
-            )
+            raise NotReady("BuildFailed", f"{_DECODE} {_FOLDER}/{name}: missing Resource metadata <nil>")
         if document["kind"] == "List":
             yield from document.get("items") or ()
         elif not (document.get("metadata") or {}).get("name"):
-            raise NotReady("BuildFailed", f"failed to decode Kubernetes YAML from {name}: no metadata.name")
+            kind = f"{{{{{document['apiVersion']} {document['kind']}}}}}"
+            text = f"missing metadata.name in object {kind} <nil>"
+            raise NotReady("BuildFailed", f"{_DECODE} {_FOLDER}/{name}: {text}")
         else:
             yield document
 
@@ -109,8 +136,7 @@ def _documents(name: str, content: bytes) -> list[Any]:
         return list(yaml.load_all(content, Loader=yaml.CSafeLoader))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}" if mark is not None else ""
+        line = f"line {mark.line + 1}: " if mark is not None else ""
         problem = getattr(error, "problem", None) or "not readable"
-        raise NotReady(
-            "BuildFailed", f"failed to decode Kubernetes YAML from {name}:{where} {problem}"
-        ) from error
+        text = f"MalformedYAMLError: yaml: {line}{problem} <nil>"
+        raise NotReady("BuildFailed", f"{_DECODE} {_FOLDER}/{name}: {text}") from error

@@ -1,16 +1,30 @@
-"""The kustomize-controller of the local Flux: it builds, applies, waits and prunes."""
+"""The kustomize-controller of the local Flux: it builds, applies, prunes and waits.
+
+Source of conditions, reasons, messages and times: ``fluxcd/kustomize-controller``
+(``internal/controller/kustomization_controller.go``) v1.7.3.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from localcloud.flux.flux_conditions import NotReady, is_ready, requested, with_conditions
-from localcloud.flux.inventory import apply_all, entry, prune, unhealthy
-from localcloud.flux.kustomize_build import build, substituted
+from localcloud.flux import kustomize_build as build
+from localcloud.flux.flux_conditions import (
+    Condition,
+    NotReady,
+    condition,
+    handled,
+    is_ready,
+    kept,
+    with_conditions,
+)
+from localcloud.flux.inventory import apply_all, entry, owner_labels, prune, unhealthy
+from localcloud.flux.kustomize_build import substituted
+from localcloud.flux.schedule import Schedule, go_duration, seconds_of
 from localcloud.flux.source_controller import API as SOURCE_API
 from localcloud.flux.source_controller import Source
 from localcloud.kubernetes.world.api_errors import ApiError
@@ -21,7 +35,9 @@ from localcloud.kubernetes.world.patches import MERGE
 
 API = "kustomize.toolkit.fluxcd.io/v1"
 FINALIZER = "finalizers.fluxcd.io"
-_MANAGER = "gotk-kustomize-controller"
+_MANAGER = "kustomize-controller"
+_DEPENDENCY_SECONDS = 30.0
+_LEAST_TIMEOUT = 30.0
 _BUILT_IN = {kind.kind: kind for kind in BUILT_IN}
 
 
@@ -35,112 +51,201 @@ class KustomizeController:
         clock: Callable[[], datetime],
     ) -> None:
         self._world, self._artifact, self._clock = world, artifact, clock
-        self._done: dict[str, tuple[object, datetime]] = {}
+        self._waiting_since: dict[str, tuple[object, datetime]] = {}
+        self.schedule = Schedule(clock)
 
     def reconcile(self) -> None:
-        """Reconcile every Kustomization."""
+        """Reconcile every Kustomization that is due, or whose source has another revision."""
         kind = self._world.kind(API, "Kustomization")
         if kind is None:
             return
         for value in self._world.list(kind)[0]:
             at = At(kind, value["metadata"]["name"], value["metadata"]["namespace"])
-            with suppress(ApiError):  # another writer was faster: the next round continues
-                if "deletionTimestamp" in value["metadata"]:
-                    self._finalize(at, value)
-                elif not (value.get("spec") or {}).get("suspend"):
+            if self.schedule.is_due(value, self._revision(at, value)):
+                with suppress(ApiError):  # another writer was faster: the next round continues
                     self._one(at, value)
 
     def _one(self, at: At, value: Object) -> None:
-        if FINALIZER not in (value["metadata"].get("finalizers") or ()):
-            finalizers = [*(value["metadata"].get("finalizers") or ()), FINALIZER]
-            patch = {"metadata": {"finalizers": finalizers}}
-            value = self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
-        status = dict(value.get("status") or {})
+        metadata = value["metadata"]
+        if "deletionTimestamp" in metadata:
+            self._finalize(at, value)
+            return
+        finalizers = metadata.get("finalizers") or ()
+        if FINALIZER not in finalizers:
+            value = self._patch(at, {"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+        spec, status = value["spec"], dict(value.get("status") or {})
+        interval = seconds_of(spec, "interval", 600.0)
+        revision = self._revision(at, value)
+        if spec.get("suspend"):
+            self.schedule.ran(value, interval, revision)
+            if condition(value, "Ready").get("status") == "True":
+                status["observedGeneration"] = metadata["generation"]
+            self._world.set_status(at, handled(value, status), manager=_MANAGER)
+            return
+        progress: list[str] = []
         try:
-            self._check_dependencies(at, value)
-            source, revision = self._source(at, value)
-            if self._is_done(value, revision):
-                return
-            status["lastAttemptedRevision"] = revision
-            self._bring(at, value, source, status)
-            status["lastAppliedRevision"] = revision
+            self._reconciled(at, value, status, progress)
+            found = [Condition("Ready", "True", "ReconciliationSucceeded", f"Applied revision: {revision}")]
+            if spec.get("wait"):
+                found.append(Condition("Healthy", "True", "Succeeded", "Health check passed in 0s"))
+            self.schedule.ran(value, interval, revision)
         except NotReady as problem:
-            found = ("Ready", problem.status, problem.reason, problem.message)
-        else:
-            self._done[value["metadata"]["uid"]] = (self._state(value, revision), self._clock())
-            found = ("Ready", "True", "ReconciliationSucceeded", f"Applied revision: {revision}")
-        whole = with_conditions(value, status, [found], self._clock())
+            found = _failed(value, problem, progress)
+            usual = seconds_of(spec, "retryInterval", interval)
+            self.schedule.ran(value, usual if problem.retry is None else problem.retry, revision)
+        whole = with_conditions(value, status, found, self._clock())
         self._world.set_status(at, whole, manager=_MANAGER)
 
-    def _bring(self, at: At, value: Object, source: Source, status: dict[str, Any]) -> None:
-        spec = value["spec"]
-        objects = build(source.files(), spec.get("path", "./"))
-        variables = self._variables(at, spec.get("postBuild") or {})
-        if variables is not None:
-            objects = [substituted(item, variables) for item in objects]
-        target = spec.get("targetNamespace")
+    def _patch(self, at: At, patch: Mapping[str, Any]) -> Object:
+        return self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
+
+    def _reconciled(self, at: At, value: Object, status: dict[str, Any], progress: list[str]) -> None:
+        """Bring the cluster to what the source holds; raise NotReady. ``progress`` takes what it is at."""
+        source, revision = self._source(at, value)
+        self._check_dependencies(at, value, revision)
+        limit = f"for revision {revision} with a timeout of {go_duration(_timeout(value['spec']))}"
+        progress.append(f"Fetching manifests {limit}")
+        objects = self._built(at, value, source, status, revision, progress, limit)
+        progress.append(f"Detecting drift {limit}")
         before = (status.get("inventory") or {}).get("entries") or []
-        refs = apply_all(self._world, [_marked(item, at, target) for item in objects])
+        refs = apply_all(self._world, [_marked(item, at, value["spec"]) for item in objects])
         status["inventory"] = {"entries": [entry(ref) for ref in refs]}
-        if spec.get("prune"):
-            prune(self._world, before, status["inventory"]["entries"])
-        if spec.get("wait"):
-            waiting = unhealthy(self._world, refs)
-            if waiting:
-                text = f"health check: waiting for {', '.join(waiting[:5])}"
-                raise NotReady("Progressing", text, status="Unknown")
+        if value["spec"].get("prune"):
+            owner = owner_labels(at.name, at.namespace)
+            prune(self._world, before, status["inventory"]["entries"], owner)
+        if value["spec"].get("wait"):
+            progress.append(f"Running health checks {limit}")
+            self._check_health(value, revision, [ref for ref in refs if ref != at])
+        status["lastAppliedRevision"] = revision
 
-    def _state(self, value: Object, revision: str) -> object:
-        return (value["metadata"]["generation"], revision, requested(value))
+    def _built(
+        self,
+        at: At,
+        value: Object,
+        source: Source,
+        status: dict[str, Any],
+        revision: str,
+        progress: list[str],
+        limit: str,
+    ) -> list[dict[str, Any]]:
+        spec = value["spec"]
+        files = source.files()
+        build.check_path(files, spec.get("path", "./"))
+        status["lastAttemptedRevision"] = revision
+        progress.append(f"Building manifests {limit}")
+        objects = build.objects(files, spec.get("path", "./"))
+        variables = self._variables(at, spec.get("postBuild") or {}, objects)
+        return objects if variables is None else [substituted(item, variables) for item in objects]
 
-    def _is_done(self, value: Object, revision: str) -> bool:
-        state, when = self._done.get(value["metadata"]["uid"], (None, self._clock()))
-        fresh = self._clock() - when < _duration((value.get("spec") or {}).get("interval", "10m"))
-        return fresh and is_ready(value) and state == self._state(value, revision)
+    def _check_health(self, value: Object, revision: str, refs: Sequence[At]) -> None:
+        """Raise NotReady while objects are not ready, and when that lasts too long."""
+        uid, state = value["metadata"]["uid"], (value["metadata"]["generation"], revision)
+        waiting = unhealthy(self._world, refs)
+        if not waiting:
+            self._waiting_since.pop(uid, None)
+            return
+        known, since = self._waiting_since.get(uid, (None, self._clock()))
+        if known != state:
+            since = self._clock()
+            self._waiting_since[uid] = (state, since)
+        limit = _timeout(value["spec"])
+        if (self._clock() - since).total_seconds() < limit:
+            raise NotReady("Progressing", "Reconciliation in progress", status="Unknown", retry=1)
+        del self._waiting_since[uid]
+        listed = ", ".join(f"{name} status: 'InProgress'" for name in waiting)
+        text = f"health check failed after {go_duration(limit)}: timeout waiting for: [{listed}]"
+        raise NotReady("HealthCheckFailed", text)
 
-    def _check_dependencies(self, at: At, value: Object) -> None:
-        for needed in (value.get("spec") or {}).get("dependsOn") or ():
+    def _check_dependencies(self, at: At, value: Object, revision: str) -> None:
+        for needed in value["spec"].get("dependsOn") or ():
             namespace = needed.get("namespace", at.namespace)
+            name = f"{namespace}/{needed['name']}"
             found = self._world.find(At(at.kind, needed["name"], namespace))
-            if found is None or not is_ready(found):
-                raise NotReady(
-                    "DependencyNotReady", f"dependency '{namespace}/{needed['name']}' is not ready"
-                )
+            problem = ""
+            if found is None:
+                missing = f'{at.kind.resource} "{needed["name"]}" not found'
+                problem = f"dependency '{name}' not found: {missing}"
+            elif not is_ready(found):
+                problem = f"dependency '{name}' is not ready"
+            elif found["spec"].get("sourceRef") == value["spec"].get("sourceRef"):
+                applied = (found.get("status") or {}).get("lastAppliedRevision")
+                problem = "" if applied == revision else f"dependency '{name}' revision is not up to date"
+            if problem:
+                raise NotReady("DependencyNotReady", problem, retry=_DEPENDENCY_SECONDS)
 
-    def _source(self, at: At, value: Object) -> tuple[Source, str]:
+    def _named_source(self, at: At, value: Object) -> tuple[Object | None, str]:
+        """Return the source object, and its name in messages."""
         ref = (value.get("spec") or {}).get("sourceRef") or {}
         namespace, name = ref.get("namespace", at.namespace), ref.get("name", "")
         kind = self._world.kind(SOURCE_API, str(ref.get("kind")))
-        found = self._world.find(At(kind, name, namespace)) if kind is not None else None
+        if kind is None:
+            return None, f'no matches for kind "{ref.get("kind")}" in version "{SOURCE_API}"'
+        return self._world.find(At(kind, name, namespace)), f'{kind.kind}.{kind.group} "{name}" not found'
+
+    def _revision(self, at: At, value: Object) -> str:
+        """Return the revision of the source's artifact, "" when there is none."""
+        found = self._named_source(at, value)[0]
+        return str((((found or {}).get("status") or {}).get("artifact") or {}).get("revision") or "")
+
+    def _source(self, at: At, value: Object) -> tuple[Source, str]:
+        found, missing = self._named_source(at, value)
         if found is None:
-            raise NotReady("ArtifactFailed", f"{ref.get('kind')} '{namespace}/{name}' not found")
-        source = self._artifact(found)
-        revision = ((found.get("status") or {}).get("artifact") or {}).get("revision")
+            raise NotReady("ArtifactFailed", missing)
+        source, revision = self._artifact(found), self._revision(at, value)
         if source is None or not revision:
-            raise NotReady("ArtifactFailed", "Source artifact not found, retrying in 30s")
+            message = f"Source artifact not found, retrying in {go_duration(_DEPENDENCY_SECONDS)}"
+            raise NotReady("ArtifactFailed", message, retry=_DEPENDENCY_SECONDS)
         return source, revision
 
-    def _variables(self, at: At, post_build: Mapping[str, Any]) -> Mapping[str, str] | None:
+    def _variables(
+        self, at: At, post_build: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, str] | None:
         if not post_build:
             return None
         found: dict[str, str] = {}
         for ref in post_build.get("substituteFrom") or ():
-            value = self._world.find(At(_BUILT_IN[ref["kind"]], ref["name"], at.namespace))
-            if value is None and not ref.get("optional"):
-                text = f"substitute from '{ref['kind']}/{ref['name']}' error: not found"
-                raise NotReady("BuildFailed", f"post build failed: {text}")
+            kind = _BUILT_IN[ref["kind"]]
+            value = self._world.find(At(kind, ref["name"], at.namespace))
+            if value is None and not ref.get("optional") and objects:
+                missing = f'{kind.plural} "{ref["name"]}" not found'
+                text = f"substitute from '{ref['kind']}/{ref['name']}' error: {missing}"
+                raise NotReady(
+                    "BuildFailed", f"post build failed for '{build.identified(objects[0])}': {text}"
+                )
             found |= _texts((value or {}).get("data") or {}, secret=ref["kind"] == "Secret")
         return found | {key: str(text) for key, text in (post_build.get("substitute") or {}).items()}
 
     def _finalize(self, at: At, value: Object) -> None:
+        metadata, spec = value["metadata"], value["spec"]
         entries = ((value.get("status") or {}).get("inventory") or {}).get("entries") or []
-        if (value.get("spec") or {}).get("prune"):
-            prune(self._world, entries, [])
-        finalizers = [name for name in value["metadata"].get("finalizers") or () if name != FINALIZER]
-        if len(finalizers) != len(value["metadata"].get("finalizers") or ()):
-            patch = {"metadata": {"finalizers": finalizers}}
-            self._world.patch(at, patch, MERGE, Write(manager=_MANAGER))
-        self._done.pop(value["metadata"]["uid"], None)
+        if spec.get("prune") and not spec.get("suspend"):
+            prune(self._world, entries, [], owner_labels(at.name, at.namespace))
+        self.schedule.forget(metadata["uid"])
+        self._waiting_since.pop(metadata["uid"], None)
+        finalizers = [name for name in metadata.get("finalizers") or () if name != FINALIZER]
+        if len(finalizers) != len(metadata.get("finalizers") or ()):
+            self._patch(at, {"metadata": {"finalizers": finalizers}})
+
+
+def _failed(value: Object, problem: NotReady, progress: Sequence[str]) -> list[Condition]:
+    found = [Condition("Ready", problem.status, problem.reason, problem.message)]
+    if progress:
+        reason = "ProgressingWithRetry" if problem.status == "False" else "Progressing"
+        found.insert(0, Condition("Reconciling", "True", reason, progress[-1]))
+    healthy = condition(value, "Healthy")
+    if progress and progress[-1].startswith("Running health checks"):
+        if problem.status == "Unknown":
+            found.append(Condition("Healthy", "Unknown", "Progressing", progress[-1]))
+        else:
+            message = problem.message.partition(": ")[2]
+            found.append(Condition("Healthy", "False", problem.reason, message))
+    elif healthy:
+        found.append(kept(healthy))
+    return found
+
+
+def _timeout(spec: Mapping[str, Any]) -> float:
+    return max(_LEAST_TIMEOUT, seconds_of(spec, "timeout", seconds_of(spec, "interval", 600.0) - 30))
 
 
 def _texts(data: Mapping[str, str], *, secret: bool) -> dict[str, str]:
@@ -149,31 +254,14 @@ def _texts(data: Mapping[str, str], *, secret: bool) -> dict[str, str]:
     return {key: base64.b64decode(value).decode(errors="replace") for key, value in data.items()}
 
 
-def _marked(value: Mapping[str, Any], at: At, target: str | None) -> dict[str, Any]:
+def _marked(value: Mapping[str, Any], at: At, spec: Mapping[str, Any]) -> dict[str, Any]:
     metadata = dict(value["metadata"])
-    owner = {f"{at.kind.group}/name": at.name, f"{at.kind.group}/namespace": at.namespace}
-    metadata["labels"] = {**(metadata.get("labels") or {}), **owner}
-    if target and _is_namespaced(value):
-        metadata["namespace"] = target
+    metadata["labels"] = {**(metadata.get("labels") or {}), **owner_labels(at.name, at.namespace)}
+    if spec.get("targetNamespace") and _is_namespaced(value):
+        metadata["namespace"] = spec["targetNamespace"]
     return {**value, "metadata": metadata}
 
 
 def _is_namespaced(value: Mapping[str, Any]) -> bool:
     kind: Kind | None = _BUILT_IN.get(value["kind"])
     return kind is None or kind.namespaced
-
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
-
-
-def _duration(text: str) -> timedelta:
-    """Read a Go duration such as "1h", "10m0s" or "30s"; what it cannot read counts as ten minutes."""
-    seconds, number = 0.0, ""
-    for letter in text:
-        if letter in _UNITS and number:
-            seconds, number = seconds + float(number) * _UNITS[letter], ""
-        elif letter.isdigit() or letter == ".":
-            number += letter
-        else:
-            return timedelta(minutes=10)
-    return timedelta(seconds=seconds) if not number else timedelta(minutes=10)

@@ -102,7 +102,7 @@ class MemoryCloud:
         try:
             commit = repository.head(branch)
         except Dependency:
-            return None
+            return Source("", dict)
         return Source(commit, lambda: repository.files(commit))
 
     def with_ports(self, change: Callable[[Ports], Ports]) -> None:

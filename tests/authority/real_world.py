@@ -34,7 +34,7 @@ class RealWorld:
     def __init__(self, url: str, ca: Path, certificate: Path, key: Path) -> None:
         trust = ssl.create_default_context(cafile=str(ca))
         trust.load_cert_chain(certificate, key)
-        self._client = httpx.Client(base_url=url, verify=trust, trust_env=False, timeout=20)
+        self.client = httpx.Client(base_url=url, verify=trust, trust_env=False, timeout=20)
 
     def clock(self) -> datetime:
         """Return the time."""
@@ -43,7 +43,7 @@ class RealWorld:
     def ready(self) -> bool:
         """Return whether the API server says that it is ready."""
         try:
-            return self._client.get("/readyz").is_success
+            return self.client.get("/readyz").is_success
         except httpx.HTTPError:
             return False
 
@@ -123,7 +123,7 @@ class RealWorld:
         content = None if body is None else json.dumps(body)
         query = {name: value for name, value in (params or {}).items() if value}
         headers = {"Content-Type": media_type}
-        reply = self._client.request(method, path, content=content, params=query, headers=headers)
+        reply = self.client.request(method, path, content=content, params=query, headers=headers)
         answer: dict[str, Any] = reply.json() if reply.content else {}
         if not reply.is_success:
             raise Refused(reply.status_code, str(answer.get("message") or reply.text))
@@ -131,7 +131,7 @@ class RealWorld:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self.client.close()
 
 
 def _typed(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:

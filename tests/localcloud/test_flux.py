@@ -21,6 +21,7 @@ from localcloud.kubernetes.world.patches import MERGE
 COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
 SOURCE = ("source.toolkit.fluxcd.io/v1", "GitRepository")
 KUSTOMIZATION = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization")
+MINUTE = 60
 URL = "https://git.example.org/fleet.git"
 WRITE = Write(manager="test", force=True)
 KINDS = {kind.kind: kind for kind in BUILT_IN}
@@ -43,11 +44,11 @@ class Cluster:
         self.flux = Flux(self.world, self._read, self.clock)
 
     def _read(self, url: str, branch: str) -> Source | None:
-        if (url, branch) != (URL, "main"):
+        if url != URL:
             return None
         wanted = self.password
         accepts = None if wanted is None else lambda _user, password: bool(password == wanted)
-        return Source(self.revision, lambda: self.files, accepts)
+        return Source(self.revision if branch == "main" else "", lambda: self.files, accepts)
 
     def commit(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
@@ -78,16 +79,19 @@ class Cluster:
         whole = {"interval": "1m", "url": URL, "ref": {"branch": "main"}, **spec}
         self.apply(_object(SOURCE, "flux-system", whole))
 
-    def let_time_pass(self) -> None:
+    def let_time_pass(self, seconds: int = 4) -> None:
+        """Let time go by, at least as long as Kubernetes needs to establish a definition."""
         for _ in range(4):
-            self.clock.advance(1)
+            self.clock.advance(seconds / 4)
             self.flux.reconcile()
 
     def ready(self, kind: tuple[str, str] = KUSTOMIZATION, name: str = "flux-system") -> tuple[str, str, str]:
         value = self.world.get(self.at(*kind, name))
         status = value.get("status") or {}
-        assert not status or status["observedGeneration"] == value["metadata"]["generation"]
         found = [item for item in status.get("conditions", ()) if item["type"] == "Ready"]
+        assert not found or found[0]["observedGeneration"] == value["metadata"]["generation"]
+        succeeded = status.get("observedGeneration") == value["metadata"]["generation"]
+        assert not found or succeeded == (found[0]["status"] == "True")
         return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else ("", "", "")
 
     def maps(self, namespace: str = "team") -> list[str]:
@@ -150,6 +154,8 @@ def test_what_leaves_git_is_pruned_unless_pruning_is_disabled(cluster: Cluster) 
     assert cluster.maps() == ["one", "two", "unpruned"]
     cluster.commit({name: text for name, text in cluster.files.items() if "apps" in name or "ns" in name})
     cluster.let_time_pass()
+    assert cluster.maps() == ["one", "two", "unpruned"]
+    cluster.let_time_pass(MINUTE)
     assert cluster.maps() == ["one", "unpruned"]
     assert cluster.ready()[2] == f"Applied revision: main@sha1:{'3' * 40}"
 
@@ -178,8 +184,12 @@ def test_a_deleted_kustomization_takes_its_objects_with_it(cluster: Cluster) -> 
 @pytest.mark.parametrize(
     ("spec", "reason", "message"),
     [
-        ({"url": "https://git.example.org/other.git"}, "GitOperationFailed", "not found"),
-        ({"ref": {"branch": "gone"}}, "GitOperationFailed", "branch 'gone' not found"),
+        ({"url": "https://git.example.org/other.git"}, "GitOperationFailed", "repository not found"),
+        (
+            {"ref": {"branch": "gone"}, "secretRef": {"name": "right"}},
+            "GitOperationFailed",
+            'couldn\'t find remote ref "refs/heads/gone"',
+        ),
         ({"ref": {"tag": "v1"}}, "GitOperationFailed", "branches only"),
         ({"secretRef": {"name": "absent"}}, "AuthenticationFailed", 'secrets "absent" not found'),
         ({"secretRef": {"name": "wrong"}}, "GitOperationFailed", "authentication required"),
@@ -191,6 +201,7 @@ def test_a_source_that_cannot_be_fetched_reports_the_reason(
 ) -> None:
     cluster.password = "right"
     cluster.apply(_secret("wrong", "guess"))
+    cluster.apply(_secret("right", "right"))
     cluster.source(**spec)
     cluster.sync()
     cluster.let_time_pass()
@@ -243,7 +254,7 @@ def test_a_source_recovers_once_its_secret_is_right(cluster: Cluster) -> None:
             "lost.yaml",
             b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: gone}",
             "ReconciliationFailed",
-            'ConfigMap/gone/lost dry-run failed: namespaces "gone" not found',
+            'ConfigMap/gone/lost not found: namespaces "gone" not found',
         ),
     ],
 )
@@ -273,6 +284,8 @@ def test_a_dependency_must_be_ready_first(cluster: Cluster) -> None:
     assert "flux-system/flux-system" in cluster.ready(name="apps")[2]
     cluster.sync()
     cluster.let_time_pass()
+    assert cluster.ready(name="apps")[1] == "DependencyNotReady"
+    cluster.let_time_pass(30)
     assert cluster.ready(name="apps")[0] == "True"
     assert cluster.maps() == ["one", "two"]
 

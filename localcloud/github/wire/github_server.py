@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-_GIT_PATH = re.compile(r"^/([^/]+/[^/]+)\.git/(.+)$")
+_GIT_PATH = re.compile(r"^/([^/]+/[^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)$")
+"""The paths of the smart HTTP protocol; as on github.com, ``.git`` may be left out."""
 _REDELIVER = re.compile(r"^/_local/deliveries/([^/]+)/redeliver$")
 
 

@@ -161,10 +161,9 @@ class KubernetesPlane:
             self._changed.wait(max(0.0, due - time.monotonic()))
             self._closing.wait(_SETTLE_SECONDS)
             self._changed.clear()
-            fresh = time.monotonic() >= due
-            if fresh:
+            if time.monotonic() >= due:
                 due = time.monotonic() + self._interval
             try:
-                self.clusters.reconcile(fresh=fresh)
+                self.clusters.reconcile()
             except Exception:
                 _logger.exception("a controller failed; it runs again in the next round")

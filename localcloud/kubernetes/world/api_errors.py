@@ -132,3 +132,8 @@ def terminating(kind: Kind, name: str, namespace: str) -> ApiError:
 def field_conflict(message: str, causes: Sequence[dict[str, str]]) -> ApiError:
     """A server-side apply that meets fields of other managers."""
     return ApiError(409, "Conflict", message, details={"causes": list(causes)})
+
+
+def no_match(api_version: str, kind: str) -> ApiError:
+    """A kind that the cluster does not serve, as a client with discovery reports it."""
+    return ApiError(0, "", f'no matches for kind "{kind}" in version "{api_version}"')

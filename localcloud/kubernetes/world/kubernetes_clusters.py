@@ -24,38 +24,51 @@ from shared.ports import KubernetesApi
 _DELAYS = Delays()
 
 
+class Controllers(Protocol):
+    """Controllers of one cluster that are no part of Kubernetes."""
+
+    def reconcile(self) -> None:
+        """Run once."""
+        ...
+
+    def due(self) -> datetime | None:
+        """Return when to run again although nothing was written, None: only after a write."""
+        ...
+
+
 class Extension(Protocol):
     """Controllers that run in every cluster and are no part of Kubernetes, such as Flux."""
 
-    news: int
-    """How often something outside the clusters has changed; a new number makes every cluster reconcile."""
-
     def refresh(self) -> None:
-        """Read again what is outside the clusters."""
+        """Begin a round: what is outside the clusters is read again."""
         ...
 
-    def install(self, world: KubernetesWorld) -> Callable[[], None]:
-        """Return the function that runs the controllers of this cluster once."""
+    def install(self, world: KubernetesWorld) -> Controllers:
+        """Return the controllers of this cluster."""
         ...
 
 
 class NoExtension:
     """Nothing but Kubernetes."""
 
-    news = 0
-
     def refresh(self) -> None:
         """Do nothing."""
 
-    def install(self, _: KubernetesWorld) -> Callable[[], None]:
-        """Return a function that does nothing."""
-        return lambda: None
+    def install(self, _: KubernetesWorld) -> Controllers:
+        """Return controllers that do nothing."""
+        return self
+
+    def reconcile(self) -> None:
+        """Do nothing."""
+
+    def due(self) -> datetime | None:
+        """Return None: never."""
 
 
 @dataclass(frozen=True)
 class _Member:
     world: KubernetesWorld
-    reconcile: Callable[[], None]
+    controllers: Controllers
 
 
 class KubernetesClusters:
@@ -72,7 +85,7 @@ class KubernetesClusters:
         self._extension: Extension = extension or NoExtension()
         self._members: dict[ClusterId, _Member] = {}
         self._off: set[ClusterId] = set()
-        self._seen: dict[ClusterId, tuple[int, int]] = {}
+        self._seen: dict[ClusterId, int] = {}
         self._lock = threading.Lock()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
@@ -125,18 +138,14 @@ class KubernetesClusters:
             raise Unavailable(f"the API server of {cluster.name} does not answer")
         return WorldKubernetes(world)
 
-    def reconcile(self, *, fresh: bool = True) -> None:
-        """Run the extension once in every cluster in which something was written since.
-
-        A ``fresh`` round reads again what is outside; a change there counts for all clusters.
-        """
+    def reconcile(self) -> None:
+        """Run the extension once in every cluster in which something was written since, or is due."""
         with self._lock:
             members = list(self._members.items())
-        if fresh:
-            self._extension.refresh()
+        self._extension.refresh()
         for cluster, member in members:
             member.world.tick()
-            seen = (member.world.version, self._extension.news)
-            if self._seen.get(cluster) != seen:
-                self._seen[cluster] = seen
-                member.reconcile()
+            version, due = member.world.version, member.controllers.due()
+            if self._seen.get(cluster) != version or (due is not None and self._clock() >= due):
+                self._seen[cluster] = version
+                member.controllers.reconcile()

@@ -48,7 +48,7 @@ class Repositories:
         self._open: dict[Path, GitRepository] = {}
 
     def __call__(self, url: str, branch: str) -> Source | None:
-        """Return a branch of the repository; None when there is no such repository or branch."""
+        """Return a branch of the repository; None when there is no such repository."""
         match = self._url.fullmatch(url)
         path = self._root / f"{match[1]}.git" if match else self._root
         if ".." in path.parts or not (path / "HEAD").is_file():
@@ -60,7 +60,7 @@ class Repositories:
         try:
             commit = repository.head(branch)
         except Dependency:
-            return None
+            return Source("", dict, self._accepts)
         return Source(commit, lambda: _files(repository, commit), self._accepts)
 
     def close(self) -> None:

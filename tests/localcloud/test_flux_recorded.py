@@ -1,0 +1,68 @@
+"""The small Flux reports of faulty sources and Kustomizations what the real controllers reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from localcloud.flux.flux_controllers import Source
+from localcloud.kubernetes.world.patches import MERGE
+from tests.localcloud.test_flux import KUSTOMIZATION, SOURCE, URL, Cluster, _object, _secret
+from tests.support import flux_scenarios
+from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
+
+KINDS = {"g": SOURCE, "k": KUSTOMIZATION}
+
+
+class Faulty(Cluster):
+    """A cluster with Flux, and everything that can be wrong."""
+
+    def _read(self, url: str, branch: str) -> Source | None:
+        found = super()._read(url, branch)
+        if found is None:
+            return None
+        return Source(found.revision, found.files, lambda _user, password: password in ("", "token"))
+
+    def start(self) -> None:
+        self.install()
+        self.apply(_secret("bad", "wrong"))
+        for name, spec in SOURCES.items():
+            self.source(name, spec)
+        for name, spec in KUSTOMIZATIONS.items():
+            self.kustomization(name, spec)
+
+    def source(self, name: str, spec: Mapping[str, Any]) -> None:  # type: ignore[override]
+        whole = {"interval": "1m", "url": URL, "ref": {"branch": "main"}, **spec}
+        self.apply(_object(SOURCE, name, whole))
+
+    def kustomization(self, name: str, spec: Mapping[str, Any]) -> None:
+        ref = {"kind": "GitRepository", "name": "good"}
+        whole = {"interval": "10m", "path": f"./{name}", "prune": True, "sourceRef": ref, **spec}
+        self.apply(_object(KUSTOMIZATION, name, whole))
+
+    def request(self, name: str) -> None:
+        kind, _, plain = name.partition(" ")
+        change = {"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "r1"}}}
+        self.world.patch(self.at(*KINDS[kind], plain), change, MERGE)
+
+    def reported(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        found = {}
+        for name in names:
+            kind, _, plain = name.partition(" ")
+            found[name] = flux_scenarios.shown(self.world.get(self.at(*KINDS[kind], plain)))
+        return found
+
+
+def test_the_small_flux_reports_what_the_real_one_reported() -> None:
+    real = flux_scenarios.recorded()
+    cluster = Faulty({name: text.encode() for name, text in FILES.items()})
+    cluster.start()
+    cluster.let_time_pass()
+    assert cluster.reported(real["first"]) == real["first"]
+    cluster.source("good", {"ref": {"branch": "gone"}})
+    cluster.kustomization("good", {"path": "./nowhere"})
+    for name in ("g branch", "k broken", "k paused", "g suspended"):
+        cluster.request(name)
+    cluster.let_time_pass(40)
+    assert cluster.reported(real["second"]) == real["second"]
+    assert cluster.maps() == ["one"], "nothing of a Kustomization with a refused object is applied"
