@@ -49,11 +49,11 @@ class Schedule:
         self._note(value, min(most, least * 2**failures), watched, failures + 1)
 
     def forget(self, uid: str) -> None:
-        """Forget an object that no longer exists."""
+        """Drop an object that no longer exists."""
         self._runs.pop(uid, None)
 
     def restart(self) -> None:
-        """Forget everything, as a controller that starts: every object is due."""
+        """Make every object due, as a restarted controller does."""
         self._runs.clear()
 
     def next(self) -> datetime | None:

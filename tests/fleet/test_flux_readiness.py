@@ -169,3 +169,18 @@ def test_a_failure_of_flux_comes_with_what_to_do(failure: Failed, part: str) -> 
 
 def test_a_failure_that_nobody_foresaw_has_no_advice() -> None:
     assert advice(Failed("GitOperationFailed", "i/o timeout")) == ""
+
+
+def test_what_flux_reports_of_a_refused_secret_shows_nothing_of_its_data() -> None:
+    refused = "Secret/team/login dry-run failed"
+    quoted = "expected string, got &value.valueUnstructured{Value:4711}\n"
+    live = {
+        "metadata": {"generation": 2},
+        "status": {
+            "lastHandledReconcileAt": REQUEST,
+            "conditions": [
+                condition("Ready", "False", "ReconciliationFailed", f"{refused}: .data.pin: {quoted}")
+            ],
+        },
+    }
+    assert readiness(live, REQUEST) == Failed("ReconciliationFailed", refused)

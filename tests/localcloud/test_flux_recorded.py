@@ -24,6 +24,7 @@ class Faulty(Cluster):
         return Source(found.revision, found.files, lambda _user, password: password in ("", "token"))
 
     def start(self) -> None:
+        self.world.missing_images.add("x:1-missing")
         self.install()
         self.apply(_secret("bad", "wrong"))
         for name, spec in SOURCES.items():

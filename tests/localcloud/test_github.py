@@ -99,6 +99,14 @@ def local(tmp_path: Path) -> Iterator[Local]:
         yield case
 
 
+def test_a_repository_is_cloned_also_without_the_suffix_of_its_url(local: Local, tmp_path: Path) -> None:
+    local.commit("clusters/a/cluster.yaml", b"kind: Cluster\n")
+    local.git("push", "--quiet", "origin", "main")
+    url = local.server.clone_url("acme/fleet").removesuffix(".git")
+    local.git("clone", "--quiet", url, str(tmp_path / "plain"))
+    assert (tmp_path / "plain/clusters/a/cluster.yaml").read_bytes() == b"kind: Cluster\n"
+
+
 def test_a_push_sends_one_signed_webhook_with_its_changes(local: Local) -> None:
     first = local.commit("clusters/a/cluster.yaml", b"kind: Cluster\n")
     local.git("push", "--quiet", "origin", "main")

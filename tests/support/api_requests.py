@@ -460,6 +460,8 @@ def _custom() -> Iterator[Call]:
     yield Call("custom: apply an unknown field", "PATCH", apply, _widget("applied", shape="round"), APPLY)
     yield Call("custom: apply a wrong type", "PATCH", apply, _widget("applied", size="big"), APPLY)
     yield Call("custom: apply a wrong value", "PATCH", apply, _widget("applied", size=0), APPLY)
+    yield Call("custom: apply null where it may be", "PATCH", apply, _widget("applied", gone=None), APPLY)
+    yield Call("custom: apply null where it may not be", "PATCH", apply, _widget("applied", free=None), APPLY)
     bob = f"{WIDGETS}/applied?fieldManager=bob"
     yield Call(
         "custom: apply an item of another manager",

@@ -86,7 +86,7 @@ def updated(live: Mapping[str, Any] | None, new: Mapping[str, Any], writer: Writ
 def applied(live: Mapping[str, Any] | None, wanted: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
     """Return the object after a server-side apply of ``wanted``; raise ApiError on conflicts."""
     kind = writer.kind
-    config = _without_nulls(wanted)
+    config = dict(wanted) if kind.custom else _without_nulls(wanted)
     entries = _read(live or {})
     mine = _entry(writer, "Apply", _owned(kind, config))
     before = entries.get(mine.key)

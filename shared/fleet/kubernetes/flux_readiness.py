@@ -12,6 +12,7 @@ fluxcd/kustomize-controller ``internal/controller/kustomization_controller.go``)
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
@@ -20,6 +21,8 @@ REQUESTED_AT = "reconcile.fluxcd.io/requestedAt"
 """Annotation that asks Flux to reconcile an object now."""
 _SHOWN = 300
 """How many characters of a message of Flux are shown."""
+_OF_SECRET = re.compile(r"(Secret/\S+ (?:dry-run|apply) failed(?: \(\w+\))?).*", re.DOTALL)
+"""What Flux reports of a refused Secret; what follows it can quote the Secret's data."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def readiness(live: Json, request: str) -> Readiness:
     ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), None)
     if ready is None or ready.get("observedGeneration", 0) < metadata.get("generation", 0):
         return Progressing("Flux has not reconciled its newest version yet")
-    reason, message = str(ready.get("reason", "")), str(ready.get("message", ""))[:_SHOWN]
+    reason = str(ready.get("reason", ""))
+    message = _OF_SECRET.sub(r"\1", str(ready.get("message", "")))[:_SHOWN]
     if ready.get("status") == "False":
         return Failed(reason, message)
     if ready.get("status") != "True":
