@@ -171,13 +171,12 @@ def test_a_namespace_that_is_being_deleted_is_waited_for_and_the_advice_finds_wh
     assert record(cloud).phase is Phase.UPDATING
     assert "NamespaceTerminating: " in record(cloud).job.reason
     assert "`kubectl get namespace flux-system -o yaml`" in advice(cloud)
-    kind = world(cloud).kind(flux_objects.KUSTOMIZATION.api_version, flux_objects.KUSTOMIZATION.kind)
-    assert kind is not None
-    for kustomization in world(cloud).list(kind)[
-        0
-    ]:  # their finalizer is that of a controller that went first
-        at = At(kind, kustomization["metadata"]["name"], "flux-system")
-        world(cloud).patch(at, {"metadata": {"finalizers": []}}, MERGE)
+    for ref in (flux_objects.KUSTOMIZATION, flux_objects.SOURCE):
+        kind = world(cloud).kind(ref.api_version, ref.kind)
+        assert kind is not None
+        for live in world(cloud).list(kind)[0]:  # their finalizer is that of a controller that went first
+            at = At(kind, live["metadata"]["name"], "flux-system")
+            world(cloud).patch(at, {"metadata": {"finalizers": []}}, MERGE)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
 
