@@ -5,13 +5,21 @@ A spec that Azure refuses is left to ``tests/localcloud/test_arm_bodies.py``, wh
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import given, reject
 
+from localcloud.azure.world.azure_ports import WorldAzure
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
 from shared.fleet.aks.comparison import overlay
+from shared.fleet.aks.writes import ImmutableChange
 from shared.jobs.errors import InvalidManifest
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired
+from tests.support.azure_ports import Azure
+from tests.support.azure_writes import put
 from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED
 
@@ -25,6 +33,22 @@ def test_a_cluster_that_azure_created_from_a_spec_needs_no_write(spec: dict[str,
     except InvalidManifest:
         reject()
     assert bodies(cluster, live) == []
+
+
+@GENERATED
+@given(SPECS, SPECS)
+def test_azure_takes_every_change_between_two_specs_that_roadstead_does_not_refuse_before(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    world = AzureWorld(clock := ManualClock(), plane=(plane := NullPlane()))
+    azure = Azure(WorldAzure(world), world, plane, clock)
+    try:
+        put(azure, desired(**before))
+        created(desired(**after))
+    except InvalidManifest:
+        reject()
+    with suppress(ImmutableChange):
+        put(azure, desired(**after))
 
 
 @GENERATED

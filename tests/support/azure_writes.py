@@ -1,0 +1,45 @@
+"""The writes that bring a cluster to a spec, made as the steps make them, one after the other."""
+
+from __future__ import annotations
+
+from shared.fleet.aks.cluster_body import cluster_write, group_body
+from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
+from shared.fleet.desired import Desired
+from shared.fleet.json_tree import Json
+from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
+from tests.support.arm_bodies import OWNER
+from tests.support.azure_ports import Azure
+
+
+def put(azure: Azure, wanted: Desired) -> list[Json]:
+    """Write until Azure shows what is wanted, as the steps do; return the bodies."""
+    bodies = list[Json]()
+    azure.call(PutGroup(wanted.id.group, group_body(wanted, OWNER)))
+    while True:
+        live = azure.call(GetCluster(wanted.id))
+        write = cluster_write(wanted, OWNER, live)
+        if write is not None:
+            etag = str(live["eTag"]) if live else None
+            azure.call(PutCluster(wanted.id, write.body, etag=etag, only_new=live is None))
+            bodies.append(write.body)
+        elif (late := _pool(wanted, live)) is not None:
+            azure.call(late)
+            bodies.append(late.body)
+        else:
+            return bodies
+        assert len(bodies) < 6, "Azure does not show what was written"
+        azure.clock.advance(60)
+
+
+def _pool(wanted: Desired, live: Json | None) -> PutPool | None:
+    assert live is not None
+    profiles = {profile["name"]: profile for profile in live["properties"]["agentPoolProfiles"]}
+    for each in wanted.spec.node_pools:
+        profile = profiles.get(each.name)
+        if profile is None:
+            new = new_pool_write(each, OWNER, each.name)
+            return PutPool(wanted.id, each.name, new.body, etag=None, only_new=True)
+        write = pool_write(each, wanted, OWNER, profile)
+        if write is not None:
+            return PutPool(wanted.id, each.name, write.body, etag=profile["eTag"])
+    return None
