@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
 
-from tests.support.arm_bodies import desired, pool
+from localcloud.azure.world.azure_ports import WorldAzure
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
+from shared.fleet.aks.writes import ImmutableChange
+from shared.jobs.errors import InvalidManifest
+from tests.support.arm_bodies import created, desired, pool
 from tests.support.azure_ports import SUBSCRIPTION, Azure
 from tests.support.azure_writes import put
+from tests.support.hypothesis_settings import GENERATED
 
 GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers"
 ADDRESS = f"{GROUP}/Microsoft.Network/publicIPAddresses/out"
@@ -93,3 +103,51 @@ def test_a_new_cluster_is_accepted_whatever_its_pools_need(
     azure: Azure, pools: list[dict[str, Any]], writes: int
 ) -> None:
     assert len(put(azure, desired(nodePools=pools))) == writes
+
+
+NETWORKS = [
+    balancer({}),
+    balancer(MANAGED),
+    balancer({**OWN, "allocatedOutboundPorts": 1024}),
+    balancer({**OWN_PREFIX, "backendPoolType": "NodeIP"}),
+    outbound("managedNATGateway", idleTimeoutInMinutes=10),
+    outbound("managedNATGateway", managedOutboundIPProfile={"count": 2}),
+    outbound("userDefinedRouting"),
+    {
+        "networkProfile": {
+            "outboundType": "userDefinedRouting",
+            "loadBalancerProfile": {"backendPoolType": "NodeIP"},
+        }
+    },
+    outbound("userAssignedNATGateway"),
+    {"networkProfile": KUBENET},
+    {"networkProfile": CILIUM},
+]
+USERS = [{"type": "UserAssigned", "userAssignedIdentity": each} for each in (USER, f"{USER}s")]
+CHOICES = st.builds(
+    lambda *parts: {key: value for part in parts for key, value in part.items()},
+    st.sampled_from(NETWORKS),
+    st.sampled_from([{}, {"identity": {"type": "SystemAssigned"}}, *({"identity": user} for user in USERS)]),
+    st.sampled_from([{}, {"securityProfile": {"azureKeyVaultKms": {"enabled": False}}}])
+    | st.just({"securityProfile": {"azureKeyVaultKms": KMS}}),
+    st.sampled_from([{}, {"tags": {"a": "b"}}, {"oidcIssuerProfile": {"enabled": True}}]),
+    st.sampled_from([{}, {"nodePools": [pool(vnetSubnetID=SUBNET)]}]),
+)
+
+
+@GENERATED
+@given(st.lists(CHOICES, min_size=2, max_size=4))
+def test_azure_takes_every_change_of_choices_that_roadstead_does_not_refuse_before(
+    choices: list[dict[str, Any]],
+) -> None:
+    world = AzureWorld(clock := ManualClock(), plane=(plane := NullPlane()))
+    azure = Azure(WorldAzure(world), world, plane, clock)
+    try:
+        put(azure, desired(**choices[0]))
+        for choice in choices[1:]:
+            created(desired(**choice))
+    except InvalidManifest:
+        reject()
+    for choice in choices[1:]:
+        with suppress(ImmutableChange):
+            put(azure, desired(**choice))

@@ -1,0 +1,62 @@
+"""A refusal of AKS has the class of its cause, as the adapter reads it from the response."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.common.certificates import Authority
+from localcloud.common.clock import ManualClock
+from localcloud.common.control_plane import NullPlane
+from localcloud.common.front_door import Fault
+from shared.adapters.arm import ArmAzure
+from shared.jobs.errors import ReconcileError
+from shared.ports.azure import PutPool
+from tests.support.azure_ports import CLUSTER, StaticCredential, pool
+
+BUDGET = "Eviction failed. Cannot evict pod as it would violate the pod's disruption budget."
+FULL = "retry failed: Code='SubnetIsFull' Message='nodes doesn't have enough capacity for IP addresses.'"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, {"code": "AksCapacityHeavyUsage", "message": "heavy usage in westeurope"}, "OutOfCapacity"),
+        (400, {"code": "UpgradeFailed", "message": BUDGET}, "Blocked"),
+        (400, {"code": "ScaleVMSSAgentPoolFailed", "message": FULL}, "OutOfAddresses"),
+        (
+            400,
+            {
+                "code": "CreateVMSSAgentPoolFailed",
+                "message": "it failed",
+                "details": [{"code": "ZonalAllocationFailed", "message": "no room in zone 1"}],
+            },
+            "OutOfCapacity",
+        ),
+        (409, {"code": "EtagMismatch", "message": "another operation is in progress"}, "Conflict"),
+        (400, {"code": "InvalidParameter", "message": "a wrong value"}, "InvalidManifest"),
+    ],
+)
+def test_a_refusal_has_the_class_of_its_cause(
+    status: int,
+    error: dict[str, Any],
+    kind: str,
+    wrapped: bool,
+    authority: tuple[Authority, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))
+    world = AzureWorld(ManualClock(), plane=NullPlane())
+    with ArmServer(world, authority[0], accepts=lambda token: token == "a-token") as server:
+        server.door.faults = [Fault("^PUT ", status, {"error": error} if wrapped else error)]
+        azure = ArmAzure(StaticCredential(), base_url=server.url)
+        with pytest.raises(ReconcileError) as refused:
+            azure.call(PutPool(CLUSTER, "apps", pool(), etag=None, only_new=True))
+        azure.close()
+    assert (refused.value.kind, refused.value.code) == (kind, error["code"])
+    assert str(refused.value) == error["message"]
