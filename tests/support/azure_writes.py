@@ -1,4 +1,4 @@
-"""The writes that bring a cluster to a spec, made as the steps make them, one after the other."""
+"""The writes that bring a cluster to a spec, one after the other, as the steps send them."""
 
 from __future__ import annotations
 
