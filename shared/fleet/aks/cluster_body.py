@@ -1,8 +1,9 @@
 """ARM bodies: the smallest write that brings an existing cluster to its desired state, or none.
 
 Only what the manifest names is compared; everything else belongs to Azure, to a policy or to an operator and
-is sent back as it was read. ``comparison`` has the rules for what counts as a difference, ``change_effects``
-those for what a difference does. Kubernetes versions are never downgraded.
+is sent back as it was read, except what AKS refuses to get back: ``read_only`` and ``exclusive_groups``.
+``comparison`` has the rules for what counts as a difference, ``change_effects`` those for what a difference
+does. Kubernetes versions are never downgraded.
 """
 
 from __future__ import annotations
