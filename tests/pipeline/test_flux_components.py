@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
@@ -10,6 +11,7 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
 from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
@@ -131,6 +133,19 @@ def test_what_a_version_without_an_inventory_installed_is_removed_too() -> None:
     world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
     brought(cloud, fleet(named("ConfigMap", "other")))
     assert [api(cloud).get(ref) for ref in (CONTROLLER, ACCOUNT, SETTINGS)] == [None, None, None]
+
+
+def test_the_git_credentials_are_no_former_component() -> None:
+    cloud = MemoryCloud(throttle=False)
+    config = replace(cloud.ports.config, git_credentials=GitCredentials("git", "a-token"))
+    cloud.with_ports(lambda ports: replace(ports, config=config))
+    brought(cloud, fleet(*OLD))
+    before = live(cloud, SECRET)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
+    said = brought(cloud, fleet(*OLD, named("Secret", "other")))
+    assert "removed" not in said
+    assert live(cloud, SECRET)["metadata"]["uid"] == before["metadata"]["uid"]
 
 
 def test_a_definition_without_objects_is_removed_and_one_with_objects_stays_until_they_are_deleted() -> None:

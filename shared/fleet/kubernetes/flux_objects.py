@@ -26,6 +26,7 @@ MAX_COMPONENT_BYTES = 8 * 1024 * 1024
 MAX_COMPONENT_DEPTH = 100
 
 SOURCE = ObjectRef("source.toolkit.fluxcd.io/v1", "GitRepository", NAMESPACE, NAMESPACE)
+SECRET = ObjectRef("v1", "Secret", NAMESPACE, NAMESPACE)
 KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAMESPACE, NAMESPACE)
 
 

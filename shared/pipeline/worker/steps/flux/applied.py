@@ -38,12 +38,12 @@ def apply_differing(manifests: Sequence[Json], api: KubernetesApi, *, entirely: 
     Two calls for an object that is as it should be: a read, and an apply as a dry run. ``entirely``: the
     objects are ours alone.
     """
-    return sum((_apply(manifest, api, entirely=entirely) for manifest in manifests), Applied())
+    found = ((manifest, api.get(ref_of(manifest))) for manifest in manifests)
+    return sum((apply_over(live, manifest, api, entirely=entirely) for manifest, live in found), Applied())
 
 
-def _apply(manifest: Json, api: KubernetesApi, *, entirely: bool) -> Applied:
-    ref = ref_of(manifest)
-    live = api.get(ref)
+def apply_over(live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False) -> Applied:
+    """Apply an object over what the cluster has, unless that would change nothing."""
     if live is None:
         api.apply(manifest)
         return Applied(1)
@@ -53,4 +53,4 @@ def _apply(manifest: Json, api: KubernetesApi, *, entirely: bool) -> Applied:
     elif is_applied(manifest, live) and same(live, api.apply(manifest, dry_run=True)):
         return Applied()
     after = api.apply(manifest)
-    return Applied(1, tuple(f"{ref}: {fields}" for fields in lost_fields(live, after)))
+    return Applied(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))

@@ -10,7 +10,7 @@ from shared.fleet.kubernetes import storage_versions
 from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
 from shared.jobs.errors import Conflict, Dependency
 from shared.jobs.outcomes import Wait
-from shared.pipeline.worker.steps.flux.applied import Applied, apply_differing
+from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
 from shared.ports import KubernetesApi
 
 SPREAD_SECONDS = 10.0
@@ -19,17 +19,20 @@ SPREAD_SECONDS = 10.0
 
 def apply_definitions(manifests: Sequence[Json], api: KubernetesApi) -> Applied | Wait:
     """Apply the definitions and wait until each is established; migrate the objects where versions go."""
-    applied = Applied()
+    applied, pending = Applied(), []
     for manifest in manifests:
         live = api.get(ref_of(manifest))
         if live is not None and storage_versions.dropped_versions(manifest, live):
             wait = _migrate(manifest, live, api)
             if wait:
                 return wait
-        applied += apply_differing([manifest], api)
-    for manifest in manifests:
-        if not _established(manifest, api):
-            return Wait(2, f"the API server does not serve {manifest['metadata']['name']} yet")
+            live = api.get(ref_of(manifest))
+        applied += apply_over(live, manifest, api)
+        if not _established(live):
+            pending.append(ref_of(manifest))
+    for ref in pending:
+        if not _established(api.get(ref)):
+            return Wait(2, f"the API server does not serve {ref.name} yet")
     return applied
 
 
@@ -50,6 +53,6 @@ def _migrate(manifest: Json, live: Json, api: KubernetesApi) -> Wait | None:
     return None
 
 
-def _established(manifest: Json, api: KubernetesApi) -> bool:
-    conditions = ((api.get(ref_of(manifest)) or {}).get("status") or {}).get("conditions") or ()
+def _established(live: Json | None) -> bool:
+    conditions = ((live or {}).get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)

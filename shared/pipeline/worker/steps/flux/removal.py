@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, is_applied, is_ours, ref_of
+from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SECRET, SOURCE, is_applied, is_ours, ref_of
 from shared.fleet.kubernetes.inventory import (
     INVENTORY,
     in_order_of_removal,
@@ -30,7 +30,7 @@ def _installed_before(manifests: Sequence[Json], api: KubernetesApi) -> frozense
     """Return what a version of Roadstead without an inventory applied, of the kinds of the components."""
     places = sorted({(ref.api_version, ref.kind, ref.namespace) for ref in removable(manifests)})
     found = [one for version, kind, where in places for one in api.list(version, kind, namespace=where)]
-    return frozenset(ref_of(one) for one in found if is_ours(one)) - {SOURCE, KUSTOMIZATION}
+    return frozenset(ref_of(one) for one in found if is_ours(one)) - {SECRET, SOURCE, KUSTOMIZATION}
 
 
 def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
