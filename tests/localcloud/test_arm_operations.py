@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from localcloud.azure.wire.arm_server import ArmServer
+from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.azure.world.catalog import NODE_IMAGES, TENANT
 from localcloud.common.certificates import Authority
@@ -180,6 +181,15 @@ def test_an_unknown_version_or_subscription_is_refused_in_the_words_of_resource_
     assert code(elsewhere) == (404, "SubscriptionNotFound")
     assert elsewhere.json()["error"]["message"] == f"The subscription '{TENANT}' could not be found."
     assert elsewhere.headers["x-ms-failure-cause"] == "gateway"
+
+
+def test_a_cloud_has_the_subscriptions_that_it_is_given() -> None:
+    second = "00000000-0000-0000-0000-00000000000B"
+    world = AzureWorld(ManualClock(), plane=NullPlane(), subscriptions=(second,))
+    assert world.subscriptions == (second.lower(),)
+    world.put_group(second, "rg", {"location": "westeurope"})
+    with pytest.raises(ArmError, match="SubscriptionNotFound"):
+        world.put_group(SUBSCRIPTION, "rg", {"location": "westeurope"})
 
 
 def test_both_conditions_at_once_are_refused(served: Served) -> None:

@@ -343,6 +343,18 @@ def test_a_cluster_with_windows_nodes_does_not_turn_to_cilium() -> None:
     assert refused.value.rule == "cilium-without-windows"
 
 
+@pytest.mark.parametrize("name", ["securityProfile", "artifactStreamingProfile"])
+def test_the_first_pools_of_a_cluster_take_fewer_fields_than_a_pool_of_its_own(name: str) -> None:
+    field = {name: {"enableVTPM": True} if name == "securityProfile" else ON}
+    with pytest.raises(AksError, match=f'unknown field "{name}"') as refused:
+        Cloud().create({"pool": field})
+    assert refused.value.code == "UnmarshalError"
+    cloud = Cloud().create({}).put_pool(field)
+    read = cloud.world.get_cluster(CLUSTER)
+    cloud.world.put_cluster(CLUSTER, read)
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"][name] == field[name]
+
+
 ALLOWED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (net(**FLAT), net(**OVERLAY, podCidr="10.1.0.0/16")),
     (net(networkPlugin="kubenet"), net(**OVERLAY)),

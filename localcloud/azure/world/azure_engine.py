@@ -34,7 +34,12 @@ from localcloud.azure.world.arm_resources import (
     Timings,
 )
 from localcloud.azure.world.catalog import NODE_IMAGES, SUBSCRIPTION, cluster_version, pool_version
-from localcloud.azure.world.managed_clusters import check_cluster, created_cluster, updated_cluster
+from localcloud.azure.world.managed_clusters import (
+    check_cluster,
+    created_cluster,
+    refuse_fields_of_pools_only,
+    updated_cluster,
+)
 from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
@@ -168,6 +173,7 @@ class AzureEngine:
 
     def create(self, cluster: ClusterId, body: Json, now: datetime) -> Accepted:
         """Start to create a cluster."""
+        refuse_fields_of_pools_only(body)
         document = created_cluster(cluster, body)
         version = cluster_version(cluster.name, document["properties"]["kubernetesVersion"])
         document["properties"]["currentKubernetesVersion"] = version
