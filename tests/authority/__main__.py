@@ -32,11 +32,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     with RealCluster(folder) as cluster:
-        agent = NodeAgent(cluster.world, program=FluxPods(cluster, folder / "pods", ca=folder / "ca.crt"))
+        pods = FluxPods(cluster, folder / "pods", ca=folder / "ca.crt")
+        agent = NodeAgent(cluster.world, program=pods)
         agent.set_nodes([Node("node-1", "system", cluster.version)])
         print(f"kubectl --kubeconfig={folder / 'admin.yaml'} get nodes", flush=True)
         stop.wait()
         agent.close()
+        pods.close()
     return 0
 
 

@@ -6,6 +6,7 @@ the address in ``git.url``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -25,6 +26,7 @@ _CLUSTERS = 1
 def real_clusters(config: Config, authority: Authority, _identity: IdentityServer) -> Iterator[ControlPlane]:
     """Yield the real control planes."""
     state = config.state
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # the nodes ask ten times a second
     with closing(GitOverTls(authority, config.urls["github"])) as git:
         (state / "git.url").write_text(git.url)
         plane = RealPlane(

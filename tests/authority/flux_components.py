@@ -24,7 +24,14 @@ def components(
 ) -> bytes:
     """Return the file: ``release`` labels every object, ``tags`` replace image tags, ``more`` is appended."""
     documents = [*_documents(tags or {}), *more]
-    return yaml.safe_dump_all([_labelled(item, release) for item in documents]).encode()
+    return yaml.dump_all([_labelled(item, release) for item in documents], Dumper=_Dumper).encode()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a repeated value again: a components file has no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - of any value
+        return True
 
 
 def retired_controller(name: str) -> list[dict[str, Any]]:

@@ -1,13 +1,14 @@
 """The Flux controllers as pods: the built program runs while a pod of its deployment is on a node.
 
 It runs with the pod's own arguments and the pod's service account, so that the roles of the components file
-count; only addresses and folders are those of this machine.
+count. Addresses and folders are those of this machine, and no leader is elected.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -21,16 +22,22 @@ from tests.authority.programs import Program as Binary
 from tests.authority.real_cluster import RealCluster
 
 _STOP_SECONDS = 10.0
-_ELSEWHERE = re.compile(r"--(storage-path|storage-adv-addr|storage-addr|events-addr)(=|$)")
+_ELSEWHERE = re.compile(r"--(storage-path|storage-adv-addr|events-addr|enable-leader-election)(=|$)")
+"""Arguments that only work inside a cluster: its names, its folders, and its namespace for the election."""
 _TOKEN_SECONDS = 86400
 
 
 class FluxPods:
-    """Starts the programs of one cluster; ``ca`` is the certificate that git servers are trusted by."""
+    """Starts the programs of one cluster; ``ca`` is the certificate that git servers are trusted by.
+
+    Each controller serves at one address, as its Service has, whatever pod it runs in.
+    """
 
     def __init__(self, cluster: RealCluster, folder: Path, *, ca: Path) -> None:
         self._cluster, self._folder, self._ca = cluster, folder, ca
         self._binaries = {program.name: program for program in FLUX}
+        self._ports = PortReservations()
+        self._services = {program: self._ports.reserve(None) for program in FLUX}
 
     def __call__(self, pod: Object) -> Program | None:
         """Return the running program of a Flux pod, None for any other pod."""
@@ -49,7 +56,12 @@ class FluxPods:
             "HOME": str(folder),
             "NO_PROXY": "127.0.0.1",
         }
-        return _FluxPod(self._cluster, binary, container.get("args") or (), folder, environment)
+        arguments = container.get("args") or ()
+        return _FluxPod(self._cluster, binary, arguments, folder, environment, self._services[binary])
+
+    def close(self) -> None:
+        """Release the ports."""
+        self._ports.close()
 
     def _token(self, pod: Object) -> str:
         namespace, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
@@ -67,28 +79,34 @@ class _FluxPod:
         arguments: Sequence[str],
         folder: Path,
         environment: Mapping[str, str],
+        service: int,
     ) -> None:
         self._ports = PortReservations()
-        health, metrics, serving, receiving = (self._ports.reserve(None) for _ in range(4))
+        health, metrics, receiving = (self._ports.reserve(None) for _ in range(3))
         options = [argument for argument in arguments if not _ELSEWHERE.match(argument)]
         options += [f"--health-addr=127.0.0.1:{health}", f"--metrics-addr=127.0.0.1:{metrics}"]
         if binary is SOURCE:
             (folder / "data").mkdir(exist_ok=True)
             options += [f"--storage-path={folder / 'data'}"]
-            options += [f"--storage-{name}=127.0.0.1:{serving}" for name in ("addr", "adv-addr")]
+            options += [f"--storage-{name}=127.0.0.1:{service}" for name in ("addr", "adv-addr")]
         if binary is NOTIFICATION:
-            options += [f"--events-addr=127.0.0.1:{serving}", f"--receiverAddr=127.0.0.1:{receiving}"]
+            options += [f"--events-addr=127.0.0.1:{service}", f"--receiverAddr=127.0.0.1:{receiving}"]
         self._probe = f"http://127.0.0.1:{health}/readyz"
         if binary is SOURCE:  # as its readiness probe does: the files are served by the leader only
-            self._probe = f"http://127.0.0.1:{serving}/"
-        self._child: Child = cluster.run(folder.name, [str(binary.path), *options], self.ready, environment)
+            self._probe = f"http://127.0.0.1:{service}/"
+        command = [str(binary.path), *options]
+        self._start = partial(cluster.run, folder.name, command, self.ready, environment)
+        self._child: Child = self._start()
 
     def ready(self) -> bool:
-        """Return whether the readiness probe of the deployment succeeds."""
+        """Return whether the readiness probe of the deployment succeeds; start a program that ended again."""
         try:
             self._child.check()
             return httpx.get(self._probe, trust_env=False).is_success
-        except (httpx.HTTPError, PartFailed):
+        except httpx.HTTPError:
+            return False
+        except PartFailed:
+            self._child = self._start()
             return False
 
     def stop(self) -> None:

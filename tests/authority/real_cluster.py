@@ -89,24 +89,13 @@ class RealCluster:
         return self._kubeconfig({"token": token})
 
     def start(self) -> None:
-        """Start the processes and return when the API server is ready."""
+        """Start the processes and return when the API server and the controllers are ready."""
         try:
-            self.launch()
-            self.wait_ready()
+            self._run(ETCD, self._etcd_options(), _answers(f"http://127.0.0.1:{self._etcd}/health"))
+            self._start_kubernetes()
         except BaseException:
             self.close()
             raise
-
-    def launch(self) -> None:
-        """Start the processes; they wait for each other."""
-        self._run(ETCD, self._etcd_options(), _answers(f"http://127.0.0.1:{self._etcd}/health"))
-        self._run(API_SERVER, self._api_server_options(), self._serves)
-        self._run(CONTROLLERS, self._controller_options(), self._has_controllers)
-
-    def wait_ready(self) -> None:
-        """Return when the API server and the controllers are ready."""
-        for child in self._children.values():
-            child.wait_ready(_START_SECONDS)
 
     def run(
         self, name: str, command: list[str], ready: Callable[[], bool], environment: Mapping[str, str]
@@ -118,9 +107,7 @@ class RealCluster:
     def set_power(self, *, on: bool) -> None:
         """Stop the API server, or start it again; etcd keeps its objects."""
         if on and API_SERVER.name not in self._children:
-            self._run(API_SERVER, self._api_server_options(), self._serves)
-            self._run(CONTROLLERS, self._controller_options(), self._has_controllers)
-            self.wait_ready()
+            self._start_kubernetes()
         if not on:
             for program in (CONTROLLERS, API_SERVER):
                 if program.name in self._children:
@@ -148,9 +135,15 @@ class RealCluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _start_kubernetes(self) -> None:
+        """Start one after the other: the controllers wait ten seconds for an API server, and then end."""
+        self._run(API_SERVER, self._api_server_options(), self._serves)
+        self._run(CONTROLLERS, self._controller_options(), self._has_controllers)
+
     def _run(self, program: Program, options: Mapping[str, object], ready: Callable[[], bool]) -> None:
         command = [str(program.path), *(f"--{name}={value}" for name, value in options.items())]
-        self._children[program.name] = self.run(program.name, command, ready, {})
+        child = self._children[program.name] = self.run(program.name, command, ready, {})
+        child.wait_ready(_START_SECONDS)
 
     def _etcd_options(self) -> Mapping[str, object]:
         client, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd, self._peer))

@@ -23,10 +23,12 @@ class _Member:
     def __init__(self, folder: Path, authority: Authority, ca: Path) -> None:
         self.cluster = RealCluster(folder, authority)
         self.cluster.start()
-        self.agent = NodeAgent(self.cluster.world, program=FluxPods(self.cluster, folder / "pods", ca=ca))
+        self.pods = FluxPods(self.cluster, folder / "pods", ca=ca)
+        self.agent = NodeAgent(self.cluster.world, program=self.pods)
 
     def close(self) -> None:
         self.agent.close()
+        self.pods.close()
         self.cluster.close()
 
 

@@ -1,0 +1,112 @@
+"""A fleet on a local cloud whose clusters are real, and what its API servers wrote down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.client import NotFound
+from localcloud.common.clock import system_clock
+from localcloud.runtime.local_cloud import LocalCloud
+from localcloud.runtime.options import Options
+from shared.adapters.kubernetes import KubernetesConnections
+from shared.fleet.resource_ids import ClusterId
+from shared.ports import KubernetesApi
+from tests.authority.flux_components import components
+from tests.support import fleet_files
+from tests.support.fleet_operator import Operator
+
+NAME = "one"
+COMPONENTS = "flux/gotk-components.yaml"
+OPTIONS = Options(
+    create_seconds=1,
+    lock_seconds=5,
+    resend_schedule="*/2 * * * * *",
+    extra={"POLL_SECONDS": "1", "RETRY_LIMITS": "Unavailable=60/1 Throttled=forever/1 Conflict=forever/1"},
+    modules={"azure": "tests.authority.azure_part"},
+)
+READY_SECONDS = 150.0
+_READS = frozenset({"get", "list", "watch"})
+_QUESTIONS = "/apis/authorization.k8s.io/"
+
+
+@dataclass(frozen=True)
+class RealFleet:
+    """A fleet of one real cluster, with its operator."""
+
+    operator: Operator
+
+    @property
+    def state(self) -> Path:
+        """The state folder of the cloud."""
+        return self.operator.cloud.state
+
+    def files(
+        self, *, flux: str = "", extra: str = "", flux_components: bytes | None = None
+    ) -> dict[str, bytes]:
+        """Return the fleet: ``flux`` and ``extra`` are YAML below the cluster's spec.flux and spec."""
+        own = f"  flux:\n    repository: {(self.state / 'git.url').read_text()}/example/fleet.git\n{flux}"
+        files = fleet_files.fleet(budget=5)
+        files[f"clusters/{NAME}/cluster.yaml"] = fleet_files.cluster(NAME, extra=f"{extra}{own}")
+        files[COMPONENTS] = flux_components or components()
+        return files
+
+    def ready(self, files: Mapping[str, bytes]) -> str:
+        """Push and wait until the cluster is Ready with it; return the commit."""
+        commit = self.operator.push(files)
+        self.operator.wait_for_status(commit, "success", seconds=READY_SECONDS)
+        return commit
+
+    def reason(self) -> str:
+        """Return what the cluster waits for, "" before it is planned."""
+        try:
+            return str(self.operator.api.get(f"clusters/{NAME}")["reason"])
+        except NotFound:
+            return ""
+
+    def wait_for_reason(self, *parts: str) -> None:
+        """Wait until the reason of the cluster contains all parts."""
+        self.operator.wait(
+            lambda: all(part in self.reason() for part in parts),
+            f"the reason has {parts}",
+            seconds=READY_SECONDS,
+        )
+
+    @contextmanager
+    def api(self) -> Iterator[KubernetesApi]:
+        """Yield the cluster's Kubernetes API."""
+        text = (self.state / "kubeconfigs" / f"{NAME}.yaml").read_text()
+        with closing(KubernetesConnections(lambda _: text, aad_token=None, clock=system_clock)) as opened:
+            yield opened.connect(ClusterId("00000000-0000-0000-0000-000000000001", f"rg-{NAME}", NAME))
+
+    def writes(self) -> list[str]:
+        """Return the writes that Roadstead sent to the API server so far, as its audit log has them.
+
+        A dry run is no write, and neither is a question about access.
+        """
+        return [
+            f"{entry['verb']} {entry['requestURI'].partition('?')[0]}"
+            for entry in self._audit()
+            if entry["verb"] not in _READS
+            and "dryRun=" not in entry["requestURI"]
+            and not entry["requestURI"].startswith(_QUESTIONS)
+            and entry.get("userAgent") == "roadstead"
+        ]
+
+    def _audit(self) -> list[dict[str, Any]]:
+        log = self.state / "real" / "cluster-0" / "audit.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+@contextmanager
+def real_fleet(folder: Path) -> Iterator[RealFleet]:
+    """Start a cloud with a real cluster in waiting; the fleet's repository is empty."""
+    with (
+        LocalCloud(folder / "cloud", OPTIONS) as cloud,
+        closing(Operator(cloud, folder / "clone")) as operator,
+    ):
+        yield RealFleet(operator)

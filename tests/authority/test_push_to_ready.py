@@ -1,0 +1,80 @@
+"""From push to Ready on a real cluster: real API server, real controllers, real Flux."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.fleet.resource_ids import ObjectRef
+from tests.authority.flux_components import NAMESPACE, components, retired_controller
+from tests.authority.programs import KUSTOMIZE
+from tests.authority.real_fleet import RealFleet, real_fleet
+
+pytestmark = pytest.mark.timeout(600)
+OWNER = ObjectRef("v1", "ConfigMap", "platform-info", "platform")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[RealFleet]:
+    with real_fleet(tmp_path) as running:
+        yield running
+
+
+def test_a_second_apply_writes_nothing_but_the_request_that_flux_reconciles(fleet: RealFleet) -> None:
+    fleet.ready(fleet.files())
+    with fleet.api() as api:
+        applied = api.get(OWNER)
+        assert applied is not None
+        assert applied["data"] == {"owner": "platform-team"}
+    before = fleet.writes()
+    fleet.ready(fleet.files(extra="  tags: {team: shop}\n"))
+    assert sorted(fleet.writes()[len(before) :]) == [
+        "patch /apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/flux-system",
+        "patch /apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/flux-system",
+    ]
+
+
+def test_a_branch_that_does_not_exist_is_named_until_it_does(fleet: RealFleet) -> None:
+    fleet.operator.push(fleet.files(flux="    branch: no-such\n"))
+    fleet.wait_for_reason("GitRepository", "no-such")
+    fleet.ready(fleet.files())
+
+
+def test_a_commit_that_flux_cannot_apply_is_not_ready_until_it_is_repaired(fleet: RealFleet) -> None:
+    files = fleet.files()
+    fleet.ready(files)
+    fleet.operator.push(files | {"platform/broken.yaml": b"a: [", **_changed(fleet)})
+    fleet.wait_for_reason("Kustomization", "broken.yaml")
+    fleet.ready(files | _changed(fleet))
+
+
+def test_an_upgrade_of_flux_removes_what_the_new_components_no_longer_have(fleet: RealFleet) -> None:
+    retired = retired_controller("image-reflector-controller")
+    old = components(release="old", tags={KUSTOMIZE.name: "v1.7.2"}, more=retired)
+    fleet.ready(fleet.files(flux_components=old))
+    fleet.ready(fleet.files())
+    with fleet.api() as api:
+        deployments = {
+            one["metadata"]["name"]: one for one in api.list("apps/v1", "Deployment", namespace=NAMESPACE)
+        }
+        assert set(deployments) == {"source-controller", "kustomize-controller", "notification-controller"}
+        image = deployments[KUSTOMIZE.name]["spec"]["template"]["spec"]["containers"][0]["image"]
+        assert image.endswith(f":{KUSTOMIZE.version}")
+        for kind in ("ServiceAccount", "Service"):
+            names = {one["metadata"]["name"] for one in api.list("v1", kind, namespace=NAMESPACE)}
+            assert "image-reflector-controller" not in names
+        assert api.get(OWNER) is not None
+
+
+def test_an_upgrade_to_an_image_that_does_not_exist_is_not_ready(fleet: RealFleet) -> None:
+    fleet.ready(fleet.files())
+    fleet.operator.push(fleet.files(flux_components=components(tags={KUSTOMIZE.name: "v0-missing"})))
+    fleet.wait_for_reason(KUSTOMIZE.name)
+    fleet.ready(fleet.files())
+
+
+def _changed(fleet: RealFleet) -> dict[str, bytes]:
+    path = "clusters/one/cluster.yaml"
+    return {path: fleet.files(extra="  tags: {team: shop}\n")[path]}
