@@ -35,7 +35,8 @@ GROUPS: Mapping[str, str] = {
     "Monitoring and costs": "azureMonitorProfile metricsProfile",
     "All nodes": """linuxProfile windowsProfile nodeResourceGroup nodeResourceGroupProfile
         bootstrapProfile hostedSystemProfile""",
-    "Node pools, size": """nodePools nodePools[].name nodePools[].mode nodePools[].vmSize nodePools[].count
+    "Node pools, size": """nodePools nodePools[].name nodePools[].mode nodePools[].type
+        nodePools[].vmSize nodePools[].virtualMachinesProfile nodePools[].count
         nodePools[].minCount nodePools[].maxCount nodePools[].scaleDownMode nodePools[].availabilityZones""",
     "Node pools, workloads and upgrades": """nodePools[].nodeLabels nodePools[].nodeTaints nodePools[].tags
         nodePools[].orchestratorVersion nodePools[].upgradeSettings nodePools[].workloadRuntime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -149,17 +149,25 @@ class Stored(Desired):
 
 
 _NOW_TYPED = ("fqdnSubdomain", "enableRBAC", "enableFIPS", "schedulerProfile", "hostedSystemProfile")
+_NOW_TYPED_IN_POOLS = ("type", "virtualMachinesProfile")
 """The properties that the version before knew only below azure.properties."""
 
 
 def _typed(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a stored spec with the properties that have a field of their own since, in that field."""
-    untyped = (spec.get("azure") or {}).get("properties") or {}
-    moved = {name: untyped[name] for name in _NOW_TYPED if name in untyped}
+    pools = spec.get("nodePools") or ()
+    typed = [_moved(pool, _NOW_TYPED_IN_POOLS) for pool in pools]
+    unchanged = all(after is before for after, before in zip(typed, pools, strict=True))
+    return _moved(spec if unchanged else {**spec, "nodePools": typed}, _NOW_TYPED)
+
+
+def _moved(part: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+    untyped = (part.get("azure") or {}).get("properties") or {}
+    moved = {name: untyped[name] for name in names if name in untyped}
     if not moved:
-        return spec
+        return part
     rest = {name: value for name, value in untyped.items() if name not in moved}
-    return {**moved, **spec, "azure": {**spec["azure"], "properties": rest}}
+    return {**moved, **part, "azure": {**part["azure"], "properties": rest}}
 
 
 def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:

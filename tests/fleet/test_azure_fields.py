@@ -8,7 +8,15 @@ import pytest
 from pydantic import ValidationError
 
 from shared.fleet.aks.cluster_body import cluster_write
+from shared.fleet.aks.node_pool_body import (
+    SIZES_OF_A_SCALE_SET,
+    autoscaler_off_write,
+    fixed_leaves,
+    new_pool,
+    pool_write,
+)
 from shared.fleet.aks.writes import ImmutableChange
+from shared.fleet.desired import Desired
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
@@ -17,6 +25,9 @@ PREFIX = f"{GROUP}/Microsoft.Network/publicIPPrefixes/p"
 ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.westeurope.azmk8s.io"
 USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
 ON = {"enabled": True}
+SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
+MANUAL = {"scale": {"manual": [{"size": size, "count": 2} for size in SIZES]}}
+AUTOSCALE = {"scale": {"autoscale": [{"size": size, "minCount": 1, "maxCount": 5} for size in SIZES]}}
 
 
 def user(**fields: Any) -> dict[str, Any]:
@@ -61,6 +72,13 @@ TOGETHER: list[dict[str, Any]] = [
         "sku": {"name": "Automatic", "tier": "Standard"},
         "nodePools": [pool(), pool(name="apps", mode="User")],
     },
+    user(type="VirtualMachines", vmSize=None, count=None, virtualMachinesProfile=MANUAL),
+    user(type="VirtualMachines", vmSize=None, count=None, virtualMachinesProfile=AUTOSCALE),
+    user(
+        name="win",
+        osType="Windows",
+        kubeletConfig={"imageGcHighThreshold": 80, "imageGcLowThreshold": 70, "containerLogMaxFiles": 3},
+    ),
     {"enableFIPS": True, "nodePools": [pool(enableFIPS=True)]},
     {"enableRBAC": False},
     {
@@ -188,6 +206,52 @@ def test_a_name_in_an_own_zone_takes_the_place_of_the_prefix() -> None:
     body = cluster_body(desired(fqdnSubdomain="one", apiServerAccessProfile=private), OWNER, None)
     assert body is not None
     assert (body["properties"]["fqdnSubdomain"], "dnsPrefix" in body["properties"]) == ("one", False)
+
+
+def machines(profile: dict[str, Any], **fields: Any) -> Desired:
+    """Return a cluster with a pool of single machines."""
+    of_machines = {"type": "VirtualMachines", "vmSize": None, "count": None}
+    return desired(**user(**of_machines, virtualMachinesProfile=profile, **fields))
+
+
+def test_a_pool_of_machines_has_its_sizes_in_its_profile_only() -> None:
+    live = created(machines(MANUAL))
+    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    assert (profile["type"], profile["count"]) == ("VirtualMachines", 4)
+    cluster = machines(AUTOSCALE)
+    write = pool_write(cluster.spec.node_pools[1], cluster, OWNER, profile)
+    assert write is not None
+    assert set(write.paths) == {f"virtualMachinesProfile.scale.{way}" for way in ("manual", "autoscale")}
+    assert write.body["properties"]["virtualMachinesProfile"] == AUTOSCALE
+    assert not set(SIZES_OF_A_SCALE_SET) & write.body["properties"].keys()
+
+
+def test_one_size_in_place_of_several_is_a_new_pool() -> None:
+    live = created(machines(MANUAL))
+    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    cluster = desired(**user())
+    (leaf,) = fixed_leaves(cluster.spec.node_pools[1], cluster, OWNER, profile)
+    assert (str(leaf), leaf.new) == ("type", "VirtualMachineScaleSets")
+
+
+def test_before_a_drain_each_size_of_a_pool_of_machines_keeps_its_present_number() -> None:
+    live = created(machines(AUTOSCALE))
+    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    status = [{"size": SIZES[0].upper(), "count": 3}]
+    write = autoscaler_off_write({**profile, "virtualMachineNodesStatus": status})
+    assert write is not None
+    manual = [{"size": SIZES[0], "count": 3}, {"size": SIZES[1], "count": 1}]
+    assert write.body["properties"]["virtualMachinesProfile"] == {"scale": {"manual": manual}}
+    assert "virtualMachineNodesStatus" not in write.body["properties"]
+    assert autoscaler_off_write({**profile, **write.body["properties"]}) is None
+
+
+def test_upgrades_with_a_second_set_of_nodes_are_sent_as_written() -> None:
+    fields = {"upgradeStrategy": "BlueGreen", "upgradeSettingsBlueGreen": {"drainBatchSize": "50%"}}
+    untyped = {**fields, "upgradeSettings": {"maxBlockedNodes": "2"}}
+    (more,) = desired(**user(azure={"properties": untyped})).spec.node_pools[1:]
+    sent = new_pool(more, OWNER)
+    assert {key: sent[key] for key in untyped} == untyped
 
 
 def test_a_write_has_no_field_that_the_manifest_omits() -> None:

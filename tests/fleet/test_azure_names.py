@@ -28,10 +28,8 @@ THROUGH_AZURE_PROPERTIES = {
     "ManagedClusterAADProfile.serverAppSecret": "retired by Azure",
     "ManagedClusterAgentPoolProfileProperties.nodeImageVersion": "written by Azure",
     "ManagedClusterAgentPoolProfileProperties.enableAutoScaling": "minCount and maxCount",
-    "ManagedClusterAgentPoolProfileProperties.type": "VirtualMachineScaleSets on creation",
     "ManagedClusterAgentPoolProfileProperties.powerState": "written by Azure",
-    "ManagedClusterAgentPoolProfileProperties.virtualMachinesProfile": "",
-    "ManagedClusterAgentPoolProfileProperties.virtualMachineNodesStatus": "",
+    "ManagedClusterAgentPoolProfileProperties.virtualMachineNodesStatus": "written by Azure",
     "ManagedClusterAgentPoolProfileProperties.status": "written by Azure",
     "AgentPoolNetworkProfile.dranet": "",
 }

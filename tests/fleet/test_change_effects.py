@@ -17,7 +17,7 @@ from shared.fleet.manifests.cluster import ClusterSpec
 from shared.fleet.manifests.node_pool import NodePool
 from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
-NOT_TYPED = {"nodePools[].type", "networkProfile.podLinkLocalAccess"}
+NOT_TYPED = {"networkProfile.podLinkLocalAccess"}
 FIXED = (Effect.RECREATION, Effect.REPLACEMENT)
 
 

@@ -178,6 +178,9 @@ def test_names_that_azure_chose_itself_are_left_out() -> None:
     assert not without_defaults & found.short.keys()
 
 
+MACHINES = {"scale": {"manual": [{"size": "Standard_D4s_v5", "count": 3}]}}
+
+
 @pytest.mark.parametrize(
     ("pool", "expected"),
     [
@@ -187,7 +190,15 @@ def test_names_that_azure_chose_itself_are_left_out() -> None:
         ),
         ({"count": 4, "maxPods": 30}, {"count": 4, "maxPods": 30}),
         ({"currentOrchestratorVersion": "1.32.7"}, {"orchestratorVersion": "1.32.7"}),
-        ({"type": "AvailabilitySet"}, {"azure": {"properties": {"type": "AvailabilitySet"}}}),
+        (
+            {
+                "type": "VirtualMachines",
+                "virtualMachinesProfile": MACHINES,
+                "count": 3,
+                "enableAutoScaling": None,
+            },
+            {"type": "VirtualMachines", "virtualMachinesProfile": MACHINES, "count": None, "vmSize": None},
+        ),
         ({"nodeLabels": {"a": "", "b": "c"}}, {"nodeLabels": {"a": "", "b": "c"}}),
         (
             {"mode": "User", "scaleSetPriority": "spot", "spotMaxPrice": -1},
@@ -203,7 +214,7 @@ def test_an_imported_pool_has_its_size_and_what_differs_from_the_defaults(
     found = taken(live)
     (apps, _) = found.short["nodePools"]
     assert {key: apps.get(key) for key in expected} == expected
-    assert ("count" in apps) != ("maxCount" in apps)
+    assert ["count" in apps, "maxCount" in apps, "virtualMachinesProfile" in apps].count(True) == 1
     assert found.differences == ()
 
 
@@ -213,6 +224,7 @@ def test_an_imported_pool_has_its_size_and_what_differs_from_the_defaults(
         (shown(outer={"tags": {"azure-policy": "x", "team": "a"}}), "tags.azure-policy: "),
         (shown(adminPassword="x"), "adminPassword: it looks like a secret"),
         (shown(networkProfile={"networkPlugin": "flat"}), "networkProfile.networkPlugin: "),
+        (shown(pool={"type": "AvailabilitySet"}), "nodePools[system].type: "),
         (shown(dnsPrefix="{name}"), "dnsPrefix: a manifest would fill in the braces"),
         (shown(outer={"tags": {"roadstead-fleet": "theirs"}}), "tags: the cluster has an owner already"),
         (

@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from shared.fleet.manifests.cluster import ClusterProperties, ClusterSpec
 from shared.fleet.manifests.node_pool import NodePool
+from shared.fleet.manifests.virtual_machines import VirtualMachinesProfile
 
 _GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg/providers"
 SAMPLES: tuple[Any, ...] = (
@@ -95,7 +96,16 @@ _SIZES = st.one_of(
     st.fixed_dictionaries({"count": st.integers(1, 3)}),
     st.just({"minCount": 1, "maxCount": 4}),
 )
-_POOL = _options(NodePool, {"name", "azure", "mode", "vm_size", "count", "min_count", "max_count"})
+_MACHINES = st.fixed_dictionaries(
+    {"type": st.just("VirtualMachines"), "virtualMachinesProfile": values(VirtualMachinesProfile)}
+)
+_POOL = _options(
+    NodePool,
+    {
+        *("name", "azure", "mode", "vm_size", "count", "min_count", "max_count"),
+        *("type", "virtual_machines_profile"),
+    },
+)
 _CLUSTER = _options(ClusterProperties, {"kubernetes_version"})
 _TAGS = st.dictionaries(st.sampled_from(["Cost", "team"]), st.sampled_from(["A", "b"]), max_size=2)
 _UNTYPED = st.fixed_dictionaries(
@@ -115,8 +125,8 @@ def _some(options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[
 
 
 def _pool(name: str, mode: str) -> st.SearchStrategy[dict[str, Any]]:
-    fixed = st.just({"name": name, "mode": mode, "vmSize": "Standard_D4s_v5"})
-    parts = st.tuples(fixed, _SIZES, _some(_POOL))
+    scale_set = _SIZES.map(lambda size: {"vmSize": "Standard_D4s_v5", **size})
+    parts = st.tuples(st.just({"name": name, "mode": mode}), scale_set | _MACHINES, _some(_POOL))
     merged = parts.map(lambda found: {key: value for part in found for key, value in part.items()})
     return merged.filter(lambda value: _good(TypeAdapter(NodePool), value))
 

@@ -164,7 +164,7 @@ def _same_map(wanted: Json, old: Json, path: Path) -> bool:
 
 
 def _same_list(wanted: list[Any], old: list[Any], path: Path) -> bool:
-    if any(isinstance(item, Mapping) for item in wanted):
+    if any(isinstance(item, Mapping) for item in (*wanted, *old)):
         left = list(old)
         for item in wanted:
             match = next((other for other in left if same(item, other, path)), None)

@@ -27,6 +27,9 @@ from shared.fleet.json_tree import Json, merged
 from shared.fleet.manifests.node_pool import NodePool, PoolProperties
 
 _FIELDS = set(PoolProperties.model_fields)
+_SCALE_SET = "VirtualMachineScaleSets"
+SIZES_OF_A_SCALE_SET = ("vmSize", "count", "minCount", "maxCount", "enableAutoScaling")
+"""What a pool of single machines has in its profile: docs virtual-machines-node-pools."""
 
 
 def pool_write(
@@ -70,12 +73,42 @@ def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
 
 def autoscaler_off_write(existing: Json) -> Write | None:
     """Return the PUT that switches the autoscaler off before a drain, None when it is off."""
+    if _autoscaled(existing):
+        return _machines_at_rest(existing)
     if not existing.get("enableAutoScaling"):
         return None
     writable = _writable(at_running_version(existing, "orchestratorVersion"))
     properties = {k: v for k, v in writable.items() if k not in ("minCount", "maxCount")}
     leaf = Leaf(("enableAutoScaling",), True, False)
     return Write({"properties": {**properties, "enableAutoScaling": False}}, (leaf,))
+
+
+def _autoscaled(existing: Json) -> bool:
+    """Return whether the autoscaler chooses the sizes of a pool of single machines."""
+    return bool(((existing.get("virtualMachinesProfile") or {}).get("scale") or {}).get("autoscale"))
+
+
+def _machines_at_rest(existing: Json) -> Write:
+    """Return the PUT that fixes the present number of nodes of each size."""
+    before = existing["virtualMachinesProfile"]
+    nodes = existing.get("virtualMachineNodesStatus") or ()
+    live = {str(each.get("size")).lower(): int(each.get("count") or 0) for each in nodes}
+    manual = [
+        {"size": each["size"], "count": live.get(str(each["size"]).lower(), each.get("minCount") or 0)}
+        for each in before["scale"]["autoscale"]
+    ]
+    after = {"scale": {"manual": manual}}
+    writable = _writable(at_running_version(existing, "orchestratorVersion"))
+    leaf = Leaf(("virtualMachinesProfile", "scale"), before["scale"], after["scale"])
+    return Write({"properties": _without_sizes({**writable, "virtualMachinesProfile": after})}, (leaf,))
+
+
+def _without_sizes(properties: Json) -> dict[str, Any]:
+    """Return the properties with the sizes and numbers of nodes only in their profile, in one list."""
+    rest = {key: value for key, value in properties.items() if key not in SIZES_OF_A_SCALE_SET}
+    profile = properties.get("virtualMachinesProfile") or {}
+    scale = {key: value for key, value in (profile.get("scale") or {}).items() if value}
+    return {**rest, "virtualMachinesProfile": {"scale": scale}}
 
 
 def pool_leaves(
@@ -105,10 +138,10 @@ def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
 
     Without a version of its own it takes the control plane's.
     """
-    properties = {"type": "VirtualMachineScaleSets", **_properties(pool, owner, name or pool.name)}
-    if pool.autoscaling:
+    properties = {"type": _SCALE_SET, **_properties(pool, owner, name or pool.name)}
+    if pool.min_count is not None:
         properties["count"] = pool.min_count
-    return properties
+    return _without_sizes(properties) if pool.of_machines else properties
 
 
 NOT_WITH_THE_CLUSTER = ("securityProfile", "artifactStreamingProfile")
@@ -150,6 +183,8 @@ def _wanted(
     properties["nodeLabels"] = {**{key: value for key, value in labels if key not in removed}, **own_labels}
     taints = [taint for taint in existing.get("nodeTaints") or () if taint not in removed]
     properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
+    if not pool.of_machines and str(existing.get("type")).lower() == "virtualmachines":
+        properties["type"] = _SCALE_SET  # the manifest has one size and one number
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))
     hop = next_version(wanted, running_version(existing, "orchestratorVersion"))
@@ -162,8 +197,8 @@ def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]
     typed = pool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
     own = {key: value for key, value in typed.items() if value not in ({}, [])}
     tags = {**pool.tags, **owner.pool_tags(pool.name, azure_name)}
-    tagged = {**own, "enableAutoScaling": pool.autoscaling, "tags": tags}
-    return merged(tagged, pool.azure.properties if pool.azure else {})
+    scaled = {} if pool.of_machines else {"enableAutoScaling": pool.autoscaling}
+    return merged({**own, **scaled, "tags": tags}, pool.azure.properties if pool.azure else {})
 
 
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
@@ -171,6 +206,8 @@ def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
     if pool.min_count is not None and pool.max_count is not None:
         live = int(properties.get("count") or 0)
         return {**properties, "count": min(max(live, pool.min_count), pool.max_count)}
+    if pool.of_machines:
+        return _without_sizes(properties)
     return {key: value for key, value in properties.items() if key not in ("minCount", "maxCount")}
 
 

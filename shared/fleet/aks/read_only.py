@@ -35,7 +35,7 @@ POOL = (
 """Of a pool's profile, which has its properties on one level."""
 
 _ALSO_LEFT_OUT = ("properties.status", "properties.agentPoolProfiles")
-_ALSO_LEFT_OUT_OF_POOLS = ("status", "powerState", "nodeImageVersion")
+_ALSO_LEFT_OUT_OF_POOLS = ("status", "powerState", "nodeImageVersion", "virtualMachineNodesStatus")
 """What Roadstead does not write with a PUT: the node image and the power state have their own operations."""
 
 

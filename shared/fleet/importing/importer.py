@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.aks.cluster_body import all_differences
+from shared.fleet.aks.node_pool_body import SIZES_OF_A_SCALE_SET
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import minor
 from shared.fleet.aks.writes import is_stopped, running_version
@@ -156,7 +157,9 @@ def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) ->
     name = owner.pool_of(profile)
     parts = Parts(POOL_READ_ONLY, left)
     typed, rest = parts.take({**profile, "tags": _tags(profile)}, PoolProperties, where=f"nodePools[{name}].")
-    sizes = ("count",) if profile.get("enableAutoScaling") else ("minCount", "maxCount")
+    sizes: tuple[str, ...] = ("count",) if profile.get("enableAutoScaling") else ("minCount", "maxCount")
+    if str(profile.get("type")).lower() == "virtualmachines":
+        sizes = SIZES_OF_A_SCALE_SET
     typed = {key: value for key, value in typed.items() if key not in (*sizes, "orchestratorVersion")}
     runs = running_version(profile, "orchestratorVersion")
     if needs_upgrade(cluster_version, runs) or runs_newer(cluster_version, runs):

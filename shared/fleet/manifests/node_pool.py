@@ -33,6 +33,7 @@ from shared.fleet.manifests.node_pool_parts import (
     PoolWindowsProfile,
 )
 from shared.fleet.manifests.untyped import only_untyped
+from shared.fleet.manifests.virtual_machines import VirtualMachinesProfile
 
 NodeTaint = Annotated[
     Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS requires even without a value")
@@ -48,6 +49,15 @@ OsSku = Literal[
     "Windows2022",
     "Windows2025",
 ]
+
+
+KUBELET_OF_WINDOWS = {
+    "imageGcHighThreshold",
+    "imageGcLowThreshold",
+    "containerLogMaxSizeMB",
+    "containerLogMaxFiles",
+}
+"""learn.microsoft.com/azure/aks/custom-node-configuration, "Windows kubelet custom configuration"."""
 
 
 def _sorted(zones: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,8 +84,12 @@ class PoolProperties(Section):
 
     mode: Literal["System", "User", "Gateway"] = "User"
     """System is for the pods that the cluster needs, User for all others, Gateway for static egress."""
+    type: Literal["VirtualMachineScaleSets", "VirtualMachines"] | None = None
+    """VirtualMachines has several sizes in one pool; VirtualMachineScaleSets by default for a new pool."""
+    virtual_machines_profile: VirtualMachinesProfile | None = None
     vm_size: VmSize | None = None
-    """The size of the nodes; required, except for a System pool of AKS Automatic, where AKS chooses it."""
+    """The size of the nodes; required, except with type: VirtualMachines, and for a System pool of AKS
+    Automatic, where AKS chooses it."""
     orchestrator_version: Version | None = None
     """The pool's version of Kubernetes; the control plane's version by default."""
     count: Annotated[StrictInt, between(0, 1000)] | None = None
@@ -197,7 +211,13 @@ class NodePool(PoolProperties):
     @property
     def autoscaling(self) -> bool:
         """Whether the cluster autoscaler owns the count."""
-        return self.max_count is not None
+        machines = self.virtual_machines_profile
+        return self.max_count is not None or bool(machines and machines.scale.autoscale)
+
+    @property
+    def of_machines(self) -> bool:
+        """Whether the nodes are single virtual machines."""
+        return self.type == "VirtualMachines"
 
     @model_validator(mode="after")
     def _sized_one_way(self) -> Self:
@@ -205,14 +225,16 @@ class NodePool(PoolProperties):
             raise ValueError("has both count and minCount/maxCount; keep one (count: null removes a default)")
         if (self.min_count is None) != (self.max_count is None):
             raise ValueError("minCount and maxCount go together; add the other one")
-        if self.count is None and self.max_count is None:
+        if self.count is None and self.max_count is None and not self.of_machines:
             raise ValueError("needs a size: count, or minCount and maxCount for the autoscaler")
         if self.min_count is not None and self.max_count is not None and self.min_count > self.max_count:
             raise ValueError(
                 f"minCount {self.min_count} is more than maxCount {self.max_count}; raise maxCount or "
                 "lower minCount"
             )
-        if self.mode == "System" and (self.count == 0 or self.min_count == 0):
+        machines = self.virtual_machines_profile
+        least = machines.scale.least if machines else None
+        if self.mode == "System" and 0 in (self.count, self.min_count, least):
             raise ValueError("a System pool needs at least one node")
         return self
 
@@ -243,8 +265,16 @@ class NodePool(PoolProperties):
             raise ValueError(f"osSKU: {self.os_sku} goes with osType: {right}")
         if self.os_sku == "Windows2025" and not self.enable_fips:
             raise ValueError("osSKU: Windows2025 needs enableFIPS: true")
-        if windows and (_is_set(self.linux_os_config) or _is_set(self.kubelet_config)):
-            raise ValueError("linuxOSConfig and kubeletConfig are for Linux nodes")
+        if windows and _is_set(self.linux_os_config):
+            raise ValueError("linuxOSConfig is for Linux nodes")
+        settings = self.kubelet_config
+        kubelet = settings.model_dump(by_alias=True, exclude_none=True) if settings else {}
+        linux_only = sorted(kubelet.keys() - KUBELET_OF_WINDOWS)
+        if windows and linux_only:
+            raise ValueError(
+                f"kubeletConfig.{linux_only[0]} is for Linux nodes; Windows nodes have "
+                f"{', '.join(sorted(KUBELET_OF_WINDOWS))}"
+            )
         if _is_set(self.windows_profile) and not windows:
             raise ValueError("windowsProfile goes with osType: Windows")
         return self

@@ -21,7 +21,7 @@ OWNED_BY_AZURE = {
     ),
     "pool": (
         *("provisioningState", "powerState", "currentOrchestratorVersion", "nodeImageVersion"),
-        *("eTag", "status"),
+        *("eTag", "status", "virtualMachineNodesStatus"),
     ),
 }
 """The properties that only Azure writes."""

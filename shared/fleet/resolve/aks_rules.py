@@ -59,7 +59,8 @@ def _provisions_nodes(spec: ClusterSpec) -> bool:
 
 
 def _lacks_size(spec: ClusterSpec, pool: NodePool) -> bool:
-    return pool.vm_size is None and not (spec.sku.automatic and pool.mode == "System")
+    chosen_by_aks = pool.of_machines or (spec.sku.automatic and pool.mode == "System")
+    return pool.vm_size is None and not chosen_by_aks
 
 
 def _zone(spec: ClusterSpec) -> str:
@@ -78,9 +79,52 @@ def _in_own_network(spec: ClusterSpec) -> bool:
     return bool(_hosted_subnets(spec)) or any(pool.vnet_subnet_id for pool in spec.node_pools)
 
 
+def _not_with_machines(field: str, attribute: str) -> PoolRule:
+    return PoolRule(
+        field,
+        lambda _spec, pool: pool.of_machines and getattr(pool, attribute) not in (None, ()),
+        "does not go with type: VirtualMachines, where virtualMachinesProfile.scale has sizes and numbers; "
+        "remove this line, or write null where a default sets it",
+        "virtual-machines-node-pools",
+    )
+
+
 _MODE: Path = ("nodeProvisioningProfile", "mode")
 POOL_RULES: tuple[PoolRule, ...] = (
     PoolRule("vmSize", _lacks_size, "is required; add it", "create-node-pools"),
+    *(
+        _not_with_machines(*names)
+        for names in (
+            ("vmSize", "vm_size"),
+            ("count", "count"),
+            ("minCount", "min_count"),
+            ("maxCount", "max_count"),
+        )
+    ),
+    PoolRule(
+        "type",
+        lambda _spec, pool: pool.of_machines and pool.virtual_machines_profile is None,
+        "VirtualMachines needs virtualMachinesProfile.scale with the sizes of the nodes",
+        "virtual-machines-node-pools",
+    ),
+    PoolRule(
+        "virtualMachinesProfile",
+        lambda _spec, pool: not pool.of_machines and pool.virtual_machines_profile is not None,
+        "goes with type: VirtualMachines; write that, or remove it",
+        "virtual-machines-node-pools",
+    ),
+    PoolRule(
+        "scaleSetPriority",
+        lambda _spec, pool: pool.of_machines and pool.scale_set_priority == "Spot",
+        "Spot does not go with type: VirtualMachines; remove one of the two",
+        "virtual-machines-node-pools",
+    ),
+    PoolRule(
+        "creationData",
+        lambda _spec, pool: pool.of_machines and pool.creation_data is not None,
+        "does not go with type: VirtualMachines, which has no snapshots; remove one of the two",
+        "virtual-machines-node-pools",
+    ),
     PoolRule(
         "enableFIPS",
         lambda spec, pool: bool(spec.enable_fips and not pool.enable_fips),
