@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
 from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
@@ -178,3 +179,25 @@ def test_a_version_in_which_nothing_was_ever_stored_is_dropped_at_once() -> None
     brought(cloud, fleet(definition("v1", storage="v1")))
     assert world(cloud).version > version
     assert [one["name"] for one in live(cloud, RECEIVERS)["spec"]["versions"]] == ["v1"]
+
+
+def upgraded(counter: Counter) -> None:
+    """Bring about components without former ones, and with another stored version, while the host dies."""
+    cloud = installed(*OLD, definition("v1beta1", storage="v1beta1"))
+    api(cloud).apply({**RECEIVER, "apiVersion": "example.org/v1beta1", "spec": {"events": ["ping"]}})
+    wired: Any = Tripwire(cloud.ports.kubernetes, counter)
+    cloud.with_ports(lambda ports: replace(ports, kubernetes=wired))
+    brought(cloud, fleet(definition("v1", storage="v1")))
+    assert [api(cloud).get(ref) for ref in (CONTROLLER, ACCOUNT, SETTINGS)] == [None, None, None]
+    assert live(cloud, RECEIVERS)["status"]["storedVersions"] == ["v1"]
+    receiver = live(cloud, ObjectRef("example.org/v1", "Receiver", "a", "default"))
+    assert receiver["spec"] == {"events": ["ping"]}
+    assert listed_in(live(cloud, INVENTORY)).isdisjoint({CONTROLLER, ACCOUNT, SETTINGS})
+
+
+def test_an_upgrade_of_flux_survives_a_crash_at_any_call_to_the_cluster() -> None:
+    counted = Counter()
+    upgraded(counted)
+    assert counted.calls > 50
+    for point in range(0, 2 * counted.calls, 1 if os.environ.get("CRASHES") == "all" else 9):
+        upgraded(Counter(point))
