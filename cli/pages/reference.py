@@ -19,7 +19,7 @@ from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSp
 
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
-    "Place and choice": "class environment subscriptionId resourceGroup location tags",
+    "Place and choice": "class environment subscriptionId resourceGroup location extendedLocation kind tags",
     "Flux and protection": "flux deletionProtection suspend",
     "Versions and upgrades": """kubernetesVersion sku supportPlan autoUpgradeProfile upgradeSettings
         minNodeImageVersion""",

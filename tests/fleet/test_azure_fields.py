@@ -81,6 +81,7 @@ TOGETHER: list[dict[str, Any]] = [
     ),
     {"enableFIPS": True, "nodePools": [pool(enableFIPS=True)]},
     {"enableRBAC": False},
+    {"extendedLocation": {"name": "losangeles", "type": "EdgeZone"}, "kind": "Base"},
     {
         "fqdnSubdomain": "one",
         "apiServerAccessProfile": {"enablePrivateCluster": True, "privateDNSZone": ZONE},

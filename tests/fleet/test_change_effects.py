@@ -72,6 +72,7 @@ def overlay(**network: Any) -> dict[str, Any]:
         ("networkProfile.networkPolicy", "cilium", "calico", Effect.RECREATION),
         ("spec.fqdnSubdomain", "a", "b", Effect.RECREATION),
         ("sku.name", "Base", "Automatic", Effect.RECREATION),
+        ("extendedLocation.name", "losangeles", "miami", Effect.RECREATION),
         ("spec.nodePools[apps].vmSize", "Standard_D2s_v5", "Standard_D4s_v5", Effect.REPLACEMENT),
         ("nodePools[].kubeletConfig.podMaxPids", 1, 2, Effect.REPLACEMENT),
         ("spec.nodePools[apps].osSKU", "Ubuntu", "AzureLinux", Effect.REIMAGED),

@@ -130,6 +130,10 @@ USER = {"identity": {"type": "UserAssigned", "userAssignedIdentities": {OURS: {"
         (shown(kubernetesVersion="1.33"), {"kubernetesVersion": "1.33"}),
         (shown(nodeResourceGroup="rg-nodes"), {"nodeResourceGroup": "rg-nodes"}),
         (shown(networkProfile={"networkPlugin": "Azure"}), {"networkProfile": {"networkPlugin": "azure"}}),
+        (
+            shown(outer={"kind": "Base", "extendedLocation": {"name": "losangeles", "type": "EdgeZone"}}),
+            {"kind": "Base", "extendedLocation": {"name": "losangeles", "type": "EdgeZone"}},
+        ),
         (shown(enableRBAC=False), {"enableRBAC": False, "azure": None}),
         (
             shown(outer={"sku": {"name": "Automatic", "tier": "Standard"}}),

@@ -54,6 +54,7 @@ def created_cluster(cluster: ClusterId, body: Json) -> dict[str, Any]:
         "location": location,
         "tags": dict(body.get("tags") or {}),
         "sku": sku,
+        **{key: body[key] for key in ("extendedLocation", "kind") if body.get(key)},
         "identity": _identity(cluster.resource, body.get("identity")),
         "properties": properties,
     }
@@ -71,6 +72,7 @@ def updated_cluster(existing: Json, body: Json) -> dict[str, Any]:
         document["tags"] = dict(body["tags"])
     if body.get("sku"):
         document["sku"] = {**existing["sku"], **body["sku"]}
+    document |= {key: body[key] for key in ("extendedLocation", "kind") if body.get(key)}
     if body.get("identity"):
         document["identity"] = _identity(existing["id"], body["identity"])
     return document

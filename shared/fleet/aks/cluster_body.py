@@ -175,6 +175,7 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
     properties["networkProfile"] = {"networkPlugin": "azure", **properties.get("networkProfile", {})}
     return {
         "location": spec.location,
+        **_next_to_properties(desired),
         "sku": {"name": spec.sku.name or "Base", "tier": spec.sku.tier or "Standard"},
         "tags": {**spec.tags, **owner.tags},
         "identity": _identity(desired) or {"type": "SystemAssigned"},
@@ -189,7 +190,8 @@ def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
     hop = next_version(spec.kubernetes_version, control_plane(existing))
     if hop and not pools_behind(desired, owner, existing):
         properties["kubernetesVersion"] = hop
-    wanted = {"tags": {**spec.tags, **owner.tags}, "properties": properties}
+    tags = {**spec.tags, **owner.tags}
+    wanted = {**_next_to_properties(desired), "tags": tags, "properties": properties}
     sku = spec.sku.model_dump(by_alias=True, exclude_none=True)
     if sku:
         wanted["sku"] = sku
@@ -204,6 +206,11 @@ def _properties(desired: Desired) -> dict[str, Any]:
     return merged(typed, spec.azure.properties if spec.azure else {})
 
 
+def _next_to_properties(desired: Desired) -> dict[str, Any]:
+    """Return the fields that ARM has next to ``properties`` and that a manifest may leave out."""
+    return desired.spec.model_dump(by_alias=True, exclude_none=True, include={"extended_location", "kind"})
+
+
 def _identity(desired: Desired) -> dict[str, Any]:
     identity = desired.spec.identity
     if identity is None:
@@ -215,4 +222,4 @@ def _identity(desired: Desired) -> dict[str, Any]:
 
 
 _CLUSTER_FIELDS = set(ClusterProperties.model_fields)
-_WRITTEN = ("location", "sku", "tags", "identity", "properties")
+_WRITTEN = ("location", "extendedLocation", "kind", "sku", "tags", "identity", "properties")

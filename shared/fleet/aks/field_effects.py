@@ -213,6 +213,7 @@ _CLUSTER = (
         "automatic/aks-automatic-sku-migration",
         (Way("automatic", "base", conditions=(only.WITH_SYSTEM_POOL,)),),
     ),
+    FieldEffect("extendedLocation", Effect.RECREATION, "edge-zones"),
     FieldEffect(
         "hostedSystemProfile", Effect.RECREATION, "automatic/aks-automatic-managed-system-node-pools"
     ),

@@ -131,10 +131,9 @@ def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, existing: 
 def _around_properties(existing: Json, parts: Parts) -> dict[str, Any]:
     """Return the fields for what ARM has outside ``properties``."""
     sku, identity = existing.get("sku") or {}, existing.get("identity") or {}
-    if existing.get("extendedLocation"):
-        parts.left.append("extendedLocation: a manifest has no field for it")
     name = sku.get("name") if str(sku.get("name") or "Base").lower() != "base" else None
     outer = {"sku": {"name": name, "tier": sku.get("tier")}, "tags": _tags(existing)}
+    outer |= {key: existing[key] for key in ("extendedLocation", "kind") if existing.get(key)}
     typed, _ = parts.take(outer, ClusterSpec)
     users = list(identity.get("userAssignedIdentities") or ())
     if identity.get("type") == "UserAssigned" and len(users) == 1:

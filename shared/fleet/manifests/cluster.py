@@ -25,7 +25,7 @@ from shared.fleet.manifests.addons import (
     StorageProfile,
     WorkloadAutoScalerProfile,
 )
-from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, UtcMoment
+from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, Text, UtcMoment
 from shared.fleet.manifests.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.base import (
     GitUrl,
@@ -46,6 +46,7 @@ from shared.fleet.manifests.node_pool import NodePool
 from shared.fleet.manifests.node_settings import (
     AutoUpgradeProfile,
     BootstrapProfile,
+    ExtendedLocation,
     HostedSystemProfile,
     HttpProxyConfig,
     LinuxProfile,
@@ -189,6 +190,9 @@ class ClusterSpec(ClusterProperties):
     """The resource group that the cluster lives in; created if it does not exist."""
     location: Location
     """The Azure region."""
+    extended_location: ExtendedLocation | None = None
+    kind: Text | None = None
+    """The kind that the Azure portal uses for its view."""
     sku: Sku = Sku()
     identity: Identity | None = None
     node_pools: Annotated[tuple[NodePool, ...], Field(max_length=100)] = Field(

@@ -83,6 +83,15 @@ class WindowsProfile(Section):
     gmsa_profile: GmsaProfile | None = None
 
 
+class ExtendedLocation(Section):
+    """A place at the edge of a region, which has the nodes."""
+
+    name: Text
+    """The name of the edge zone."""
+    type: Literal["EdgeZone"]
+    """The only type that AKS has."""
+
+
 class SchedulerInstance(Section):
     """One scheduler that AKS manages."""
 
