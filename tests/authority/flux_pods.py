@@ -30,14 +30,15 @@ _TOKEN_SECONDS = 86400
 class FluxPods:
     """Starts the programs of one cluster; ``ca`` is the certificate that git servers are trusted by.
 
-    Each controller serves at one address, as its Service has, whatever pod it runs in.
+    Artifacts are served at one address, as that of a Service, whatever pod the source-controller runs in: its
+    deployment never has two.
     """
 
     def __init__(self, cluster: RealCluster, folder: Path, *, ca: Path) -> None:
         self._cluster, self._folder, self._ca = cluster, folder, ca
         self._binaries = {program.name: program for program in FLUX}
         self._ports = PortReservations()
-        self._services = {program: self._ports.reserve(None) for program in FLUX}
+        self._artifacts = self._ports.reserve(None)
 
     def __call__(self, pod: Object) -> Program | None:
         """Return the running program of a Flux pod, None for any other pod."""
@@ -57,7 +58,7 @@ class FluxPods:
             "NO_PROXY": "127.0.0.1",
         }
         arguments = container.get("args") or ()
-        return _FluxPod(self._cluster, binary, arguments, folder, environment, self._services[binary])
+        return _FluxPod(self._cluster, binary, arguments, folder, environment, self._artifacts)
 
     def close(self) -> None:
         """Release the ports."""
@@ -79,21 +80,21 @@ class _FluxPod:
         arguments: Sequence[str],
         folder: Path,
         environment: Mapping[str, str],
-        service: int,
+        artifacts: int,
     ) -> None:
         self._ports = PortReservations()
-        health, metrics, receiving = (self._ports.reserve(None) for _ in range(3))
+        health, metrics, events, receiving = (self._ports.reserve(None) for _ in range(4))
         options = [argument for argument in arguments if not _ELSEWHERE.match(argument)]
         options += [f"--health-addr=127.0.0.1:{health}", f"--metrics-addr=127.0.0.1:{metrics}"]
         if binary is SOURCE:
             (folder / "data").mkdir(exist_ok=True)
             options += [f"--storage-path={folder / 'data'}"]
-            options += [f"--storage-{name}=127.0.0.1:{service}" for name in ("addr", "adv-addr")]
+            options += [f"--storage-{name}=127.0.0.1:{artifacts}" for name in ("addr", "adv-addr")]
         if binary is NOTIFICATION:
-            options += [f"--events-addr=127.0.0.1:{service}", f"--receiverAddr=127.0.0.1:{receiving}"]
+            options += [f"--events-addr=127.0.0.1:{events}", f"--receiverAddr=127.0.0.1:{receiving}"]
         self._probe = f"http://127.0.0.1:{health}/readyz"
         if binary is SOURCE:  # as its readiness probe does: the files are served by the leader only
-            self._probe = f"http://127.0.0.1:{service}/"
+            self._probe = f"http://127.0.0.1:{artifacts}/"
         command = [str(binary.path), *options]
         self._start = partial(cluster.run, folder.name, command, self.ready, environment)
         self._child: Child = self._start()
