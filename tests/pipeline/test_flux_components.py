@@ -9,7 +9,7 @@ from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.object_store import At
+from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
@@ -119,6 +119,42 @@ def test_an_object_that_is_not_ours_is_not_removed_although_the_inventory_lists_
     brought(cloud, fleet())
     assert live(cloud, SETTINGS)["data"] == {"theirs": "1"}
     assert api(cloud).get(CONTROLLER) is None
+
+
+def test_a_component_without_a_namespace_is_no_former_one_of_a_version_without_an_inventory() -> None:
+    here = {**named("ConfigMap", "here"), "metadata": {"name": "here"}}
+    cloud = installed(here)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
+    said = brought(cloud, fleet(here, named("ConfigMap", "other")))
+    assert api(cloud).get(ObjectRef("v1", "ConfigMap", "here", "default"))
+    assert "removed" not in said
+
+
+def test_a_copy_that_somebody_made_with_our_annotations_is_not_removed() -> None:
+    cloud = installed(*OLD)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    metadata = {"name": "a-copy", "annotations": live(cloud, SETTINGS)["metadata"]["annotations"]}
+    world(cloud).create(kind, NAMESPACE, {"metadata": metadata, "data": {"theirs": "1"}})
+    world(cloud).delete(At(kind, INVENTORY.name, NAMESPACE))
+    brought(cloud, fleet(named("ConfigMap", "other")))
+    assert live(cloud, ObjectRef("v1", "ConfigMap", "a-copy", NAMESPACE))["data"] == {"theirs": "1"}
+    assert api(cloud).get(SETTINGS) is None
+
+
+def test_a_former_component_that_another_manager_applies_by_now_stays() -> None:
+    cloud = installed(*OLD)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    theirs = named("ConfigMap", SETTINGS.name, data={"a": "b"})
+    write = Write(manager="kustomize-controller")
+    world(cloud).apply(At(kind, SETTINGS.name, NAMESPACE), theirs, write)
+    said = brought(cloud, fleet())
+    assert live(cloud, SETTINGS)["data"] == {"a": "b"}
+    assert (
+        "ConfigMap old-settings in flux-system stays, because it is also applied by kustomize-controller"
+        in said
+    )
+    assert SETTINGS not in listed_in(live(cloud, INVENTORY))
 
 
 def test_a_namespace_is_never_removed() -> None:

@@ -94,6 +94,16 @@ def _former(entry: Json, *, entirely: bool) -> Fields:
     return fields if entry.get("manager") in INSTALLERS else {}
 
 
+def appliers(live: Json) -> frozenset[str]:
+    """Return the managers that apply an object, as Flux and we do, without those who install by hand."""
+    managers = {str(entry.get("manager")) for entry in _entries(live) if _applies(entry)}
+    return frozenset(managers - INSTALLERS)
+
+
+def _applies(entry: Json) -> bool:
+    return entry.get("operation") == "Apply" and not entry.get("subresource")
+
+
 def lost_fields(before: Json, after: Json) -> list[str]:
     """Describe the fields that an apply of ours took from other managers: "spec.path of kubectl-edit"."""
     now = {_place(entry): set(_leaves(entry.get("fieldsV1") or {})) for entry in _entries(after)}

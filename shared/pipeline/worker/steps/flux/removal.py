@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SECRET, SOURCE, is_applied, is_ours, ref_of
 from shared.fleet.kubernetes.inventory import (
     INVENTORY,
@@ -27,25 +28,44 @@ def record_components(manifests: Sequence[Json], api: KubernetesApi) -> None:
 
 
 def _installed_before(manifests: Sequence[Json], api: KubernetesApi) -> frozenset[ObjectRef]:
-    """Return what a version of Roadstead without an inventory applied, of the kinds of the components."""
+    """Return what a version of Roadstead without an inventory applied, of the kinds of the components.
+
+    Where a component names no namespace, the list has the objects of all namespaces: only cluster-wide ones
+    count there.
+    """
     places = sorted({(ref.api_version, ref.kind, ref.namespace) for ref in removable(manifests)})
-    found = [one for version, kind, where in places for one in api.list(version, kind, namespace=where)]
-    return frozenset(ref_of(one) for one in found if is_ours(one)) - {SECRET, SOURCE, KUSTOMIZATION}
+    found = frozenset(
+        ref_of(one)
+        for version, kind, where in places
+        for one in api.list(version, kind, namespace=where)
+        if _applied_by_us(one) and ref_of(one).namespace == where
+    )
+    return found - {SECRET, SOURCE, KUSTOMIZATION}
+
+
+def _applied_by_us(live: Json) -> bool:
+    """Return whether Roadstead applied the object; a copy of one has our annotation, and another manager."""
+    return is_ours(live) and MANAGER in appliers(live)
 
 
 def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
     """Remove what the inventory has and the components lack; return what was done, "" for nothing.
 
-    Only what Roadstead applied is removed, no namespace, and no definition of which objects exist.
+    Only what Roadstead alone applies is removed, no namespace, and no definition of which objects exist.
     """
     wanted = removable(manifests)
     live = api.get(INVENTORY)
     former = in_order_of_removal(listed_in(live) - wanted) if live is not None else []
     removed: list[str] = []
+    handed_over: list[str] = []
     kept: dict[ObjectRef, str] = {}
     for ref in former:
         found = api.get(ref)
-        if found is None or not is_ours(found):
+        if found is None or not _applied_by_us(found):
+            continue
+        others = sorted(appliers(found) - {MANAGER})
+        if others:
+            handed_over.append(f"the {ref} stays, because it is also applied by {' and '.join(others)}")
             continue
         objects = _objects_of(found, api) if ref.kind == "CustomResourceDefinition" else 0
         if objects:
@@ -56,7 +76,7 @@ def remove_former(manifests: Sequence[Json], api: KubernetesApi) -> str:
     _save(wanted | kept.keys(), live, api)
     more = f" and {len(removed) - SHOWN} more" if len(removed) > SHOWN else ""
     deleted = f"removed {', '.join(removed[:SHOWN])}{more}" if removed else ""
-    return "; ".join(filter(None, (deleted, *kept.values())))
+    return "; ".join(filter(None, (deleted, *handed_over[:SHOWN], *kept.values())))
 
 
 def _objects_of(definition: Json, api: KubernetesApi) -> int:
