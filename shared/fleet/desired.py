@@ -61,6 +61,11 @@ class Desired:
         """Where its Flux components are in the repository."""
         return self.spec.flux.components.removeprefix("./")
 
+    @property
+    def problem(self) -> str:
+        """What the current rules refuse in the spec, "" for nothing."""
+        return ""
+
     def document(self) -> dict[str, Any]:
         """Return the stored form: JSON with every default filled in and without empty values."""
         optional = {
@@ -123,6 +128,15 @@ class Stored(Desired):
         return ClusterSpec.model_validate(_typed(self._spec))
 
     @property
+    def problem(self) -> str:
+        """What the current rules refuse in a spec that an earlier version accepted."""
+        try:
+            self.spec  # noqa: B018
+        except ValidationError as error:
+            return "; ".join(map(_problem, error.errors(include_url=False, include_input=False)))
+        return ""
+
+    @property
     def azure_names(self) -> AzureNames:
         """The names in Azure that no other cluster can have."""
         place = self._spec["subscriptionId"], self._spec["resourceGroup"]
@@ -168,6 +182,11 @@ def _moved(part: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
         return part
     rest = {name: value for name, value in untyped.items() if name not in moved}
     return {**moved, **part, "azure": {**part["azure"], "properties": rest}}
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    field = ".".join(("spec", *map(str, error["loc"])))
+    return f"{field}: {error['msg'].removeprefix('Value error, ')}"
 
 
 def normalised(document: Mapping[str, Any]) -> Mapping[str, Any]:

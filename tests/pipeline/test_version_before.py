@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from localcloud.tables import memory_state
-from shared.jobs.record import Phase
+from shared.jobs.record import Phase, accept_retry
+from shared.pipeline.outbox import send_continuation
 from shared.ports.azure import DeleteCluster, Written
 from tests.jobs.version_before import as_before
 from tests.support import fleet_files
@@ -53,3 +55,22 @@ def test_a_delete_without_effect_is_sent_twice() -> None:
     push(cloud, fleet_files.fleet())
     cloud.run(24 * 3600)
     assert (len(sent), phases(cloud)) == (2, {"one": Phase.FAILED})
+
+
+def test_a_spec_that_only_the_version_before_accepted_fails_with_the_field_and_can_still_be_deleted() -> None:
+    cloud = ready(pool())
+    saved = record(cloud)
+    network = {**saved.document["spec"].get("networkProfile", {}), "loadBalancerSku": "basic"}
+    document = {**saved.document, "spec": {**saved.document["spec"], "networkProfile": network}}
+    retried = accept_retry(replace(saved, document=document), now=cloud.clock())
+    send_continuation(cloud.state.save(retried), cloud.ports)
+    cloud.run()
+    assert record(cloud).phase is Phase.FAILED
+    assert record(cloud).job.reason == (
+        "InvalidManifest: this version of Roadstead refuses the manifest that an earlier one accepted: "
+        "spec.networkProfile.loadBalancerSku: basic is retired by Azure; write standard, or remove this line."
+        " Correct it and push"
+    )
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    assert cloud.state.clusters() == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.errors import Unavailable
-from shared.jobs.outcomes import Outcome
+from shared.jobs.errors import InvalidManifest, Unavailable
+from shared.jobs.outcomes import Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps import cluster, delete, flux, maintenance_windows, node_pools
@@ -34,12 +34,21 @@ _STEPS: dict[Step, Callable[[StepContext], Outcome]] = {
 _IN_THE_CLUSTER = {Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY}
 
 
+def _refused(context: StepContext) -> Fail | None:
+    """Return the failure of a spec that an earlier version accepted; a delete needs no valid spec."""
+    problem = "" if context.record.deleting else context.desired.problem
+    if not problem:
+        return None
+    version = "this version of Roadstead refuses the manifest that an earlier one accepted"
+    return Fail(InvalidManifest(f"{version}: {problem}. Correct it and push"))
+
+
 def run_step(record: ClusterRecord, ports: Ports) -> Outcome:
     """Run the step that the record is at, unless the cluster has to wait; let errors of the ports pass."""
     context, step = StepContext.of(record, ports), record.job.step.name
-    wait = orphaned(context) or suspended(context)
-    if wait:
-        return wait
+    instead = orphaned(context) or _refused(context) or suspended(context)
+    if instead:
+        return instead
     try:
         return _STEPS[step](context)
     except Unavailable:
