@@ -33,7 +33,7 @@ THEIRS: dict[str, Any] = {
         "dnsPrefix": "theirs",
         "networkProfile": {"networkPlugin": "azure", "networkPluginMode": "overlay"},
         "autoUpgradeProfile": {"nodeOSUpgradeChannel": "NodeImage"},
-        "newThing": {"mode": "Fast"},
+        "podIdentityProfile": {"enabled": True},
         "agentPoolProfiles": [
             {"name": "system", "mode": "System", "count": 3, **POOL},
             {"name": "apps", "mode": "User", "enableAutoScaling": True, "minCount": 1, "maxCount": 5, **POOL},
@@ -89,7 +89,7 @@ def test_the_whole_manifest_is_printed_without_defaults(url: str) -> None:
             "maintenanceWindows": [
                 {"name": "default", "timeInWeek": [{"day": "Sunday", "hourSlots": [1, 2]}]}
             ],
-            "azure": {"properties": {"newThing": {"mode": "Fast"}}},
+            "azure": {"properties": {"podIdentityProfile": {"enabled": True}}},
         },
     }
 

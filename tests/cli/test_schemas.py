@@ -112,7 +112,7 @@ def test_only_a_cluster_is_adopted_and_suspended() -> None:
 
 def test_a_text_is_described_by_its_meaning_and_its_rule() -> None:
     parts = DOCUMENTS["clusterspec.json"]["$defs"]
-    size = parts["NodePool"]["properties"]["vmSize"]["description"]
+    size = parts["ManualScale"]["properties"]["size"]["description"]
     assert size == "The size of the nodes. Must be a VM size such as Standard_D4s_v5."
     network = parts["NetworkProfile"]["properties"]["dnsServiceIP"]["description"]
     assert network.endswith("in serviceCidr. Must be an address such as 10.0.0.10.")

@@ -9,29 +9,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest, Unavailable
-from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map
-
-
-def widgets(plural: str = "widgets", kind: str = "Widget") -> Json:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": schema,
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.org"},
-        "spec": {
-            "group": "example.org",
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "versions": [version],
-        },
-    }
+from tests.support.kubernetes_ports import CONFIG_MAP, NOWHERE, SETTINGS, Setting, config_map, widgets
 
 
 def config_maps(setting: Setting, **selectors: str) -> list[Json]:

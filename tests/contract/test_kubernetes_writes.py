@@ -8,8 +8,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import transferred
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest
-from tests.contract.test_kubernetes import widgets
-from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map
+from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map, widgets
 
 
 def live(setting: Setting) -> Json:

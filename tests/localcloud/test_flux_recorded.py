@@ -7,14 +7,14 @@ from typing import Any
 
 from localcloud.flux.flux_controllers import Source
 from localcloud.kubernetes.world.patches import MERGE
-from tests.localcloud.test_flux import KUSTOMIZATION, SOURCE, URL, Cluster, _object, _secret
 from tests.support import flux_scenarios
 from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
+from tests.support.small_flux import KUSTOMIZATION, SOURCE, URL, FluxCluster, flux_object, git_secret
 
 KINDS = {"g": SOURCE, "k": KUSTOMIZATION}
 
 
-class Faulty(Cluster):
+class Faulty(FluxCluster):
     """A cluster with Flux, and everything that can be wrong."""
 
     def _read(self, url: str, branch: str) -> Source | None:
@@ -26,7 +26,7 @@ class Faulty(Cluster):
     def start(self) -> None:
         self.world.missing_images.add("x:1-missing")
         self.install()
-        self.apply(_secret("bad", "wrong"))
+        self.apply(git_secret("bad", "wrong"))
         for name, spec in SOURCES.items():
             self.source(name, spec)
         for name, spec in KUSTOMIZATIONS.items():
@@ -34,12 +34,12 @@ class Faulty(Cluster):
 
     def source(self, name: str, spec: Mapping[str, Any]) -> None:  # type: ignore[override]
         whole = {"interval": "1m", "url": URL, "ref": {"branch": "main"}, **spec}
-        self.apply(_object(SOURCE, name, whole))
+        self.apply(flux_object(SOURCE, name, whole))
 
     def kustomization(self, name: str, spec: Mapping[str, Any]) -> None:
         ref = {"kind": "GitRepository", "name": "good"}
         whole = {"interval": "10m", "path": f"./{name}", "prune": True, "sourceRef": ref, **spec}
-        self.apply(_object(KUSTOMIZATION, name, whole))
+        self.apply(flux_object(KUSTOMIZATION, name, whole))
 
     def request(self, name: str) -> None:
         kind, _, plain = name.partition(" ")

@@ -56,3 +56,26 @@ def config_map(data: dict[str, str], **metadata: Any) -> Json:
         "metadata": {"name": "settings", "namespace": "default", **metadata},
         "data": data,
     }
+
+
+def widgets(plural: str = "widgets", kind: str = "Widget") -> Json:
+    """Return the definition of a kind whose objects take any field."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": schema,
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [version],
+        },
+    }

@@ -8,6 +8,8 @@ from localcloud.azure.world.arm_resources import Cluster
 from localcloud.common.control_plane import Node
 from shared.fleet.json_tree import Json
 
+LABEL_LENGTH = 63
+
 
 def nodes_of(cluster: Cluster) -> list[Node]:
     """Return every node that a cluster has now; none while it is stopped or its pools have no nodes."""
@@ -42,6 +44,18 @@ def _node(document: Json, pool: Json, index: int, kubelet: str) -> Node:
     )
 
 
+def group_label(group: str) -> str:
+    """Return the name of a resource group as AKS writes it into a label.
+
+    It has at most 63 characters, no parentheses, and a letter or digit at its end (source: Azure/AgentBaker and
+    Azure/karpenter-provider-azure, which make the labels).
+    """
+    value = group.translate({ord("("): "-", ord(")"): "-"})[:LABEL_LENGTH]
+    if value[-1].isalnum():
+        return value
+    return f"{value[: LABEL_LENGTH - 1]}z"
+
+
 def _labels(document: Json, pool: Json, index: int) -> dict[str, str]:
     location = document["location"]
     zones = pool.get("availabilityZones") or []
@@ -49,7 +63,7 @@ def _labels(document: Json, pool: Json, index: int) -> dict[str, str]:
     return {
         "agentpool": pool["name"],
         "kubernetes.azure.com/agentpool": pool["name"],
-        "kubernetes.azure.com/cluster": document["properties"]["nodeResourceGroup"],
+        "kubernetes.azure.com/cluster": group_label(document["properties"]["nodeResourceGroup"]),
         "kubernetes.azure.com/mode": pool["mode"].lower(),
         "kubernetes.azure.com/node-image-version": pool["nodeImageVersion"],
         "kubernetes.io/arch": "amd64",
