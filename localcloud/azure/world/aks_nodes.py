@@ -47,8 +47,8 @@ def _node(document: Json, pool: Json, index: int, kubelet: str) -> Node:
 def group_label(group: str) -> str:
     """Return the name of a resource group as AKS writes it into a label.
 
-    It has at most 63 characters, no parentheses, and a letter or digit at its end (source: Azure/AgentBaker and
-    Azure/karpenter-provider-azure, which make the labels).
+    It has at most 63 characters, no parentheses, and a letter or digit at its end (source: AgentBaker and
+    karpenter-provider-azure, which make the labels).
     """
     value = group.translate({ord("("): "-", ord(")"): "-"})[:LABEL_LENGTH]
     if value[-1].isalnum():
