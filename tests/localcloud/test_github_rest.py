@@ -72,6 +72,19 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     assert (combined["state"], combined["statuses"][0]["context"]) == ("success", "roadstead")
 
 
+def test_two_commits_are_compared_once_and_an_unknown_one_is_asked_for_again(server: GitHubServer) -> None:
+    git = server.repository("acme/fleet")
+    first, second = git.commit({"a.yaml": b"1"}), git.commit({"a.yaml": b"2"})
+    adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
+    server.door.requests.clear()
+    assert [adapter.is_descendant(second, first) for _ in range(3)] == [True] * 3
+    assert [adapter.is_descendant(first, second) for _ in range(3)] == [False] * 3
+    assert len(server.door.requests) == 2
+    assert [adapter.is_descendant("0" * 40, first) for _ in range(3)] == [False] * 3
+    assert len(server.door.requests) == 5
+    adapter.close()
+
+
 def test_the_adapter_translates_errors_and_never_shows_the_token(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     git.commit({"a.yaml": b"1"})

@@ -1,7 +1,8 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method makes one HTTP call (a cached blob: none; an archive: two). Blobs are immutable, so the most
-recently used ones stay in memory, bounded by their bytes, and each is verified by its id.
+Every method makes one HTTP call (a cached blob or comparison: none; an archive: two). Blobs are immutable, so
+the most recently used ones stay in memory, bounded by their bytes, and each is verified by its id. So is the
+history of a commit: a comparison of two that exist stays in memory too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any
 
 from github import Auth
@@ -24,6 +26,7 @@ from shared.jobs.errors import Dependency, Unavailable
 from shared.ports import BranchHead, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
+_COMPARISONS = 1000
 
 
 class GitHubRepository:
@@ -40,6 +43,7 @@ class GitHubRepository:
         self._name = repository
         self._client = GitHubClient(repository, auth, base_url=base_url)
         self._blobs = _BlobCache(cache_bytes)
+        self._compared = lru_cache(_COMPARISONS)(self._compare)
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to; raise Dependency when there is no such branch."""
@@ -50,14 +54,18 @@ class GitHubRepository:
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""
-        # Only the first page of a comparison lists the changed files, which are not needed.
-        page = {"per_page": 1, "page": 2}
         try:
-            with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
-                comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
-                return comparison["status"] in ("ahead", "identical")
+            return self._compared(commit, earlier) in ("ahead", "identical")
         except Dependency:
             return False
+
+    def _compare(self, commit: str, earlier: str) -> str:
+        """Return how a commit is related to another; raise Dependency for an unknown one."""
+        # Only the first page of a comparison lists the changed files, which are not needed.
+        page = {"per_page": 1, "page": 2}
+        with self._client.calling(f"no commit {commit}", absent=(404, 422)) as api:
+            comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
+            return str(comparison["status"])
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
