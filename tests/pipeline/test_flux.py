@@ -100,6 +100,16 @@ def test_a_suspended_kustomization_never_counts_as_ready() -> None:
     cloud.run(until=lambda: record(cloud).phase is Phase.READY)
 
 
+def test_a_suspended_kustomization_is_read_every_five_minutes() -> None:
+    cloud = ready()
+    set_spec(cloud, flux_objects.KUSTOMIZATION, manager="flux", suspend=True)
+    push(cloud, files(pool()))
+    cloud.run(seconds=3600)
+    before = record(cloud).job.sequence
+    cloud.run(seconds=3600)
+    assert record(cloud).job.sequence - before == 12
+
+
 def test_a_branch_that_does_not_exist_is_named_with_what_to_do() -> None:
     cloud = ready()
     push(cloud, flux_follows("nope"))

@@ -13,7 +13,7 @@ FAILED_STATES = ("Failed", "Canceled")
 LAG_SECONDS = 20.0
 """How late Azure Resource Manager may show a new resource."""
 OBSERVE_SECONDS = 300.0
-"""The time between two reads of a resource that waits for its adoption."""
+"""The time between two reads of what only a person continues, such as an adoption."""
 _DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
 
 

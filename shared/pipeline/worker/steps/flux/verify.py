@@ -19,6 +19,7 @@ from shared.fleet.kubernetes.rollout import unfinished
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.outcomes import Done, Outcome, Restart, Wait
 from shared.pipeline.worker.steps import drain
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.components import rollout_wait
 from shared.pipeline.worker.steps.flux.sync import request_of
@@ -66,7 +67,8 @@ def _not_ready(context: StepContext, ref: ObjectRef, found: Readiness | None) ->
             return Restart(f"the {ref} no longer exists in the cluster")
         case Suspended():
             resume = f"`flux -n {ref.namespace} resume {_FLUX_NAMES[ref.kind]} {ref.name}` resumes it."
-            return Wait(seconds, f"{name}: somebody suspended it", action_required=resume, open_ended=True)
+            reason = f"{name}: somebody suspended it"
+            return Wait(OBSERVE_SECONDS, reason, action_required=resume, open_ended=True)
         case Failed(reason, message):
             return Wait(seconds, f"{name}: {reason}: {message}", action_required=advice(found))
         case Progressing(message):
