@@ -1,8 +1,9 @@
-"""From the files of a repository to the objects of a Kustomization; pure.
+"""From the files of a repository to the objects of a Kustomization.
 
-A ``kustomization.yaml`` may list ``resources`` (files and folders) and nothing else: kustomize itself is a Go
-program that no package of Python or Node brings along. Without one, all YAML files in a folder and below
-count, as Flux does it. Messages are those of Flux, whose builds have a folder of their own.
+A ``kustomization.yaml`` that only lists ``resources`` (files and folders) is read here. One with anything
+else is built by the real kustomize where kubectl is installed, and is an error elsewhere. Without one, all
+YAML files in a folder and below count, as Flux does it. Messages are those of Flux, whose builds have a
+folder of their own.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any
 import yaml
 
 from localcloud.flux.flux_conditions import NotReady
+from localcloud.flux.real_kustomize import BUILD_FOLDER, built, kustomize_command
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _ALLOWED = {"apiVersion", "kind", "metadata", "resources"}
 _VARIABLE = re.compile(r"\$\{([_a-zA-Z]\w*)(?::?[=-]([^}]*))?\}")
 _SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
-_FOLDER = "/tmp/kustomization-1"  # noqa: S108 - as messages name the folder of a build
 _DECODE = "failed to decode Kubernetes YAML from"
 
 
@@ -28,7 +29,7 @@ def check_path(files: Mapping[str, bytes], path: str) -> None:
     """Raise NotReady (ArtifactFailed) when there is no such folder."""
     folder = _folder_of(path)
     if folder and not any(name.startswith(f"{folder}/") for name in files):
-        problem = f"stat {_FOLDER}/{folder}: no such file or directory"
+        problem = f"stat {BUILD_FOLDER}/{folder}: no such file or directory"
         raise NotReady("ArtifactFailed", f"kustomization path not found: {problem}")
 
 
@@ -101,8 +102,12 @@ def _listed(files: Mapping[str, bytes], folder: str, listed: str) -> Iterator[di
     content = documents[0] if documents and isinstance(documents[0], dict) else {}
     unknown = sorted(set(content) - _ALLOWED)
     if unknown:
-        text = f"{listed} has {', '.join(unknown)}: the local Flux knows resources only"
-        raise NotReady("BuildFailed", f"kustomize build failed: {text}")
+        command = kustomize_command()
+        if not command:
+            text = f"{listed} has {', '.join(unknown)}: the local Flux needs kubectl for these"
+            raise NotReady("BuildFailed", f"kustomize build failed: {text}")
+        yield from _objects(listed, built(files, folder, command))
+        return
     for entry in content.get("resources") or ():
         name = posixpath.normpath(posixpath.join(folder, str(entry)))
         if name in files:
@@ -110,7 +115,7 @@ def _listed(files: Mapping[str, bytes], folder: str, listed: str) -> Iterator[di
         elif any(other.startswith(f"{name}/") for other in files):
             yield from _folder(files, name)
         else:
-            text = f"open {_FOLDER}/{name}: no such file or directory"
+            text = f"open {BUILD_FOLDER}/{name}: no such file or directory"
             accumulated = f"accumulation err='accumulating resources from '{entry}': {text}'"
             raise NotReady("BuildFailed", f"kustomize build failed: accumulating resources: {accumulated}")
 
@@ -120,13 +125,13 @@ def _objects(name: str, content: bytes) -> Iterator[dict[str, Any]]:
         if document is None:
             continue
         if not isinstance(document, dict) or not document.get("apiVersion") or not document.get("kind"):
-            raise NotReady("BuildFailed", f"{_DECODE} {_FOLDER}/{name}: missing Resource metadata <nil>")
+            raise NotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: missing Resource metadata <nil>")
         if document["kind"] == "List":
             yield from document.get("items") or ()
         elif not (document.get("metadata") or {}).get("name"):
             kind = f"{{{{{document['apiVersion']} {document['kind']}}}}}"
             text = f"missing metadata.name in object {kind} <nil>"
-            raise NotReady("BuildFailed", f"{_DECODE} {_FOLDER}/{name}: {text}")
+            raise NotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: {text}")
         else:
             yield document
 
@@ -139,4 +144,4 @@ def _documents(name: str, content: bytes) -> list[Any]:
         line = f"line {mark.line + 1}: " if mark is not None else ""
         problem = getattr(error, "problem", None) or "not readable"
         text = f"MalformedYAMLError: yaml: {line}{problem} <nil>"
-        raise NotReady("BuildFailed", f"{_DECODE} {_FOLDER}/{name}: {text}") from error
+        raise NotReady("BuildFailed", f"{_DECODE} {BUILD_FOLDER}/{name}: {text}") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 import yaml
 
+from localcloud.flux.real_kustomize import kustomize_command
 from localcloud.kubernetes.world.object_store import At
 from localcloud.kubernetes.world.patches import MERGE
 from tests.support.small_flux import KINDS, KUSTOMIZATION, SOURCE, FluxCluster, git_secret
@@ -143,7 +145,6 @@ def test_a_source_recovers_once_its_secret_is_right(cluster: FluxCluster) -> Non
         ("bad.yaml", b"a: [1", "BuildFailed", "clusters/alpha/bad.yaml"),
         ("bad.yaml", b"hello: world", "BuildFailed", "clusters/alpha/bad.yaml"),
         ("kustomization.yaml", b"resources: [absent.yaml]", "BuildFailed", "absent.yaml"),
-        ("kustomization.yaml", b"namePrefix: x", "BuildFailed", "namePrefix"),
         (
             "unknown.yaml",
             b"apiVersion: example.org/v1\nkind: Gadget\nmetadata: {name: g, namespace: team}",
@@ -207,6 +208,43 @@ def test_a_kustomization_file_lists_what_counts(cluster: FluxCluster) -> None:
     cluster.sync()
     cluster.let_time_pass()
     assert cluster.maps() == ["two"]
+
+
+OVERLAY = b"""
+resources: [ns.yaml, ../../base]
+commonAnnotations: {stage: prod}
+patches:
+- target: {kind: ConfigMap}
+  patch: |-
+    - {op: replace, path: /data/colour, value: red}
+configMapGenerator:
+- {name: generated, namespace: team, literals: [a=b], options: {disableNameSuffixHash: true}}
+"""
+PATHS = {"without kubectl": "", **({"with kubectl": os.environ["PATH"]} if kustomize_command() else {})}
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_an_overlay_is_built_by_the_real_kustomize_and_refused_without_it(
+    cluster: FluxCluster, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", path)
+    base = {"base/kustomization.yaml": b"resources: [two.yaml]", "base/two.yaml": MAP_FILE % b"two"}
+    broken = {"broken/kustomization.yaml": b"resources: [gone.yaml]\nnamePrefix: x"}
+    cluster.commit({**cluster.files, **base, **broken, "clusters/alpha/kustomization.yaml": OVERLAY})
+    cluster.sync()
+    cluster.sync("broken", path="./broken")
+    cluster.let_time_pass()
+    if not path:
+        status, reason, message = cluster.ready()
+        assert (status, reason) == ("False", "BuildFailed")
+        assert "commonAnnotations, configMapGenerator, patches: the local Flux needs kubectl" in message
+        return
+    assert cluster.maps() == ["generated", "two"]
+    two = cluster.world.get(At(KINDS["ConfigMap"], "two", "team"))
+    assert (two["data"]["colour"], two["metadata"]["annotations"]["stage"]) == ("red", "prod")
+    status, reason, message = cluster.ready(name="broken")
+    assert (status, reason) == ("False", "BuildFailed")
+    assert "/tmp/kustomization-1/broken/gone.yaml" in message
 
 
 def test_definitions_are_established_before_their_objects(cluster: FluxCluster) -> None:
