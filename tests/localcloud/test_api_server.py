@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from collections.abc import Iterator
 
@@ -12,26 +13,43 @@ import yaml
 from localcloud.common.certificates import Authority
 from localcloud.kubernetes.schema.definitions import published_version
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
+from localcloud.kubernetes.world.controllers import Delays
 from tests.support.api_answers import answers, differences, recorded
 from tests.support.kubernetes_ports import CLUSTER
+from tests.support.sequence_answers import recorded_sequences, sequence_answers, sequence_differences
 
 
 @pytest.fixture
-def client() -> Iterator[httpx.Client]:
-    """A client of a new cluster."""
-    authority = Authority()
-    trusted = ssl.create_default_context(cadata=authority.pem.decode())
-    with KubernetesPlane(authority, accepts_token=lambda token: token == "a-token") as plane:
-        config = yaml.safe_load(plane.start(CLUSTER, []))
-        url = config["clusters"][0]["cluster"]["server"]
-        headers = {"Authorization": "Bearer a-token"}
-        with httpx.Client(base_url=url, verify=trusted, headers=headers, timeout=30) as client:
-            yield client
+def plane() -> Iterator[KubernetesPlane]:
+    """One started cluster, on whose nodes no kubelet ends a deleted pod."""
+    never = Delays(termination=3600)
+    with KubernetesPlane(Authority(), accepts_token=lambda token: token == "a-token", delays=never) as plane:
+        yield plane
+
+
+@pytest.fixture
+def client(plane: KubernetesPlane) -> Iterator[httpx.Client]:
+    """A client of the cluster."""
+    config = yaml.safe_load(plane.start(CLUSTER, []))
+    cluster = config["clusters"][0]["cluster"]
+    pem = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    trusted, headers = ssl.create_default_context(cadata=pem), {"Authorization": "Bearer a-token"}
+    with httpx.Client(base_url=cluster["server"], verify=trusted, headers=headers, timeout=30) as client:
+        yield client
 
 
 def test_every_request_is_answered_as_a_real_api_server_answered_it(client: httpx.Client) -> None:
     assert differences(answers(client, "suite"), recorded()["answers"]) == []
 
 
+def test_every_sequence_ends_as_it_did_on_a_real_cluster(
+    plane: KubernetesPlane, client: httpx.Client
+) -> None:
+    world = plane.clusters.world(CLUSTER)
+    assert world is not None
+    found = sequence_answers(client, "sequences", world.forget_history, patience=2)
+    assert sequence_differences(found, recorded_sequences()["answers"]) == []
+
+
 def test_the_types_and_the_recorded_answers_are_of_one_version() -> None:
-    assert recorded()["version"] == f"v{published_version()}"
+    assert recorded()["version"] == recorded_sequences()["version"] == f"v{published_version()}"

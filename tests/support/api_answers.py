@@ -37,11 +37,12 @@ def _answer(client: httpx.Client, call: Call, namespace: str) -> Answer:
         headers = {"Content-Type": call.content} if call.body is not None else {}
         found = client.request(call.method, path, content=call.data(), headers={**headers, **call.headers})
         if found.is_success or not call.wait or time.monotonic() > deadline:
-            return _described(found, namespace)
+            return described(found, namespace)
         time.sleep(0.1)
 
 
-def _described(found: httpx.Response, namespace: str) -> Answer:
+def described(found: httpx.Response, namespace: str) -> Answer:
+    """Return what counts of an answer."""
     answer: Answer = {"code": found.status_code}
     warnings = [value.partition(" - ")[2] for value in found.headers.get_list("Warning")]
     if warnings:

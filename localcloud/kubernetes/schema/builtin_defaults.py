@@ -10,11 +10,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from localcloud.kubernetes.schema.definitions import Type
+from localcloud.kubernetes.schema.quantities import rounded_up
 
 _CORE = "io.k8s.api.core.v1."
 _APPS = "io.k8s.api.apps.v1."
 _RBAC = "io.k8s.api.rbac.v1."
 _MODE = 0o644
+_JOB = {
+    "completions": 1,
+    "parallelism": 1,
+    "backoffLimit": 6,
+    "completionMode": "NonIndexed",
+    "suspend": False,
+    "manualSelector": False,
+    "podReplacementPolicy": "TerminatingOrFailed",
+}
 _ROLLING = {"maxSurge": "25%", "maxUnavailable": "25%"}
 
 CONSTANT: Mapping[str, Mapping[str, Any]] = {
@@ -37,6 +47,7 @@ CONSTANT: Mapping[str, Mapping[str, Any]] = {
         "successThreshold": 1,
         "failureThreshold": 3,
     },
+    f"{_CORE}GRPCAction": {"service": ""},
     f"{_CORE}HTTPGetAction": {"path": "/", "scheme": "HTTP"},
     f"{_CORE}ObjectFieldSelector": {"apiVersion": "v1"},
     f"{_CORE}SecretVolumeSource": {"defaultMode": _MODE},
@@ -73,15 +84,8 @@ CONSTANT: Mapping[str, Mapping[str, Any]] = {
     },
     f"{_APPS}ReplicaSetSpec": {"replicas": 1},
     f"{_RBAC}RoleRef": {"apiGroup": "rbac.authorization.k8s.io"},
-    "io.k8s.api.batch.v1.JobSpec": {
-        "completions": 1,
-        "parallelism": 1,
-        "backoffLimit": 6,
-        "completionMode": "NonIndexed",
-        "suspend": False,
-        "manualSelector": False,
-        "podReplacementPolicy": "TerminatingOrFailed",
-    },
+    f"{_CORE}PodTemplateSpec": {"metadata": {}},
+    "io.k8s.api.batch.v1.JobTemplateSpec": {"metadata": {}},
     "io.k8s.api.batch.v1.CronJobSpec": {
         "concurrencyPolicy": "Allow",
         "suspend": False,
@@ -116,6 +120,30 @@ def _pod(spec: dict[str, Any]) -> None:
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
 
 
+def _whole_pod(pod: dict[str, Any]) -> None:
+    """What a pod has, and the template of one has not: a container asks for as much as it may use."""
+    if not isinstance(pod.get("spec"), Mapping):
+        return
+    spec = pod["spec"] = {"enableServiceLinks": True, **pod["spec"]}
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [_with_requests(container) for container in spec[field]]
+
+
+def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    resources = container.get("resources") or {}
+    if not resources.get("limits"):
+        return container
+    requests = {**resources["limits"], **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "requests": requests}}
+
+
+def _job(job: dict[str, Any]) -> None:
+    """What a job has, and the template of one has not."""
+    if isinstance(job.get("spec"), Mapping):
+        job["spec"] = {**_JOB, **job["spec"]}
+
+
 def _port(port: dict[str, Any]) -> None:
     if "port" in port:
         port.setdefault("targetPort", port["port"])
@@ -139,7 +167,9 @@ def _names(names: dict[str, Any]) -> None:
 DEPENDENT: Mapping[str, Callable[[dict[str, Any]], None]] = {
     f"{_APPS}DeploymentSpec": _deployment,
     f"{_CORE}Container": _container,
+    f"{_CORE}Pod": _whole_pod,
     f"{_CORE}PodSpec": _pod,
+    "io.k8s.api.batch.v1.Job": _job,
     f"{_CORE}ServicePort": _port,
     f"{_RBAC}Subject": _subject,
     "io.k8s.api.networking.v1.NetworkPolicySpec": _policy,
@@ -153,6 +183,8 @@ def with_defaults(kind: Type, value: Any) -> Any:
         return [with_defaults(kind.item, inner) for inner in value]
     if kind.sort not in ("object", "map") or not isinstance(value, Mapping):
         return value
+    if kind.sort == "map" and kind.item.sort == "quantity":
+        return {name: rounded_up(str(inner)) for name, inner in value.items()}
     whole = dict(value)
     for name, default in CONSTANT.get(kind.name, {}).items():
         if whole.get(name) is None:

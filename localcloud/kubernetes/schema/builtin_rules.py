@@ -218,6 +218,16 @@ def _service(spec: Mapping[str, Any], path: str) -> Iterator[Problem]:
             yield required(f"{path}.ports[{number}].name")
 
 
+def _amounts(*fields: str) -> Callable[[Mapping[str, Any], str], Iterator[Problem]]:
+    def rule(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
+        for field in fields:
+            for name, amount in (value.get(field) or {}).items():
+                if str(amount).startswith("-"):
+                    yield invalid(f"{path}.{field}[{name}]", amount, "must be greater than or equal to 0")
+
+    return rule
+
+
 RULES: Mapping[str, Callable[[Mapping[str, Any], str], Iterator[Problem]]] = {
     f"{_APPS}DeploymentSpec": _workload,
     f"{_APPS}StatefulSetSpec": _workload,
@@ -229,6 +239,8 @@ RULES: Mapping[str, Callable[[Mapping[str, Any], str], Iterator[Problem]]] = {
     f"{_CORE}ContainerPort": _port("containerPort"),
     f"{_CORE}ServicePort": _port("port"),
     f"{_CORE}ServiceSpec": _service,
+    f"{_CORE}ResourceQuotaSpec": _amounts("hard"),
+    f"{_CORE}ResourceRequirements": _amounts("limits", "requests"),
     f"{_CORE}ConfigMap": _data,
     f"{_CORE}Secret": _data,
     f"{_CRD}CustomResourceDefinitionSpec": definition_problems,

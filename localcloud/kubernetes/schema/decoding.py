@@ -70,6 +70,8 @@ def _scalar(kind: Type, value: Any, path: str, owner: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind.sort == "quantity":
         found = canonical(str(value)) if number or isinstance(value, str) else None
+        if found is None and re.match(PATTERN, str(value)) and not isinstance(value, bool):
+            raise WrongType("unable to parse quantity's suffix")
         if found is None:
             raise WrongType(f"quantities must match the regular expression '{PATTERN}'")
         return found

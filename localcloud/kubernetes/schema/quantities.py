@@ -1,6 +1,7 @@
 """Resource quantities in their canonical form, as ``k8s.io/apimachinery/pkg/api/resource`` writes them.
 
-"0.5" becomes "500m", "1000m" becomes "1", "1024Mi" becomes "1Gi".
+"0.5" becomes "500m", "1000m" becomes "1", "1024Mi" becomes "1Gi". A text that ``ParseQuantity`` takes for
+canonical stays as it is, such as "1.500k", "+5" or "010".
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _DECIMAL = {
     unit: 3 * power for power, unit in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
 }
 
+_FAST_DIGITS = 18
+
 
 def canonical(text: str) -> str | None:
     """Return a quantity in its canonical form, or None when it is none."""
@@ -24,6 +27,8 @@ def canonical(text: str) -> str | None:
     if found is None:
         return None
     number, unit, exponent = Fraction(Decimal(found[1])), found[2] or "", found[3]
+    if _is_kept(found[1], unit, exponent):
+        return text
     if unit in _BINARY and unit:
         whole = number * _BINARY[unit]
         if whole.denominator == 1 and (abs(whole) >= 1024 or whole == 0):
@@ -31,6 +36,29 @@ def canonical(text: str) -> str | None:
         return _decimal(whole, exponent=False)
     power = int(exponent) if exponent is not None else _DECIMAL[unit]
     return _decimal(number * Fraction(10) ** power, exponent=exponent is not None)
+
+
+def rounded_up(text: str) -> str:
+    """Return a canonical quantity in whole thousandths, as ``SetDefaults_ResourceList`` rounds an amount."""
+    found = _NUMBER.fullmatch(text)
+    if found is None or (found[2] not in ("n", "u") and int(found[3] or 0) >= -3):
+        return text
+    scale = _DECIMAL[found[2]] if found[2] else int(found[3])
+    thousandths = Fraction(Decimal(found[1])) * Fraction(10) ** (scale + 3)
+    away = math.ceil(abs(thousandths)) * (1 if thousandths >= 0 else -1)
+    return _decimal(Fraction(away, 1000), exponent=found[3] is not None)
+
+
+def _is_kept(number: str, unit: str, exponent: str | None) -> bool:
+    """Return whether the fast path of ``ParseQuantity`` keeps the text."""
+    whole, _, fraction = number.lstrip("+-").partition(".")
+    digits = (whole.lstrip("0") or "0") + fraction
+    if unit and unit in _BINARY:
+        size = _BINARY[unit].bit_length() - 1
+        return not fraction and 14 - len(digits) - size * 3 // 10 >= 0 and int(digits) & 7 != 0
+    scale = (int(exponent) if exponent is not None else _DECIMAL[unit]) - len(fraction)
+    short = len(digits) <= _FAST_DIGITS and scale >= _DECIMAL["n"]
+    return short and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
 def _scaled(value: int, units: dict[str, int]) -> str:

@@ -15,7 +15,7 @@ from localcloud.kubernetes.schema.definitions import forbidden, invalid
 from localcloud.kubernetes.wire import access_reviews, discovery
 from localcloud.kubernetes.wire.cluster_access import Access
 from localcloud.kubernetes.wire.kubectl_tables import partial, table
-from localcloud.kubernetes.wire.list_pages import page
+from localcloud.kubernetes.wire.list_pages import listing, page
 from localcloud.kubernetes.wire.media_types import Accepted, accepted, received, reply
 from localcloud.kubernetes.wire.request_options import (
     deletion,
@@ -131,17 +131,15 @@ class ClusterApi:
     def _list(self, request: Request, found: Route) -> Response:
         form = accepted(request, custom=found.kind.custom, streamed=True)
         labels, fields = request.args.get("labelSelector", ""), request.args.get("fieldSelector", "")
-        limit, seconds = number(request, "limit") or 0, number(request, "timeoutSeconds")
         if is_set(request, "watch"):
-            return self._watch(request, found, form, seconds)
-        if "resourceVersionMatch" in request.args and not request.args.get("resourceVersion"):
-            text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-            raise invalid_options("ListOptions", [forbidden("resourceVersionMatch", text)])
-        wanted = version_of(request.args.get("resourceVersion", ""), listed=True)
-        objects, version = self._world.list(found.kind, found.namespace, labels=labels, fields=fields)
-        if wanted > version:
-            raise too_new(wanted, version)
-        objects, after = page(objects, limit, request.args.get("continue", ""))
+            return self._watch(request, found, form, number(request, "timeoutSeconds"))
+        number(request, "timeoutSeconds")
+        asked = listing(request, self._world.version, self._world.keeps)
+        objects, version = self._world.list(
+            found.kind, found.namespace, labels=labels, fields=fields, at=asked.version
+        )
+        everything = self._world.list(found.kind, found.namespace, at=version)[0] if asked.size else objects
+        objects, after = page(objects, everything, asked, version)
         metadata = {"resourceVersion": str(version), **({"continue": after} if after else {})}
         if form.shown_as == "Table":
             return reply(200, {**self._table(request, found, objects), "metadata": metadata}, form)
@@ -241,8 +239,8 @@ class ClusterApi:
     def _delete(self, request: Request, found: Route) -> Response:
         form = accepted(request, custom=found.kind.custom)
         options = _deletion(request)
-        value = self._world.delete(found.at, options)
-        if "deletionTimestamp" in value["metadata"] or answers_with_object(found.kind):
+        value, gone = self._world.end(found.at, options)
+        if not gone or answers_with_object(found.kind):
             return reply(200, value, form)
         details = {"name": found.name, "group": found.kind.group, "kind": found.kind.plural}
         details = {name: text for name, text in details.items() if text}

@@ -21,6 +21,7 @@ from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer
 from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
+from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kubernetes_clusters import Extension, KubernetesClusters
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.fleet.resource_ids import ClusterId
@@ -28,6 +29,7 @@ from shared.fleet.resource_ids import ClusterId
 _logger = logging.getLogger(__name__)
 _THREADS = 4
 _SETTLE_SECONDS = 0.02
+_DELAYS = Delays()
 LOG_NAME = "requests-kubernetes.jsonl"
 
 
@@ -43,8 +45,8 @@ class KubernetesPlane:
     """Starts and stops API servers; a context manager.
 
     ``extension`` holds the controllers installed into every cluster. They run after writes, and every
-    ``interval`` seconds. ``accepts_token`` decides which bearer tokens are valid. Kubeconfigs are also
-    written to ``kubeconfig_dir``, readable by the owner only.
+    ``interval`` seconds; ``delays`` are those of the built-in ones. ``accepts_token`` decides which bearer
+    tokens are valid. Kubeconfigs are also written to ``kubeconfig_dir``, readable by the owner only.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class KubernetesPlane:
         log_dir: Path | None = None,
         kubeconfig_dir: Path | None = None,
         clock: Callable[[], datetime] = system_clock,
+        delays: Delays = _DELAYS,
     ) -> None:
         self._authority, self._accepts_token = authority, accepts_token
         self._log_dir, self._kubeconfig_dir = log_dir, kubeconfig_dir
@@ -66,7 +69,7 @@ class KubernetesPlane:
         self._lock = threading.Lock()
         self._retiring: list[threading.Thread] = []
         self._changed, self._closing = threading.Event(), threading.Event()
-        self.clusters = KubernetesClusters(clock, extension)
+        self.clusters = KubernetesClusters(clock, extension, delays=delays)
         self._controllers = threading.Thread(target=self._run_controllers, daemon=True, name="controllers")
         self._controllers.start()
 

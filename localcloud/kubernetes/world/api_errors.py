@@ -19,10 +19,11 @@ class ApiError(Exception):
         message: str,
         *,
         details: dict[str, Any] | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.code, self.reason, self.message = code, reason, message
-        self.details = details or {}
+        self.details, self.metadata = details or {}, metadata or {}
 
     def status(self) -> dict[str, Any]:
         """Return the ``Status`` object."""
@@ -30,7 +31,7 @@ class ApiError(Exception):
         return {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": dict(self.metadata),
             "status": "Failure",
             "message": self.message,
             **{name: value for name, value in optional.items() if value},
@@ -53,9 +54,9 @@ def no_such_path() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def exists(kind: Kind, name: str) -> ApiError:
-    """A create of an object that exists."""
-    message = f'{kind.resource} "{name}" already exists'
+def exists(kind: Kind, name: str, *, ending: bool = False) -> ApiError:
+    """A create of an object that exists, or waits for its end."""
+    message = f'{"object is being deleted: " if ending else ""}{kind.resource} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, details=_about(kind, name))
 
 

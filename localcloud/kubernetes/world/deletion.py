@@ -50,13 +50,17 @@ def check_deletion(kind: Kind, live: Object, options: Deletion) -> None:
         raise ApiError(403, "Forbidden", message)
 
 
-def deleting(kind: Kind, live: Object, options: Deletion, now: datetime) -> dict[str, Any] | None:
-    """Return the object as it waits for its end, or None when it can go at once."""
+def deleting(kind: Kind, live: Object, options: Deletion, now: datetime) -> tuple[Object, bool]:
+    """Return the object as it waits for its end, or its last state, and whether it goes at once.
+
+    Only a pod, which has grace, is marked as deleted when it goes at once.
+    """
     metadata = live["metadata"]
     finalizers = _finalizers(kind, metadata.get("finalizers") or [], options)
     grace = _grace(kind, live, options)
-    if not finalizers and not grace and kind != NAMESPACE:
-        return None
+    gone = not finalizers and not grace and kind != NAMESPACE
+    if gone and kind != POD:
+        return live, True
     changed = {key: value for key, value in metadata.items() if key != "finalizers"}
     if finalizers:
         changed["finalizers"] = finalizers
@@ -66,7 +70,7 @@ def deleting(kind: Kind, live: Object, options: Deletion, now: datetime) -> dict
         changed["deletionGracePeriodSeconds"] = grace
         if "deletionTimestamp" not in metadata and "generation" in metadata:
             changed["generation"] = metadata["generation"] + 1
-    return {**live, "metadata": changed}
+    return {**live, "metadata": changed}, gone
 
 
 def _grace(kind: Kind, live: Object, options: Deletion) -> int:

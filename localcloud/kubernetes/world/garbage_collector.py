@@ -1,6 +1,7 @@
 """The garbage collector: objects whose owners no longer exist, and the two finalizers that wait for it.
 
-Source: the Kubernetes documentation of owners and dependents, and of cascading deletion.
+Source: the Kubernetes documentation of owners and dependents, and of cascading deletion; and
+``pkg/controller/garbagecollector/garbagecollector.go``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 
 from localcloud.kubernetes.world.deletion import FOREGROUND, ORPHAN
 from localcloud.kubernetes.world.kinds import Kind, Kinds
-from localcloud.kubernetes.world.object_store import At, Object, Write
+from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
 from localcloud.kubernetes.world.patches import JSON
 
 _WRITE = Write(manager="kube-controller-manager")
@@ -33,7 +34,7 @@ class Api(Protocol):
         """Patch an object."""
         ...
 
-    def delete(self, at: At) -> Object:
+    def delete(self, at: At, options: Deletion = ...) -> Object:
         """Delete an object."""
         ...
 
@@ -52,14 +53,38 @@ def collect(api: Api) -> None:
     for at, value in everything:
         if "deletionTimestamp" in value["metadata"]:
             _finish(api, at, value, everything)
-        elif _owners(value) and all(owner["uid"] not in present - doomed for owner in _owners(value)):
-            api.delete(at)
+        elif _owners(value):
+            _release(api, at, value, everything, present, doomed)
+
+
+def _release(
+    api: Api,
+    at: At,
+    value: Object,
+    everything: Sequence[tuple[At, Object]],
+    present: set[str],
+    doomed: set[str],
+) -> None:
+    """Keep what an owner still needs, without the owners that do not; delete what none needs.
+
+    The dependents of a dependent go first when an owner waits, as its own do.
+    """
+    owners = _owners(value)
+    needing = [owner for owner in owners if owner["uid"] in present - doomed]
+    if needing:
+        if len(needing) < len(owners):
+            _write(api, at, "ownerReferences", needing)
+        return
+    waited = any(owner["uid"] in doomed for owner in owners) and _dependents(value, everything)
+    collected = {FOREGROUND: "Foreground", ORPHAN: "Orphan"}
+    own = next((collected[name] for name in _finalizers(value) if name in collected), "Background")
+    api.delete(at, Deletion(policy="Foreground" if waited else own))
 
 
 def _finish(api: Api, at: At, value: Object, everything: Sequence[tuple[At, Object]]) -> None:
     """Take away the finalizer that waited for the dependents of a deleted object."""
     uid = value["metadata"]["uid"]
-    dependents = [pair for pair in everything if any(owner["uid"] == uid for owner in _owners(pair[1]))]
+    dependents = _dependents(value, everything)
     if ORPHAN in _finalizers(value):
         for dependent, content in dependents:
             left = [owner for owner in _owners(content) if owner["uid"] != uid]
@@ -74,6 +99,11 @@ def _finish(api: Api, at: At, value: Object, everything: Sequence[tuple[At, Obje
         ]
         if not blocking:
             _write(api, at, "finalizers", [name for name in _finalizers(value) if name != FOREGROUND])
+
+
+def _dependents(value: Object, everything: Sequence[tuple[At, Object]]) -> list[tuple[At, Object]]:
+    uid = value["metadata"]["uid"]
+    return [pair for pair in everything if any(owner["uid"] == uid for owner in _owners(pair[1]))]
 
 
 def _write(api: Api, at: At, field: str, value: Sequence[Any]) -> None:

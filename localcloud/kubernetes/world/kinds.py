@@ -72,7 +72,7 @@ BUILT_IN: tuple[Kind, ...] = (
     replace(_core("Namespace", "namespaces", "ns"), namespaced=False, status=True),
     replace(_core("Node", "nodes", "no"), namespaced=False, status=True),
     replace(_core("PersistentVolume", "persistentvolumes", "pv"), namespaced=False, status=True),
-    replace(_core("Pod", "pods", "po"), status=True, categories=("all",)),
+    replace(_core("Pod", "pods", "po"), status=True, categories=("all",), generation=True),
     replace(_core("Service", "services", "svc"), status=True, categories=("all",)),
     replace(_core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc"), status=True),
     replace(_core("ResourceQuota", "resourcequotas", "quota"), status=True),

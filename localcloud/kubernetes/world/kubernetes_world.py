@@ -102,20 +102,33 @@ class KubernetesWorld:
             return self._store.get(at.kind, (at.namespace, at.name))
 
     def list(
-        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", at: int = 0
     ) -> tuple[Sequence[Object], int]:
-        """Return the objects that match both selectors, and the version they were read at."""
+        """Return the objects that match both selectors, and their version: ``at``, 0 for the present one.
+
+        Raise ApiError (410) when the version is no longer stored.
+        """
         matches = selector(kind, labels, fields)
         with self._lock:
             self._controllers.run()
-            found = self._store.list(kind, namespace)
-            return [value for value in found if matches(value)], self._store.version
+            found = self._store.list(kind, namespace, at=at)
+            return [value for value in found if matches(value)], at or self._store.version
+
+    def keeps(self, version: int) -> bool:
+        """Return whether the objects of a version can still be read."""
+        with self._lock:
+            return self._store.keeps(version)
 
     def changes(self, version: int) -> Sequence[Change]:
         """Return the writes after a version; raise ApiError (410) when that version is too old."""
         with self._lock:
             self._controllers.run()
             return self._store.since(version)
+
+    def forget_history(self) -> None:
+        """Lose every change until now, as after a compaction: older versions can no longer be read."""
+        with self._lock:
+            self._store.forget()
 
     def create(self, kind: Kind, namespace: str, body: Any, write: Write = _PLAIN) -> Object:
         """Create an object."""
@@ -128,8 +141,9 @@ class KubernetesWorld:
             new = received(kind, created(kind, namespace, name, body), write)
             at = At(kind, name, namespace)
             self._admit(at)
-            if self._store.get(kind, (namespace, name)) is not None:
-                raise exists(kind, name)
+            present = self._store.get(kind, (namespace, name))
+            if present is not None:
+                raise exists(kind, name, ending="deletionTimestamp" in present["metadata"])
             new = with_status(kind, None, new, "")
             return self._commit(at, None, updated(None, new, self._writer(kind, write)), write)
 
@@ -169,16 +183,20 @@ class KubernetesWorld:
 
     def delete(self, at: At, options: Deletion = _AT_ONCE) -> Object:
         """Delete an object; one with finalizers or grace stays, with a deletion timestamp, until they end."""
+        return self.end(at, options)[0]
+
+    def end(self, at: At, options: Deletion = _AT_ONCE) -> tuple[Object, bool]:
+        """Delete an object; return it, and whether it went at once."""
         with self._lock:
             live = self.get(at)
             check_deletion(at.kind, live, options)
-            left = deleting(at.kind, live, options, self.clock())
+            left, gone = deleting(at.kind, live, options, self.clock())
             if options.dry_run:
-                return left or live
+                return left, gone
             key = (at.namespace, at.name)
-            if left is None:
-                return self._after(self._store.remove(at.kind, key))
-            return live if left == live else self._after(self._store.put(at.kind, key, left))
+            if gone:
+                return self._after(self._store.remove(at.kind, key, left)), True
+            return (live if left == live else self._after(self._store.put(at.kind, key, left))), False
 
     def owned(self) -> bool:
         """Return whether any object has an owner, or waits for a finalizer: for the garbage collector."""

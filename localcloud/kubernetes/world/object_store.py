@@ -88,10 +88,33 @@ class Store:
         found = self._objects.get(kind.storage, {}).get(key)
         return None if found is None else in_version(kind, found)
 
-    def list(self, kind: Kind, namespace: str = "") -> list[Object]:
-        """Return the objects of a kind by namespace and name; all namespaces when ``namespace`` is ""."""
+    def list(self, kind: Kind, namespace: str = "", *, at: int = 0) -> list[Object]:
+        """Return the objects of a kind by namespace and name; all namespaces when ``namespace`` is "".
+
+        ``at`` is a version, 0 the present one; raise ApiError (410) when it is no longer stored.
+        """
         found = self._objects.get(kind.storage, {})
+        if at and at != self.version:
+            found = self._undone(kind, found, self.since(at))
         return [in_version(kind, found[key]) for key in sorted(found) if not namespace or key[0] == namespace]
+
+    def _undone(
+        self, kind: Kind, found: Mapping[Key, Object], changes: Sequence[Change]
+    ) -> dict[Key, Object]:
+        """Return the objects as they were before the changes."""
+        then = dict(found)
+        for change in reversed(changes):
+            metadata = change.value["metadata"]
+            key = (metadata.get("namespace", ""), metadata["name"])
+            if change.storage == kind.storage and change.before is None:
+                del then[key]
+            elif change.storage == kind.storage and change.before is not None:
+                then[key] = change.before
+        return then
+
+    def keeps(self, version: int) -> bool:
+        """Return whether the changes after a version are still stored."""
+        return version >= self._dropped_before
 
     def put(self, kind: Kind, key: Key, value: Mapping[str, Any]) -> Object:
         """Store a new state of an object under the next version; return it as stored."""
@@ -109,15 +132,15 @@ class Store:
         """Whether any object has an owner, or waits for a finalizer."""
         return bool(self._owned)
 
-    def remove(self, kind: Kind, key: Key) -> Object:
-        """Remove an object; return its last state under the next version."""
+    def remove(self, kind: Kind, key: Key, final: Object | None = None) -> Object:
+        """Remove an object; return its last state, ``final`` if given, under the next version."""
         self._owned.discard((kind.storage, key))
         last = self._objects[kind.storage].pop(key)
-        return self._record(kind, "DELETED", last, last)
+        return self._record(kind, "DELETED", final or last, last)
 
     def since(self, version: int) -> Sequence[Change]:
         """Return the changes after a version; raise ApiError (410) when they are no longer stored."""
-        if version < self._dropped_before:
+        if not self.keeps(version):
             raise ApiError(410, "Expired", f"too old resource version: {version} ({self._dropped_before})")
         fresh: list[Change] = []
         for change in reversed(self._changes):
@@ -125,6 +148,11 @@ class Store:
                 break
             fresh.append(change)
         return fresh[::-1]
+
+    def forget(self) -> None:
+        """Drop the stored changes; ``since`` knows only the present version from now on."""
+        self._changes.clear()
+        self._dropped_before = self.version
 
     def _record(self, kind: Kind, sort: str, value: Mapping[str, Any], before: Object | None) -> Object:
         self.version += 1
