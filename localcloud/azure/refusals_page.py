@@ -12,8 +12,15 @@ _HEAD = """# What the local Azure refuses
 Generated from `localcloud/azure/world/refusals/` by `python -m localcloud.azure.refusals_page`. The models of
 Azure's library take a body that breaks one of these rules; AKS refuses it, and so does the local Azure.
 
-Sources: "models" are the models of azure-mgmt-containerservice, "docs" the pages below
-learn.microsoft.com/azure/aks; the others are issues and pull requests on GitHub.
+Sources:
+- "models": the models of azure-mgmt-containerservice
+- "REST specification": specification/containerservice of github.com/Azure/azure-rest-api-specs
+- "docs": the pages below learn.microsoft.com/azure/aks
+- "CAPZ webhook": what cluster-api-provider-azure does not let change, azuremanagedmachinepool_webhook.go
+- "azurerm": what Terraform's azurerm_kubernetes_cluster and azurerm_kubernetes_cluster_node_pool replace
+- owner/repository#number: an issue or a pull request on GitHub
+- "not found": no statement was found; the rule is retained for the reason given, because a test shows what is
+  refused too much, and no test what is accepted too much
 """
 
 

@@ -196,7 +196,7 @@ def test_maintenance_configurations_come_and_go_with_their_cluster(azure: Azure)
 @pytest.mark.parametrize(
     ("name", "wanted", "about"),
     [
-        ("weekends", window(), "weekends"),
+        ("weekends", window(), "are allowed configNames"),
         ("aksManagedNodeOSUpgradeSchedule", {"properties": {}}, "maintenanceWindow"),
         ("aksManagedNodeOSUpgradeSchedule", {"properties": {"timeInWeek": []}}, "timeInWeek"),
         ("aksManagedNodeOSUpgradeSchedule", window(durationHours=2), "durationHours"),

@@ -160,7 +160,7 @@ def test_maintenance_is_written_at_once_and_its_names_do_not_lead_elsewhere(serv
     assert statuses == [201, 200]
     assert served.http.get(f"{base}/default", params=version).json()["properties"] == slots["properties"]
     refused = served.http.put(f"{base}/other", params=version, json=slots)
-    assert (refused.status_code, code_of(refused)) == (400, "InvalidMaintenanceConfigurationName")
+    assert (refused.status_code, code_of(refused)) == (400, "InvalidParameter")
     assert code_of(served.http.get(f"{base}/other", params=version)) == "ResourceNotFound"
     statuses = [served.http.delete(f"{base}/default", params=version).status_code for _ in range(2)]
     assert statuses == [200, 204]

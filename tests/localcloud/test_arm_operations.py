@@ -159,7 +159,7 @@ def test_a_pool_shows_its_upgrades_and_a_cluster_the_versions_of_new_pools(serve
     versions = served.json(f"{ONE}/availableAgentPoolVersions")["properties"]["agentPoolVersions"]
     assert [each["kubernetesVersion"] for each in versions if each["default"]] == ["1.33.4"]
     missing = served.send("GET", f"{ONE}/agentPools/none/upgradeProfiles/default")
-    assert code(missing) == (404, "ResourceNotFound")
+    assert code(missing) == (404, "NotFound")
 
 
 def test_an_unknown_version_or_subscription_is_refused_in_the_words_of_resource_manager(
@@ -172,6 +172,8 @@ def test_an_unknown_version_or_subscription_is_refused_in_the_words_of_resource_
         "No registered resource provider found for location 'westeurope' and API version '2023-01-01' for "
         "type 'managedClusters'. The supported api-versions are '2024-01-01, "
     )
+    for draft in ("2024-03-01", "2025-06-01"):
+        assert code(served.send("GET", ONE, version=draft)) == (400, "NoRegisteredProviderFound")
     pools = served.send("GET", f"{ONE}/agentPools", version="2099-01-01")
     assert "for type 'managedClusters/agentPools'" in pools.json()["error"]["message"]
     group = served.send("GET", f"{AT}/resourceGroups/rg", version="2099-01-01")
@@ -192,11 +194,13 @@ def test_a_cloud_has_the_subscriptions_that_it_is_given() -> None:
         world.put_group(SUBSCRIPTION, "rg", {"location": "westeurope"})
 
 
-def test_both_conditions_at_once_are_refused(served: Served) -> None:
+@pytest.mark.parametrize("headers", [{"If_Match": '"x"', "If_None_Match": "*"}, {"If_None_Match": '"x"'}])
+def test_both_conditions_at_once_and_the_tag_of_none_are_refused(
+    served: Served, headers: dict[str, str]
+) -> None:
     served.created()
-    both = {"If_Match": '"x"', "If_None_Match": "*"}
     for path, body in ((ONE, BODY), (f"{ONE}/agentPools/web", {"properties": {}})):
-        reply = served.send("PUT", path, body, **both)
+        reply = served.send("PUT", path, body, **headers)
         assert code(reply) == (400, "BadRequest")
 
 

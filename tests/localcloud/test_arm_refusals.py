@@ -146,6 +146,7 @@ POOLS: dict[str, dict[str, Any]] = {
     "max-pods": {"maxPods": 9},
     "taint-form": {"nodeTaints": ["key:NoSchedule"]},
     "labels-of-aks": {"nodeLabels": {"kubernetes.azure.com/x": "y"}},
+    "labels-of-kubernetes": {"nodeLabels": {"node-restriction.kubernetes.io/x": "y"}},
     "gateway-profile-of-gateways": {"gatewayProfile": {"publicIPPrefixSize": 30}},
     "gateway-prefix": {"mode": "Gateway", "gatewayProfile": {"publicIPPrefixSize": 27}},
     "zones-of-scale-sets": {"type": "AvailabilitySet", "availabilityZones": ["1"]},
@@ -182,6 +183,7 @@ POOLS_OF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 POOLS_UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "windows-fips-stays": (WINDOWS, {"enableFIPS": True}),
+    "windows-sku-stays": (WINDOWS | {"osSKU": "Windows2025", "enableFIPS": True}, {"osSKU": "Windows2022"}),
 }
 WINDOW = {
     "schedule": {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}},
@@ -321,6 +323,49 @@ def test_a_maintenance_configuration_that_breaks_a_rule_is_refused(name: str) ->
     with pytest.raises(AksError) as refused:
         cloud.world.put_maintenance(CLUSTER, configuration, {"properties": properties})
     assert rule(refused.value) == name
+
+
+def test_labels_that_the_kubelet_may_set_and_those_of_a_spot_pool_are_accepted() -> None:
+    labels = (
+        "node.kubernetes.io/a",
+        "x.kubelet.kubernetes.io/b",
+        "node-role.kubernetes.io/c",
+        "e.org/d",
+        "f",
+    )
+    spot = {"kubernetes.azure.com/scalesetpriority": "spot"}
+    Cloud().create({}).put_pool({"nodeLabels": dict.fromkeys(labels, "") | spot})
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/os", "k8s.io/x", "a.k8s.io/x", "node.x.kubernetes.io/x"])
+def test_other_labels_of_kubernetes_own_domains_are_refused_with_the_code_of_aks(key: str) -> None:
+    with pytest.raises(AksError) as refused:
+        Cloud().create({}).put_pool({"nodeLabels": {key: "y"}})
+    assert (refused.value.rule, refused.value.code) == ("labels-of-kubernetes", "BadRequest")
+
+
+def test_windows_server_2022_becomes_2025_in_place_together_with_fips() -> None:
+    cloud = Cloud().create({}).put_pool(WINDOWS)
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool({"osSKU": "Windows2025"})
+    assert refused.value.rule == "windows-2025-is-fips"
+    cloud.put_pool({"osSKU": "Windows2025", "enableFIPS": True})
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["osSKU"] == "Windows2025"
+
+
+def test_a_pool_may_be_moved_to_a_snapshot() -> None:
+    snapshot = {"sourceResourceId": f"{GROUP}/Microsoft.ContainerService/snapshots/s"}
+    cloud = Cloud().create({}).put_pool({}).put_pool({"creationData": snapshot})
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["creationData"] == snapshot
+
+
+def test_an_unknown_pool_or_maintenance_configuration_is_refused_with_the_code_of_aks() -> None:
+    cloud = Cloud().create({})
+    with pytest.raises(AksError, match="NotFound") as absent:
+        cloud.world.get_pool(CLUSTER, "none")
+    assert (absent.value.status, absent.value.code) == (404, "NotFound")
+    with pytest.raises(AksError, match="InvalidParameter: Only 'default', "):
+        cloud.world.put_maintenance(CLUSTER, "weekly", {"properties": {}})
 
 
 def test_a_pool_stops_and_starts_while_it_is_ready_only() -> None:

@@ -1,8 +1,11 @@
 """The API versions that Azure Resource Manager takes for each kind of path, and its refusal of others.
 
-Sources: the folders of github.com/Azure/azure-rest-api-specs, and for the text of the refusals
-Azure/azure-cli#28038 and #28368. Of AKS, only the versions that refuse unknown fields are here
-(Azure/AKS#4060).
+Source of AKS' versions: specification/containerservice of github.com/Azure/azure-rest-api-specs, without
+2024-03-01 and 2025-06-01: drafts, that pulumi-azure-native and bicep-types-az do not have. Only the versions
+that refuse unknown fields are here (Azure/AKS#4060).
+Source of the others: the answer of Resource Manager in Azure/bicep#17091 for 2019-10-01 to 2024-11-01
+without previews, and specification/resources for the last two.
+Source of the text of the refusals: Azure/azure-cli#28038 and #28368.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from localcloud.azure.world.catalog import REGIONS
 
 _AKS = (
     *("2024-01-01", "2024-02-01", "2024-05-01", "2024-07-01", "2024-08-01", "2024-09-01", "2024-10-01"),
-    *(f"2025-{month:02}-01" for month in range(1, 11)),
+    *(f"2025-{month:02}-01" for month in (1, 2, 3, 4, 5, 7, 8, 9, 10)),
     *(f"2026-{month:02}-01" for month in range(1, 9)),
 )
 _RESOURCES = (
-    *("2019-10-01", "2020-01-01", "2020-06-01", "2020-10-01", "2021-01-01", "2021-04-01", "2022-01-01"),
-    *("2022-05-01", "2022-06-01", "2022-09-01", "2022-12-01", "2023-07-01", "2024-03-01", "2024-07-01"),
-    *("2024-11-01", "2025-03-01", "2025-04-01"),
+    *("2019-10-01", "2019-11-01", "2020-01-01", "2020-05-01", "2020-06-01", "2020-07-01", "2020-08-01"),
+    *("2020-09-01", "2020-10-01", "2021-01-01", "2021-04-01", "2022-01-01", "2022-05-01", "2022-06-01"),
+    *("2022-09-01", "2022-12-01", "2023-07-01", "2024-03-01", "2024-07-01", "2024-08-01", "2024-11-01"),
+    *("2025-03-01", "2025-04-01"),
 )
 _OPERATIONS = ("2016-03-30", *_AKS)
 """The links of a long-running operation of AKS have the version 2016-03-30 (recordings of azure-cli)."""

@@ -67,11 +67,15 @@ def busy(what: str) -> ArmError:
 
 
 def precondition_failed(exists: bool) -> ArmError:
-    """Return the refusal of an If-Match or If-None-Match that does not hold."""
+    """Return the refusal of an If-Match or If-None-Match that does not hold (docs use-etags).
+
+    The message about a resource that does not exist is in Azure/azure-cli#30309.
+    """
     message = (
         "The ETag of the request does not match the resource."
         if exists
-        else "Resource not found but an ETag header is provided."
+        else "Resource not found but ETag header is provided. If this is a request to create, please do not "
+        "provide ETag."
     )
     return AksError(412, "PreconditionFailed", message)
 
@@ -95,6 +99,15 @@ def no_resource(resource: str) -> ArmError:
         f"The Resource '{short}' under resource group '{group.rpartition('/')[2]}' was not found. "
         "For more details please go to https://aka.ms/ARMResourceNotFoundFix",
     )
+
+
+def no_pool(cluster: str, pool: str) -> ArmError:
+    """Return AKS' answer about an agent pool that does not exist.
+
+    Its code is in pkg/fake of Azure/karpenter-provider-azure (AKSAgentPoolsAPIErrorFromAKSAgentPoolNotFound);
+    no published answer has the text.
+    """
+    return AksError(404, "NotFound", f"Could not find agent pool '{pool}' in managed cluster '{cluster}'.")
 
 
 def group_being_deleted(name: str) -> ArmError:

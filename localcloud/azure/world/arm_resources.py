@@ -44,7 +44,12 @@ class Condition:
     if_none_match: str = ""
 
     def check(self, etag: str | None) -> None:
-        """Raise 412 unless the condition holds for what exists (None: nothing), 400 for both at once."""
+        """Raise 412 unless the condition holds for what exists (None: nothing).
+
+        400 for both at once, and for an If-None-Match of an ETag (docs use-etags, "Common issues").
+        """
+        if self.if_none_match not in ("", "*"):
+            raise AksError(400, "BadRequest", "The If-None-Match header can only be empty or *.")
         if self.if_match and self.if_none_match:
             raise AksError(400, "BadRequest", "If-Match and If-None-Match cannot be given together.")
         if self.if_none_match and etag is not None:

@@ -13,7 +13,7 @@ from copy import deepcopy
 from datetime import datetime, timedelta
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_errors import AksError, ArmError, group_being_deleted, no_resource
+from localcloud.azure.world.arm_errors import AksError, ArmError, group_being_deleted, no_pool
 from localcloud.azure.world.arm_resources import Accepted, Condition, Group, Timings
 from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
 from localcloud.azure.world.body_shapes import (
@@ -253,7 +253,7 @@ class AzureWorld:
         with self.engine.request(cluster.subscription, limits.ARM_READ, limits.ANY_OTHER):
             existing = self.engine.cluster(cluster)
             if pool not in existing.pools:
-                raise no_resource(f"{existing.id.resource}/agentPools/{pool}")
+                raise no_pool(existing.id.name, pool)
             return deepcopy(existing.pool_view(pool))
 
     def list_pools(self, cluster: ClusterId) -> list[Json]:

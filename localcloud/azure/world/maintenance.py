@@ -12,13 +12,17 @@ from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
 NAMES = ("default", "aksManagedAutoUpgradeSchedule", "aksManagedNodeOSUpgradeSchedule")
+_NO_SUCH_NAME = (
+    "Only 'default', 'aksManagedAutoUpgradeSchedule' and 'aksManagedNodeOSUpgradeSchedule' are allowed "
+    "configNames for maintenance configuration."
+)
+"""Source: Azure/ARO-HCP#3260."""
 
 
 def maintenance_document(cluster: ClusterId, name: str, body: Json, today: date) -> dict[str, Any]:
     """Return the document of a maintenance configuration after a PUT, or refuse."""
     if name not in NAMES:
-        message = f"The maintenance configuration name '{name}' is none of {', '.join(NAMES)}."
-        raise AksError(400, "InvalidMaintenanceConfigurationName", message)
+        raise AksError(400, "InvalidParameter", _NO_SUCH_NAME)
     properties = dict(body.get("properties") or {})
     check(maintenance_rules.RULES, Asked(given=properties, after=properties | {"name": name}))
     if "maintenanceWindow" in properties:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_errors import no_resource, not_allowed
+from localcloud.azure.world.arm_errors import no_pool, not_allowed
 from localcloud.azure.world.arm_resources import Accepted, Cluster
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from shared.fleet.resource_ids import ClusterId
@@ -49,7 +49,7 @@ class PowerOperations:
         with self._engine.request(cluster.subscription, limits.ARM_WRITE, limits.ANY_OTHER) as now:
             existing = self._engine.cluster(cluster)
             if pool and pool not in existing.pools:
-                raise no_resource(f"{existing.id.resource}/agentPools/{pool}")
+                raise no_pool(existing.id.name, pool)
             running = existing.operation
             if running is None or running.pool != pool:
                 raise not_allowed("There is no operation in progress that could be aborted.", 409)

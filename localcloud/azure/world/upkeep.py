@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_errors import ArmError, no_resource
+from localcloud.azure.world.arm_errors import ArmError, no_pool, no_resource
 from localcloud.azure.world.arm_resources import Accepted
 from localcloud.azure.world.azure_engine import AzureEngine, set_state
 from localcloud.azure.world.body_shapes import read_maintenance
@@ -62,7 +62,7 @@ class Upkeep:
             existing = self._engine.cluster(cluster)
             resource = f"{existing.id.resource}/agentPools/{pool}"
             if pool not in existing.pools:
-                raise no_resource(resource)
+                raise no_pool(existing.id.name, pool)
             profile = dict(_of_pool(existing.pools[pool], existing.properties["currentKubernetesVersion"]))
             del profile["name"]
             return {
@@ -99,7 +99,7 @@ class Upkeep:
             resource = f"{existing.id.resource}/agentPools/{pool}"
             found = existing.pools.get(pool)
             if found is None:
-                raise no_resource(resource)
+                raise no_pool(existing.id.name, pool)
             self._engine.require_ready(existing)
             if found["nodeImageVersion"] == NODE_IMAGES[-1]:
                 return Accepted("", resource, 304)

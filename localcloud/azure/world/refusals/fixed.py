@@ -8,24 +8,25 @@ from localcloud.azure.world.arm_errors import immutable
 from localcloud.azure.world.refusals.rule import Asked
 
 _NET = "networkProfile"
+_AZURERM_CLUSTER = "azurerm cluster"
 CLUSTER: Mapping[str, str] = {
     "dnsPrefix": "models ManagedClusterProperties.dns_prefix",
     "fqdnSubdomain": "models ManagedClusterProperties.fqdn_subdomain",
-    "nodeResourceGroup": "docs faq: the name can't be changed",
-    "enableRBAC": "docs: Kubernetes RBAC is a choice of the creation",
-    "diskEncryptionSetID": "docs azure-disk-customer-managed-keys: only at creation",
-    f"{_NET}.networkPlugin": "docs update-azure-cni",
-    f"{_NET}.networkPluginMode": "docs update-azure-cni",
+    "nodeResourceGroup": "docs faq: can't be changed after the creation",
+    "enableRBAC": f"{_AZURERM_CLUSTER}: role_based_access_control_enabled",
+    "diskEncryptionSetID": "docs azure-disk-customer-managed-keys: only when creating a cluster",
+    f"{_NET}.networkPlugin": "docs update-azure-cni; Azure/AKS#409",
+    f"{_NET}.networkPluginMode": "docs update-azure-cni: to overlay only, irreversible",
     f"{_NET}.networkPolicy": "docs use-network-policies",
-    f"{_NET}.networkDataplane": "docs update-azure-cni",
-    f"{_NET}.networkMode": "models ContainerServiceNetworkProfile.network_mode",
-    f"{_NET}.serviceCidr": "docs concepts-network-ip-address-planning",
-    f"{_NET}.serviceCidrs": "docs concepts-network-ip-address-planning",
-    f"{_NET}.dnsServiceIP": "docs concepts-network-ip-address-planning",
-    f"{_NET}.loadBalancerSku": "docs load-balancer-standard",
-    "apiServerAccessProfile.subnetId": "docs api-server-vnet-integration",
-    "linuxProfile.adminUsername": "docs node-access",
-    "windowsProfile.adminUsername": "docs windows-faq",
+    f"{_NET}.networkDataplane": "docs update-azure-cni; Azure/AKS#3369",
+    f"{_NET}.networkMode": f"{_AZURERM_CLUSTER}: network_mode",
+    f"{_NET}.serviceCidr": f"MicrosoftDocs/azure-docs#97132; {_AZURERM_CLUSTER}",
+    f"{_NET}.serviceCidrs": f"{_AZURERM_CLUSTER}: service_cidrs",
+    f"{_NET}.dnsServiceIP": f"{_AZURERM_CLUSTER}: dns_service_ip",
+    f"{_NET}.loadBalancerSku": f"{_AZURERM_CLUSTER}: load_balancer_sku",
+    "apiServerAccessProfile.subnetId": "docs api-server-vnet-integration: given when it is enabled",
+    "linuxProfile.adminUsername": f"Azure/azure-quickstart-templates#3977; {_AZURERM_CLUSTER}",
+    "windowsProfile.adminUsername": "docs windows-faq: given at creation; only the password changes",
 }
 WAYS: Collection[tuple[str, object, object]] = {
     (f"{_NET}.networkPlugin", "kubenet", "azure"),
@@ -37,35 +38,38 @@ WAYS: Collection[tuple[str, object, object]] = {
     *((f"{_NET}.networkPolicy", policy, "cilium") for policy in ("azure", "calico")),
 }
 """Source: docs update-azure-cni, use-network-policies, upgrade-basic-load-balancer-on-aks."""
+_CAPZ = "CAPZ webhook ValidateUpdate"
+_AZURERM = "azurerm node pool"
 POOL: Mapping[str, str] = {
-    **dict.fromkeys(("vmSize", "osType", "type"), "docs create-node-pools: a new node pool is needed"),
+    "vmSize": "docs create-node-pools: can't be changed; Azure/azure-cli-extensions#9732: in preview only",
+    "osType": f"MicrosoftDocs/azure-aks-docs#331; {_CAPZ}",
+    "type": "not found; retained because docs availability-sets-on-aks has a migration of its own for it",
+    **dict.fromkeys(("osDiskSizeGB", "kubeletDiskType"), f"{_CAPZ}; {_AZURERM}: needs another pool"),
+    "osDiskType": "models AgentPool.os_disk_type: may not be changed after creation",
+    **dict.fromkeys(("vnetSubnetID", "podSubnetID"), f"{_AZURERM}: needs another pool"),
+    "podIPAllocationMode": "docs configure-azure-cni-static-block-allocation: no updates of node pools",
+    "maxPods": "docs create-node-pools: the max pods setting can't be changed",
+    "availabilityZones": f"docs availability-zones: can't be updated; {_CAPZ}",
     **dict.fromkeys(
-        ("osDiskSizeGB", "osDiskType", "kubeletDiskType"), "docs concepts-storage: set at creation"
+        ("scaleSetPriority", "spotMaxPrice"), "docs spot-node-pool: can't be changed after creation"
     ),
-    **dict.fromkeys(
-        ("vnetSubnetID", "podSubnetID", "podIPAllocationMode"), "docs create-node-pools: set at creation"
-    ),
-    "maxPods": "docs quotas-skus-regions: can't be changed on an existing node pool",
-    "availabilityZones": "docs availability-zones: can only be set at creation",
-    **dict.fromkeys(("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice"), "docs spot-node-pool"),
-    **dict.fromkeys(("kubeletConfig", "linuxOSConfig"), "docs custom-node-configuration: only at creation"),
+    "scaleSetEvictionPolicy": "docs spot-node-pool: can only be set during creation",
+    **dict.fromkeys(("kubeletConfig", "linuxOSConfig"), f"{_CAPZ}; {_AZURERM}: needs another pool"),
     "enableEncryptionAtHost": "docs enable-host-encryption: only at creation",
-    "enableUltraSSD": "docs use-ultra-disks: only at creation",
-    **dict.fromkeys(
-        ("enableNodePublicIP", "nodePublicIPPrefixID"), "docs use-node-public-ips: only at creation"
-    ),
-    **dict.fromkeys(
-        ("gpuInstanceProfile", "gpuProfile"), "docs use-nvidia-gpu, gpu-multi-instance: only at creation"
-    ),
-    "proximityPlacementGroupID": "docs reduce-latency-ppg: only at creation",
+    "enableUltraSSD": f"docs use-ultra-disks: only at creation; {_CAPZ}",
+    "enableNodePublicIP": f"hashicorp/terraform-provider-azurerm#10951; {_CAPZ}",
+    "nodePublicIPPrefixID": f"{_CAPZ}; {_AZURERM}: needs another pool",
+    "gpuInstanceProfile": "docs gpu-multi-instance: can't be changed after creation",
+    "gpuProfile": "Azure/azure-cli#32531: on update only for pools with the tag SkipGPUDriverInstall",
+    "proximityPlacementGroupID": "docs reduce-latency-ppg: at creation only",
     "hostGroupID": "models AgentPool.host_group_id: not allowed to be changed once set",
-    "capacityReservationGroupID": "docs use-capacity-reservation-groups: only at creation",
-    "workloadRuntime": "docs use-pod-sandboxing: only at creation",
-    "messageOfTheDay": "docs node-access: only at creation",
-    "creationData": "docs node-pool-snapshot: only at creation",
-    "windowsProfile": "docs windows-faq: only at creation",
-    "gatewayProfile": "docs configure-static-egress-gateway: only at creation",
+    "capacityReservationGroupID": "docs use-capacity-reservation-groups: of an existing pool in preview only",
+    "workloadRuntime": "docs use-pod-sandboxing: with a new node pool; no change is documented",
+    "messageOfTheDay": "docs enable-fips-nodes: at cluster creation or node pool creation",
+    "windowsProfile": f"docs nat-gateway: when creating new Windows agent pools; {_AZURERM}",
+    "gatewayProfile": "docs configure-static-egress-gateway: the limit of the prefix size is fixed",
 }
+"""``creationData`` is none of them: a pool can be upgraded to a snapshot (docs node-pool-snapshot)."""
 
 
 def check_fixed(paths: Collection[str], asked: Asked, prefix: str = "") -> None:

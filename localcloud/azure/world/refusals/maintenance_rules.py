@@ -25,7 +25,7 @@ def _hours(asked: Asked) -> bool:
 RULES = (
     Rule(
         "weekly-slots-of-default",
-        "docs planned-maintenance: timeInWeek and notAllowedTime belong to the default configuration",
+        "docs planned-maintenance: legacy properties of a default maintenance window",
         "timeInWeek",
         "timeInWeek and notAllowedTime are allowed only in the maintenance configuration 'default'.",
         lambda asked: (
@@ -51,9 +51,9 @@ RULES = (
     ),
     Rule(
         "default-is-weekly",
-        "docs planned-maintenance: the default configuration has weekly schedules",
+        "docs planned-maintenance: the table of schedule types; message: Azure/AgentBaker#6529",
         "schedule",
-        "The maintenance configuration 'default' supports weekly schedules only.",
+        "Only weekly schedule is supported for control plane upgrade maintenance configuration: default.",
         lambda asked: (
             asked.now("name") == "default" and asked.now(_WINDOW) and asked.now(f"{_SCHEDULE}.weekly") is None
         ),
@@ -90,21 +90,18 @@ RULES = (
     ),
     *(
         Rule(
-            f"interval-{path}",
-            f"docs planned-maintenance: {low} to {high}",
-            path,
-            f"{path} is out of range.",
-            rule,
+            f"interval-{kind}.{field}",
+            f"REST specification {kind[0].upper()}{kind[1:]}Schedule: minimum {low}, maximum {high}",
+            f"{kind}.{field}",
+            f"{kind}.{field} must be between {low} and {high}.",
+            outside(f"{_SCHEDULE}.{kind}.{field}", low, high),
         )
-        for path, low, high, rule in (
-            (f"{kind}.{field}", low, high, outside(f"{_SCHEDULE}.{kind}.{field}", low, high))
-            for kind, field, low, high in (
-                ("daily", "intervalDays", 1, 7),
-                ("weekly", "intervalWeeks", 1, 4),
-                ("absoluteMonthly", "intervalMonths", 1, 6),
-                ("absoluteMonthly", "dayOfMonth", 1, 31),
-                ("relativeMonthly", "intervalMonths", 1, 6),
-            )
+        for kind, field, low, high in (
+            ("daily", "intervalDays", 1, 7),
+            ("weekly", "intervalWeeks", 1, 4),
+            ("absoluteMonthly", "intervalMonths", 1, 6),
+            ("absoluteMonthly", "dayOfMonth", 1, 31),
+            ("relativeMonthly", "intervalMonths", 1, 6),
         )
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from localcloud.azure.world.refusals.rule import Asked, Rule, outside
 
-_SOURCE = "docs custom-node-configuration"
+_SOURCE = "docs custom-node-configuration: allowed values, of which AKS checks some only on the nodes"
 SYSCTLS: Mapping[str, tuple[int, int]] = {
     "netCoreSomaxconn": (4096, 3240000),
     "netCoreNetdevMaxBacklog": (1000, 3240000),

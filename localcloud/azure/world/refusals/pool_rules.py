@@ -12,6 +12,8 @@ from localcloud.azure.world.refusals.rule import Asked, Rule, outside, unless, w
 _TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)")
 _SURGE = re.compile(r"\d+%?")
 _WINDOWS_2019_UNTIL = (1, 32)
+_KUBERNETES = ("kubernetes.io", "k8s.io")
+_FOR_NODES = ("kubelet.kubernetes.io", "node.kubernetes.io", "node-role.kubernetes.io")
 
 
 def _windows(asked: Asked) -> bool:
@@ -24,6 +26,27 @@ def _version(asked: Asked) -> tuple[int, ...]:
 
 def _os_mismatch(asked: Asked) -> bool:
     return (asked.now("osSKU") or "").startswith("Windows") is not _windows(asked)
+
+
+def _to_windows_2025(asked: Asked) -> bool:
+    return bool(asked.was("osSKU") == "Windows2022" and asked.now("osSKU") == "Windows2025")
+
+
+def _labels_of_aks(asked: Asked) -> bool:
+    """The label of a Spot pool is in AKS' own answer, and may come back."""
+    return any(
+        key.startswith("kubernetes.azure.com/") and key != "kubernetes.azure.com/scalesetpriority"
+        for key in asked.says("nodeLabels") or {}
+    )
+
+
+def _labels_of_kubernetes(asked: Asked) -> bool:
+    prefixes = [key.rpartition("/")[0] for key in asked.says("nodeLabels") or {}]
+    return any(_within(prefix, _KUBERNETES) and not _within(prefix, _FOR_NODES) for prefix in prefixes)
+
+
+def _within(prefix: str, domains: tuple[str, ...]) -> bool:
+    return any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 
 def _not_base64(asked: Asked) -> bool:
@@ -86,7 +109,7 @@ RULES = (
     ),
     Rule(
         "windows-needs-azure-network",
-        "docs windows-faq: Windows node pools need Azure CNI",
+        "docs windows-faq: kubenet is not supported with Windows nodes",
         "osType",
         "A Windows agent pool needs networkPlugin azure.",
         lambda asked: _windows(asked) and asked.now("cluster.networkProfile.networkPlugin") == "kubenet",
@@ -107,21 +130,30 @@ RULES = (
     ),
     Rule(
         "windows-2019-retired",
-        "docs upgrade-windows-os: Windows2019 is not supported from Kubernetes 1.33",
+        "docs upgrade-windows-os: not supported from Kubernetes 1.33; Azure/AKS#4091",
         "osSKU",
         "osSKU Windows2019 is not supported from Kubernetes 1.33.",
         lambda asked: asked.now("osSKU") == "Windows2019" and _version(asked) > _WINDOWS_2019_UNTIL,
     ),
     Rule(
         "windows-2025-is-fips",
-        "docs upgrade-windows-os: Windows2025 node pools have FIPS enabled",
+        "Azure/azure-cli-extensions#10255: AKS refuses it; hashicorp/terraform-provider-azurerm#32084",
         "enableFIPS",
         "osSKU Windows2025 needs enableFIPS.",
         lambda asked: asked.now("osSKU") == "Windows2025" and not asked.now("enableFIPS"),
     ),
     Rule(
+        "windows-sku-stays",
+        "docs upgrade-windows-os: not from one Windows Server version to another; "
+        "Azure/azure-cli-extensions#10255: except from 2022 to 2025; target: Azure/azure-cli#29520",
+        "agentPoolProfile.OSSKU",
+        "Changing property 'agentPoolProfile.OSSKU' is not allowed.",
+        lambda asked: asked.changes("osSKU") and _windows(asked) and not _to_windows_2025(asked),
+        code="PropertyChangeNotAllowed",
+    ),
+    Rule(
         "wasm-retired",
-        "docs use-wasi-node-pools: retired on 5 May 2025",
+        "Azure/AKS#4770: no new WASI node pools from 5 May 2025",
         "workloadRuntime",
         "workloadRuntime WasmWasi is retired.",
         lambda asked: (
@@ -130,7 +162,7 @@ RULES = (
     ),
     Rule(
         "max-pods",
-        "docs quotas-skus-regions: 10 to 250 pods per node",
+        "docs concepts-network-ip-address-planning: 10 to 250, enforced by the service",
         "maxPods",
         "maxPods must be between 10 and 250.",
         outside("maxPods", 10, 250),
@@ -144,13 +176,21 @@ RULES = (
     ),
     Rule(
         "labels-of-aks",
-        "docs use-labels: the prefix kubernetes.azure.com/ is reserved",
+        "docs use-labels: a reserved prefix, and spot-node-pool; code: ams0/aks-nvme-ssd-provisioner#5",
         "nodeLabels",
-        "Node labels with the prefix kubernetes.azure.com/ are reserved for AKS.",
-        lambda asked: any(
-            key.startswith("kubernetes.azure.com/") and key != "kubernetes.azure.com/scalesetpriority"
-            for key in (asked.says("nodeLabels") or {})
-        ),
+        "Invalid node label key. The 'kubernetes.azure.com' prefix is preserved by aks system labels",
+        _labels_of_aks,
+        code="BadRequest",
+    ),
+    Rule(
+        "labels-of-kubernetes",
+        "docs use-labels: a reserved prefix; Azure/AKS#2866, Azure/AKS#4613; node-role: Azure/AKS#4628",
+        "nodeLabels",
+        "For Kubernetes version greater than or equal to 1.16, node label keys in the 'kubernetes.io' or "
+        "'k8s.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io). "
+        "For more information, please check https://aka.ms/aks-node-labels-116.",
+        _labels_of_kubernetes,
+        code="BadRequest",
     ),
     Rule(
         "gateway-profile-of-gateways",
@@ -182,14 +222,14 @@ RULES = (
     ),
     Rule(
         "pod-subnet-needs-subnet",
-        "docs configure-azure-cni-dynamic-ip-allocation",
+        "not found; retained because docs configure-azure-cni-dynamic-ip-allocation gives both",
         "podSubnetID",
         "podSubnetID needs vnetSubnetID.",
         without("podSubnetID", "vnetSubnetID"),
     ),
     Rule(
         "prefix-needs-public-addresses",
-        "docs use-node-public-ips",
+        "docs use-node-public-ips: both are given; CAPZ webhook validateEnableNodePublicIP",
         "nodePublicIPPrefixID",
         "nodePublicIPPrefixID needs enableNodePublicIP.",
         without("nodePublicIPPrefixID", "enableNodePublicIP"),
@@ -258,10 +298,11 @@ RULES = (
     ),
     Rule(
         "windows-fips-stays",
-        "docs enable-fips-nodes: existing Linux node pools can be updated",
+        "docs enable-fips-nodes: existing Linux node pools can be updated; "
+        "Azure/azure-cli-extensions#10255: with Windows2025",
         "properties.enableFIPS",
         "Changing property 'properties.enableFIPS' is not allowed.",
-        lambda asked: asked.changes("enableFIPS") and _windows(asked),
+        lambda asked: asked.changes("enableFIPS") and _windows(asked) and not _to_windows_2025(asked),
         code="PropertyChangeNotAllowed",
     ),
     Rule(
