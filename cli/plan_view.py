@@ -44,6 +44,7 @@ _DESTRUCTION = {
     Effect.NODES_DELETED: "deletes nodes",
     Effect.REPLACEMENT: "replaces nodes",
 }
+_DISRUPTION = {Effect.REIMAGED: "reimages nodes", Effect.NODES_STOPPED: "stops nodes"}
 _MARGIN = 15
 
 
@@ -56,8 +57,9 @@ def destruction(item: Item) -> str:
 
 
 def disruption(item: Item) -> str:
-    """Return what the item does to nodes that stay, "" for nothing."""
-    return "reimages nodes" if Effect.REIMAGED in _effects(item) else ""
+    """Return what the item does to nodes of pools that stay, "" for nothing."""
+    effects = _effects(item)
+    return ", ".join(text for effect, text in _DISRUPTION.items() if effect in effects)
 
 
 def _effects(item: Item) -> Set[str]:

@@ -16,6 +16,7 @@ from cli.pages.field_descriptions import Field, change, fields
 from cli.schemas import OWN, generated
 from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
 from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
+from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS
 
 PAGE = Path("docs/reference.md")
 GROUPS: Mapping[str, str] = {
@@ -37,7 +38,8 @@ GROUPS: Mapping[str, str] = {
         bootstrapProfile hostedSystemProfile""",
     "Node pools, size": """nodePools nodePools[].name nodePools[].mode nodePools[].type
         nodePools[].vmSize nodePools[].virtualMachinesProfile nodePools[].count
-        nodePools[].minCount nodePools[].maxCount nodePools[].scaleDownMode nodePools[].availabilityZones""",
+        nodePools[].minCount nodePools[].maxCount nodePools[].scaleDownMode nodePools[].powerState
+        nodePools[].availabilityZones""",
     "Node pools, workloads and upgrades": """nodePools[].nodeLabels nodePools[].nodeTaints nodePools[].tags
         nodePools[].orchestratorVersion nodePools[].upgradeSettings nodePools[].workloadRuntime
         nodePools[].artifactStreamingProfile""",
@@ -164,7 +166,11 @@ def _escaped(cell: str) -> str:
 
 def _written_by_azure() -> str:
     names = ", ".join(f"`{entry.pattern}`" for entry in FIELD_EFFECTS if entry.effect is Effect.AZURE)
-    return f"### Fields that only Azure writes\n\nThey are invalid in `azure.properties`: {names}.\n"
+    commands = "".join(f"- `nodePools[].{name}`: {why}.\n" for name, why in COMMANDS_OF_POOLS.items())
+    return (
+        f"### Fields that only Azure writes\n\nThey are invalid in `azure.properties`: {names}.\n\n"
+        f"### Fields that are commands\n\nA manifest cannot repeat them:\n\n{commands}"
+    )
 
 
 def _anchor(title: str) -> str:

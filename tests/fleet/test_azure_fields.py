@@ -178,9 +178,20 @@ def test_a_property_with_a_field_of_its_own_is_refused_below_azure_properties(
     assert message in str(raised.value)
 
 
-def test_an_untyped_property_of_a_pool_is_checked_alike() -> None:
-    with pytest.raises(ValidationError, match="a field of its own in the manifest: minCount and maxCount"):
-        desired(**user(azure={"properties": {"enableAutoScaling": True}}))
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"enableAutoScaling": True}, "a field of its own in the manifest: minCount and maxCount"),
+        ({"powerState": {"code": "Stopped"}}, "write powerState.code there"),
+        (
+            {"nodeImageVersion": "x"},
+            "nodeImageVersion is a command, which a manifest cannot repeat: writing it rolls the pool back",
+        ),
+    ],
+)
+def test_an_untyped_property_of_a_pool_is_checked_alike(properties: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        desired(**user(azure={"properties": properties}))
 
 
 def test_untyped_properties_are_compared_and_written_like_the_rest() -> None:

@@ -42,7 +42,7 @@ def test_no_typed_field_is_azures_own() -> None:
     own = {entry.pattern for entry in FIELD_EFFECTS if entry.effect is Effect.AZURE}
     assert own & typed() == set()
     assert "provisioningState" in OWNED_BY_AZURE["cluster"]
-    assert "nodeImageVersion" in OWNED_BY_AZURE["pool"]
+    assert "currentOrchestratorVersion" in OWNED_BY_AZURE["pool"]
 
 
 def test_every_entry_names_its_source() -> None:
@@ -96,6 +96,9 @@ def overlay(**network: Any) -> dict[str, Any]:
         ("httpProxyConfig.noProxy", ["a"], ["b"], Effect.REIMAGED),
         ("identityProfile.kubeletidentity.resourceId", "a", "b", Effect.REIMAGED),
         ("nodePools[a].localDNSProfile.mode", "Preferred", "Required", Effect.REIMAGED),
+        ("nodePools[a].powerState.code", "Running", "Stopped", Effect.NODES_STOPPED),
+        ("nodePools[a].powerState.code", "", "Stopped", Effect.NODES_STOPPED),
+        ("nodePools[a].powerState.code", "Stopped", "Running", Effect.IN_PLACE),
         ("nodeProvisioningProfile.defaultNodePools", "Auto", "None", Effect.NODES_DELETED),
         ("nodeProvisioningProfile.defaultNodePools", "None", "Auto", Effect.IN_PLACE),
     ],

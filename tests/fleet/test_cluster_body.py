@@ -60,6 +60,32 @@ def test_the_live_count_of_an_autoscaled_pool_belongs_to_the_autoscaler() -> Non
     assert (body["properties"]["count"], body["properties"]["minCount"]) == (4, 2)
 
 
+APPS = {"name": "apps", "mode": "User", "count": None, "minCount": 1, "maxCount": 5}
+
+
+@pytest.mark.parametrize(
+    ("state", "power", "wanted", "written"),
+    [
+        ("Succeeded", "Stopped", {"code": "Running"}, (0, {"code": "Running"})),
+        ("Succeeded", "Running", {"code": "Stopped"}, (1, {"code": "Stopped"})),
+        ("Failed", "Running", {"code": "Stopped"}, (1, None)),
+        ("Failed", "Stopped", {"code": "Stopped"}, (0, {"code": "Stopped"})),
+        ("Failed", "Stopped", None, (0, {"code": "Stopped"})),
+        ("Succeeded", "Stopped", None, None),
+    ],
+)
+def test_a_pool_is_stopped_after_a_write_that_succeeded_and_keeps_the_count_that_azure_shows_of_it(
+    state: str, power: str, wanted: dict[str, str] | None, written: tuple[int, dict[str, str] | None] | None
+) -> None:
+    cluster = desired(nodePools=[pool(), pool(**APPS, powerState=wanted)])
+    live = created(desired(nodePools=[pool(), pool(**APPS)]))
+    profile = {**live["properties"]["agentPoolProfiles"][1], "provisioningState": state}
+    profile |= {"powerState": {"code": power}, "count": 0 if power == "Stopped" else 1}
+    body = pool_body(cluster.spec.node_pools[1], cluster, OWNER, profile)
+    found = body and (body["properties"]["count"], body["properties"].get("powerState"))
+    assert found == written
+
+
 def test_labels_and_taints_that_git_no_longer_has_are_removed_and_others_stay() -> None:
     labels, taints = {"a": "b", "policy": "x"}, ["k=v:NoSchedule", "policy=x:NoExecute"]
     cluster = desired(nodePools=[pool(nodeLabels=labels, nodeTaints=taints)])

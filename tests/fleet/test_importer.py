@@ -246,6 +246,21 @@ def test_what_a_manifest_cannot_express_is_listed_and_nothing_else_is_lost(
     assert found.short.get("tags", {}) == tags
 
 
+@pytest.mark.parametrize("autoscaled", [False, True])
+def test_a_stopped_pool_is_imported_as_stopped_and_its_count_is_asked_for(autoscaled: bool) -> None:
+    bounds = {"enableAutoScaling": True, "minCount": 2, "maxCount": 9} if autoscaled else {}
+    live = shown(
+        pool={"name": "apps", "mode": "User", "count": 0, "powerState": {"code": "Stopped"}, **bounds}
+    )
+    live["properties"]["agentPoolProfiles"].append(shown()["properties"]["agentPoolProfiles"][0])
+    found = taken(live)
+    assert found.short["nodePools"][0]["powerState"] == {"code": "Stopped"}
+    assert "powerState" not in found.short["nodePools"][1]
+    asked = [sentence.partition(": ")[0] for sentence in found.left]
+    assert asked == ([] if autoscaled else ["nodePools[apps].count"])
+    assert found.differences == ()
+
+
 @pytest.mark.parametrize(
     ("live", "name", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -181,6 +182,7 @@ POOLS_OF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "windows-needs-azure-network": (net(networkPlugin="kubenet"), WINDOWS),
     "windows-without-cilium": (CILIUM, WINDOWS),
 }
+STOPPED = {"powerState": {"code": "Stopped"}}
 POOLS_UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "windows-fips-stays": (WINDOWS, {"enableFIPS": True}),
     "windows-sku-stays": (WINDOWS | {"osSKU": "Windows2025", "enableFIPS": True}, {"osSKU": "Windows2022"}),
@@ -225,7 +227,10 @@ MAINTENANCE: dict[str, tuple[str, dict[str, Any]]] = {
         scheduled(relativeMonthly={"intervalMonths": 7, "weekIndex": "First", "dayOfWeek": "Sunday"}),
     ),
 }
-ELSEWHERE = {"cilium-without-windows", "stops-when-ready"}
+ELSEWHERE = {
+    *("cilium-without-windows", "stops-when-ready", "system-pools-run"),
+    "no-stop-with-auto-provisioning",
+}
 """Rules with a test of their own."""
 
 
@@ -261,6 +266,20 @@ class Cloud:
         self.world.put_pool(CLUSTER, given.get("name", "web"), {"properties": {"count": 1, **properties}})
         self.clock.advance(10)
         return self
+
+    def shown_by_put(self, given: dict[str, Any]) -> dict[str, Any]:
+        answer = self.world.put_pool(CLUSTER, "web", {"properties": given}).document
+        assert answer is not None
+        properties: dict[str, Any] = answer["properties"]
+        return properties
+
+    def pool(self, name: str) -> dict[str, Any]:
+        properties: dict[str, Any] = self.world.get_pool(CLUSTER, name)["properties"]
+        return properties
+
+    def nodes(self) -> dict[str, int]:
+        self.world.complete_due()
+        return dict(Counter(node.pool for node in self.world.engine.plane.nodes[CLUSTER]))  # type: ignore[attr-defined]
 
 
 def rule(error: AksError) -> str:
@@ -369,16 +388,52 @@ def test_an_unknown_pool_or_maintenance_configuration_is_refused_with_the_code_o
 
 
 def test_a_pool_stops_and_starts_while_it_is_ready_only() -> None:
-    cloud = Cloud().create({}).put_pool({})
-    cloud.put_pool({"powerState": {"code": "Stopped"}})
-    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["powerState"] == {"code": "Stopped"}
-    assert [node.pool for node in cloud.world.engine.plane.nodes[CLUSTER]] == ["system"]  # type: ignore[attr-defined]
-    cloud.put_pool({"powerState": {"code": "Running"}})
+    cloud = Cloud().create({}).put_pool({"count": 2})
+    stopping = cloud.shown_by_put({"count": 2, **STOPPED})
+    shown = (stopping["provisioningState"], stopping["count"], stopping["powerState"])
+    assert shown == ("Stopping", 0, {"code": "Stopped"})
+    cloud.clock.advance(10)
+    assert cloud.pool("web")["provisioningState"] == "Succeeded"
+    assert cloud.nodes() == {"system": 1}
+    started = {"count": 0, "powerState": {"code": "Running"}}
+    starting = cloud.shown_by_put(started)
+    assert (starting["provisioningState"], starting["count"]) == ("Starting", 2)
+    cloud.clock.advance(10)
+    assert cloud.nodes() == {"system": 1, "web": 2}
     cloud.world.interventions.fail_next("one", "AllocationFailed", "none left")
     cloud.put_pool({"nodeLabels": {"a": "b"}})
     with pytest.raises(AksError) as refused:
-        cloud.put_pool({"powerState": {"code": "Stopped"}})
+        cloud.put_pool(STOPPED)
     assert refused.value.rule == "stops-when-ready"
+
+
+def test_a_stopped_pool_is_upgraded_and_stays_stopped_through_a_stop_of_its_cluster() -> None:
+    cloud = (
+        Cloud().create({"kubernetesVersion": "1.33"}).put_pool({"orchestratorVersion": "1.32", "count": 2})
+    )
+    cloud.put_pool({**STOPPED, "count": 2})
+    cloud.put_pool({"orchestratorVersion": "1.33", "count": 0})
+    assert cloud.pool("web")["currentOrchestratorVersion"].startswith("1.33.")
+    assert (cloud.pool("web")["count"], cloud.nodes()) == (0, {"system": 1})
+    cloud.world.interventions.stop(CLUSTER)
+    cloud.world.interventions.start(CLUSTER)
+    assert cloud.nodes() == {"system": 1}
+    cloud.put_pool({"powerState": {"code": "Running"}, "count": 0})
+    assert cloud.nodes() == {"system": 1, "web": 2}
+
+
+def test_a_system_pool_is_not_stopped() -> None:
+    cloud = Cloud().create({})
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool({"name": "system", **STOPPED})
+    assert rule(refused.value) == "system-pools-run"
+
+
+def test_no_pool_is_stopped_while_nodes_are_provisioned_automatically() -> None:
+    cloud = Cloud().create({"nodeProvisioningProfile": {"mode": "Auto"}, **net(**OVERLAY)}).put_pool({})
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool(STOPPED)
+    assert rule(refused.value) == "no-stop-with-auto-provisioning"
 
 
 def test_a_cluster_with_windows_nodes_does_not_turn_to_cilium() -> None:

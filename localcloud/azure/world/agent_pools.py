@@ -12,6 +12,7 @@ from typing import Any
 
 from localcloud.azure.world.arm_errors import invalid, missing
 from localcloud.azure.world.catalog import pool_version
+from localcloud.azure.world.pool_power import set_count_of_power
 from localcloud.azure.world.refusals import pool_rules
 from localcloud.azure.world.refusals.fixed import POOL, check_fixed
 from localcloud.azure.world.refusals.rule import Asked, check
@@ -74,6 +75,7 @@ def changed_pool(
     _check_count(name, pool, existing)
     current = existing["currentOrchestratorVersion"] if existing else ""
     pool_version(name, pool["orchestratorVersion"], control_plane, current)
+    set_count_of_power(pool, existing)
     return pool
 
 

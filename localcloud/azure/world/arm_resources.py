@@ -10,6 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from localcloud.azure.world.arm_errors import AksError, busy, precondition_failed
+from localcloud.azure.world.pool_power import shown_pool
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
@@ -150,12 +151,12 @@ class Cluster:
         """Return the cluster as a GET shows it."""
         return {
             **self.document,
-            "properties": {**self.properties, "agentPoolProfiles": [*self.pools.values()]},
+            "properties": {**self.properties, "agentPoolProfiles": [*map(shown_pool, self.pools.values())]},
         }
 
     def pool_view(self, name: str) -> dict[str, Any]:
         """Return a pool as a GET of the agent pool shows it."""
-        profile = self.pools[name]
+        profile = shown_pool(self.pools[name])
         return {
             "id": f"{self.id.resource}/agentPools/{name}",
             "name": name,

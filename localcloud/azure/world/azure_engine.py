@@ -41,6 +41,7 @@ from localcloud.azure.world.managed_clusters import (
     updated_cluster,
 )
 from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
+from localcloud.azure.world.pool_power import is_stopped_alone
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
@@ -249,8 +250,12 @@ class AzureEngine:
             self._complete_cluster(cluster, operation)
 
     def set_power(self, cluster: Cluster, code: str) -> None:
-        """Run or stop a cluster: its nodes and its API come and go."""
-        for holder in (cluster.properties, *cluster.pools.values()):
+        """Run or stop a cluster: its nodes and its API come and go.
+
+        A pool that was stopped by itself is assumed to stay stopped.
+        """
+        pools = (pool for pool in cluster.pools.values() if not is_stopped_alone(pool))
+        for holder in (cluster.properties, *pools):
             holder["powerState"] = {"code": code}
         self.report_nodes(cluster)
         self.plane.set_power(cluster.id, on=code == "Running")

@@ -26,6 +26,7 @@ from localcloud.azure.world.body_shapes import (
 from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION, region
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pool_changes import pool_after, require_system_pool
+from localcloud.azure.world.pool_power import state_of_put
 from localcloud.azure.world.power import PowerOperations
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
@@ -279,7 +280,7 @@ class AzureWorld:
             kind = "update-pool" if before else "create-pool"
             existing.pools[pool] = after
             operation = self.engine.begin(existing, kind, now, pool)
-            set_state(after, "Updating" if before else "Creating", self.engine.schedule.unique())
+            set_state(after, state_of_put(before, after), self.engine.schedule.unique())
             view = deepcopy(existing.pool_view(pool))
             return self.engine.accept(Accepted(kind, view["id"], 200 if before else 201, view, operation))
 

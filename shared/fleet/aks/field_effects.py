@@ -22,6 +22,7 @@ class Effect(StrEnum):
     IN_PLACE = "in place"
     REIMAGED = "in place, nodes are reimaged"
     NODES_DELETED = "in place, nodes are deleted"
+    NODES_STOPPED = "in place, nodes are stopped"
     REPLACEMENT = "node pool replacement"
     RECREATION = "needs recreation"
     AZURE = "owned by Azure"
@@ -247,6 +248,12 @@ _CLUSTER = (
 
 _POOLS = (
     FieldEffect("nodePools[].orchestratorVersion", Effect.REIMAGED, "manage-node-pools"),
+    FieldEffect(
+        "nodePools[].powerState",
+        Effect.IN_PLACE,
+        "start-stop-nodepools",
+        (Way("*", "stopped", Effect.NODES_STOPPED),),
+    ),
     FieldEffect("nodePools[].localDNSProfile", Effect.REIMAGED, "localdns-custom"),
     FieldEffect(
         "nodePools[].osSKU",

@@ -19,6 +19,7 @@ from shared.fleet.aks.writes import (
     Write,
     at_running_version,
     last_write_failed,
+    pool_is_stopped,
     refuse_fixed,
     running_version,
 )
@@ -38,14 +39,22 @@ def pool_write(
     """Return the PUT that one node pool needs, None when it needs none; raise ImmutableChange.
 
     ``existing`` is the pool's profile (name and properties on one level), as the cluster shows it;
-    ``control_plane`` is the version that runs, which no pool may be newer than.
+    ``control_plane`` is the version that runs, which no pool may be newer than. A start is the first write of
+    a pool and a stop the last, alone: Azure stops only a pool whose last write succeeded.
     """
     existing = at_running_version(existing, "orchestratorVersion")
-    body, changes = overlay(existing, _wanted(pool, desired, owner, existing, control_plane))
+    wanted = _wanted(pool, desired, owner, existing, control_plane)
+    power = {"powerState": wanted.pop("powerState")} if "powerState" in wanted else {}
+    body, changes = overlay(existing, wanted)
     refuse_fixed(changes, f"node pool {pool.name}", "nodePools[].", Surroundings(pool=existing))
+    switch = overlay(existing, power)[1]
+    if switch and (not pool.stopped or not (changes or last_write_failed(existing))):
+        return Write({"properties": {**_sized(pool, existing, existing), **power}}, tuple(switch))
     if not changes and not last_write_failed(existing):
         return None
-    return Write({"properties": _counted(pool, _writable(body))}, tuple(changes))
+    return Write(
+        {"properties": {**_sized(pool, existing, body), **({} if switch else power)}}, tuple(changes)
+    )
 
 
 def new_pool_write(
@@ -139,6 +148,7 @@ def new_pool(pool: NodePool, owner: Owner, name: str = "") -> dict[str, Any]:
     Without a version of its own it takes the control plane's.
     """
     properties = {"type": _SCALE_SET, **_properties(pool, owner, name or pool.name)}
+    properties.pop("powerState", None)  # a new pool runs; it is stopped afterwards
     if pool.min_count is not None:
         properties["count"] = pool.min_count
     return _without_sizes(properties) if pool.of_machines else properties
@@ -185,6 +195,8 @@ def _wanted(
     properties["nodeTaints"] = list(dict.fromkeys([*taints, *properties.get("nodeTaints", ())]))
     if not pool.of_machines and str(existing.get("type")).lower() == "virtualmachines":
         properties["type"] = _SCALE_SET  # the manifest has one size and one number
+    if pool_is_stopped(existing):
+        properties.pop("count", None)  # Azure shows 0, and starts as many nodes as there were
     properties.pop("orchestratorVersion", None)
     wanted = no_newer_than(control_plane, version_of(pool, desired))
     hop = next_version(wanted, running_version(existing, "orchestratorVersion"))
@@ -201,6 +213,13 @@ def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]
     return merged({**own, **scaled, "tags": tags}, pool.azure.properties if pool.azure else {})
 
 
+def _sized(pool: NodePool, existing: Json, profile: Json) -> dict[str, Any]:
+    """Return what is written of a profile; for a stopped pool, its count is the one that Azure shows."""
+    counted = _counted(pool, _writable(profile))
+    stopped = pool_is_stopped(existing) and "count" in counted
+    return {**counted, "count": existing.get("count")} if stopped else counted
+
+
 def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
     """Keep the live count of an autoscaled pool within its range; a fixed count has no range."""
     if pool.min_count is not None and pool.max_count is not None:
@@ -212,4 +231,6 @@ def _counted(pool: NodePool, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _writable(profile: Json) -> dict[str, Any]:
-    return {key: value for key, value in writable_pool(profile).items() if value is not None}
+    """Return what was read as az writes it back: a stopped pool says so, and no write starts it unasked."""
+    power = {"powerState": {"code": "Stopped"}} if pool_is_stopped(profile) else {}
+    return {key: value for key, value in writable_pool(profile).items() if value is not None} | power

@@ -36,7 +36,8 @@ POOL = (
 
 _ALSO_LEFT_OUT = ("properties.status", "properties.agentPoolProfiles")
 _ALSO_LEFT_OUT_OF_POOLS = ("status", "powerState", "nodeImageVersion", "virtualMachineNodesStatus")
-"""What Roadstead does not write with a PUT: the node image and the power state have their own operations."""
+"""What a PUT of what was read does not repeat: another node image would be a rollback, and of the
+power state only Stopped is repeated."""
 
 
 def writable_cluster(document: Json) -> dict[str, Any]:

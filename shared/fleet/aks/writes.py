@@ -42,6 +42,11 @@ def is_stopped(existing: Json) -> bool:
     return (existing["properties"].get("powerState") or {}).get("code") == "Stopped"
 
 
+def pool_is_stopped(profile: Json) -> bool:
+    """Return whether a node pool is stopped, or stopping: it then has no nodes, and shows a count of 0."""
+    return (profile.get("powerState") or {}).get("code") == "Stopped"
+
+
 def is_final(state: str) -> bool:
     """Return whether a provisioning state is final; in any other, Azure is at work and refuses writes."""
     return state in ("Succeeded", "Failed", "Canceled", "")

@@ -42,6 +42,7 @@ POOL_DEFAULTS: Mapping[str, Any] = {
     "osType": "Linux",
     "osSKU": "Ubuntu",
     "kubeletDiskType": "OS",
+    "powerState.code": "Running",
     "scaleSetPriority": "Regular",
     "scaleDownMode": "Delete",
     "workloadRuntime": "OCIContainer",

@@ -16,7 +16,7 @@ from shared.fleet.aks.cluster_body import all_differences
 from shared.fleet.aks.node_pool_body import SIZES_OF_A_SCALE_SET
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.upgrades import minor
-from shared.fleet.aks.writes import is_stopped, running_version
+from shared.fleet.aks.writes import is_stopped, pool_is_stopped, running_version
 from shared.fleet.desired import Desired
 from shared.fleet.importing.arm_to_spec import Parts, empty, first_message
 from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, shortened, without_defaults
@@ -27,7 +27,7 @@ from shared.fleet.manifests.cluster import ClusterProperties
 from shared.fleet.manifests.kinds import ADOPT, API_VERSION
 from shared.fleet.manifests.maintenance import MaintenanceConfiguration
 from shared.fleet.manifests.node_pool import PoolProperties
-from shared.fleet.manifests.untyped import OWNED_BY_AZURE
+from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS, OWNED_BY_AZURE
 from shared.fleet.resource_ids import ClusterId
 
 READ_ONLY = (
@@ -40,7 +40,7 @@ READ_ONLY = (
     "ingressProfile.webAppRouting.identity",
     "privateLinkResources",
 )
-POOL_READ_ONLY = ("name", *OWNED_BY_AZURE["pool"], "enableAutoScaling")
+POOL_READ_ONLY = ("name", *OWNED_BY_AZURE["pool"], *COMMANDS_OF_POOLS, "enableAutoScaling")
 
 _FLUX = {"repository": "https://flux.invalid/unknown", "path": "./"}
 """A placeholder for the source that Azure does not know, so that the rest can be validated."""
@@ -163,6 +163,11 @@ def _pool(profile: Json, owner: Owner, cluster_version: str, left: list[str]) ->
     runs = running_version(profile, "orchestratorVersion")
     if needs_upgrade(cluster_version, runs) or runs_newer(cluster_version, runs):
         typed["orchestratorVersion"] = runs
+    if pool_is_stopped(profile) and "count" in typed:
+        left.append(
+            f"nodePools[{name}].count: the pool is stopped, and Azure shows 0; write how many nodes it has "
+            "when it runs"
+        )
     rest = without_defaults(rest, None, POOL_DEFAULTS, ()) or {}
     pool = {"name": name, **typed, **({"azure": {"properties": rest}} if rest else {})}
     try:

@@ -31,8 +31,9 @@ from shared.fleet.manifests.node_pool_parts import (
     PoolSecurityProfile,
     PoolUpgradeSettings,
     PoolWindowsProfile,
+    PowerState,
 )
-from shared.fleet.manifests.untyped import only_untyped
+from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS, only_untyped
 from shared.fleet.manifests.virtual_machines import VirtualMachinesProfile
 
 NodeTaint = Annotated[
@@ -79,7 +80,8 @@ class PoolProperties(Section):
     """ARM's properties of a node pool, with a fixed ``count``, or a range for the cluster autoscaler."""
 
     instead: ClassVar[Mapping[str, str]] = {
-        "enableAutoScaling": "set minCount and maxCount: a pool that has both is autoscaled"
+        "enableAutoScaling": "set minCount and maxCount: a pool that has both is autoscaled",
+        "nodeImageVersion": COMMANDS_OF_POOLS["nodeImageVersion"],
     }
 
     mode: Literal["System", "User", "Gateway"] = "User"
@@ -100,6 +102,7 @@ class PoolProperties(Section):
     """The maximum number of nodes."""
     scale_down_mode: Literal["Delete", "Deallocate"] | None = None
     """Whether unneeded nodes are deleted or deallocated."""
+    power_state: PowerState | None = None
     availability_zones: Zones = ()
     """The zones that nodes are spread over; their order has no meaning."""
     os_type: Literal["Linux", "Windows"] | None = None
@@ -196,6 +199,7 @@ class PoolAzure(Manifest):
             (PoolProperties,),
             "pool",
             {"enableAutoScaling": "minCount and maxCount", "name": "name"},
+            COMMANDS_OF_POOLS,
         ),
     ]
     """Any JSON object; it is merged into ARM's properties of the pool last."""
@@ -218,6 +222,11 @@ class NodePool(PoolProperties):
     def of_machines(self) -> bool:
         """Whether the nodes are single virtual machines."""
         return self.type == "VirtualMachines"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether git wants the pool to be stopped."""
+        return self.power_state is not None and self.power_state.code == "Stopped"
 
     @model_validator(mode="after")
     def _sized_one_way(self) -> Self:
@@ -247,6 +256,8 @@ class NodePool(PoolProperties):
             raise ValueError(
                 f"a {self.mode} pool cannot be Spot; scaleSetPriority: Spot goes with mode: User"
             )
+        if self.mode == "System" and self.stopped:
+            raise ValueError("a System pool cannot be stopped; powerState goes with mode: User or Gateway")
         if self.mode == "Gateway" and self.autoscaling:
             raise ValueError("a Gateway pool has a fixed count; the autoscaler does not serve it")
         if (self.gateway_profile is not None) and self.mode != "Gateway":

@@ -262,6 +262,13 @@ class CreationData(Section):
     """The snapshot."""
 
 
+class PowerState(Section):
+    """Whether a pool other than a System pool runs; Azure charges nothing for the nodes of a stopped one."""
+
+    code: Literal["Running", "Stopped"]
+    """Stopped stops all nodes, which Roadstead does not drain; Running starts as many as there were."""
+
+
 class ArtifactStreaming(Section):
     """Containers that start before their image is complete."""
 

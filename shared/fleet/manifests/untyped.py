@@ -7,6 +7,7 @@ write them; so are properties that only Azure writes, and those that look like s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import AfterValidator, BaseModel
@@ -20,25 +21,45 @@ OWNED_BY_AZURE = {
         *("azurePortalFQDN", "maxAgentPools", "resourceUID", "status", "eTag"),
     ),
     "pool": (
-        *("provisioningState", "powerState", "currentOrchestratorVersion", "nodeImageVersion"),
-        *("eTag", "status", "virtualMachineNodesStatus"),
+        *("provisioningState", "currentOrchestratorVersion", "eTag", "status", "virtualMachineNodesStatus"),
     ),
 }
 """The properties that only Azure writes."""
+COMMANDS_OF_POOLS = {
+    "nodeImageVersion": "writing it rolls the pool back once, to an image that it ran lately and that Azure "
+    "soon does not offer any more; spec.minNodeImageVersion and autoUpgradeProfile keep images new, "
+    "`az aks nodepool rollback` (a preview) rolls back",
+}
+"""Properties whose write is a command, which git cannot repeat, and what to do instead.
+
+Source: AgentPool.node_image_version in the models of the management library, and
+learn.microsoft.com/azure/aks/roll-back-node-pool-version.
+"""
 
 
-def only_untyped(models: Iterable[type[BaseModel]], kind: str, instead: Mapping[str, str]) -> AfterValidator:
+def only_untyped(
+    models: Iterable[type[BaseModel]],
+    kind: str,
+    instead: Mapping[str, str],
+    commands: Mapping[str, str] = MappingProxyType({}),
+) -> AfterValidator:
     """Return the rule for the properties of a "cluster" or "pool" for which these models have no field.
 
-    ``instead`` has the manifest's field for a property with another name in ARM.
+    ``instead`` has the manifest's field for a property with another name in ARM; ``commands`` what to do
+    instead of writing a property that is no state.
     """
     typed, owned = tuple(models), {name.lower() for name in OWNED_BY_AZURE[kind]}
     other = {name.lower(): place for name, place in instead.items()}
+    refused = {name.lower(): why for name, why in commands.items()}
 
     def check(value: dict[str, Any]) -> dict[str, Any]:
         for key in value:
             if key.lower() in owned:
                 raise ValueError(f"only Azure writes {key}; remove it")
+            if key.lower() in refused:
+                raise ValueError(
+                    f"{key} is a command, which a manifest cannot repeat: {refused[key.lower()]}"
+                )
             if key.lower() in other:
                 raise ValueError(f"{key} has a field of its own in the manifest: {other[key.lower()]}")
         _refuse_typed(value, typed, "")

@@ -126,6 +126,21 @@ POOL_RULES: tuple[PoolRule, ...] = (
         "virtual-machines-node-pools",
     ),
     PoolRule(
+        "powerState",
+        lambda _spec, pool: pool.of_machines and pool.stopped,
+        "Stopped does not go with type: VirtualMachines, because Azure does not document what such a pool "
+        "shows then; remove it, and write smaller numbers in virtualMachinesProfile.scale",
+        "start-stop-nodepools",
+    ),
+    PoolRule(
+        "powerState",
+        lambda spec, pool: pool.stopped and _provisions_nodes(spec),
+        "node auto-provisioning does not go with stopped node pools; write count: 0 instead of powerState in "
+        "node pool {pool}",
+        "start-stop-nodepools",
+        _MODE,
+    ),
+    PoolRule(
         "enableFIPS",
         lambda spec, pool: bool(spec.enable_fips and not pool.enable_fips),
         "must be true in every node pool while enableFIPS of the cluster is true",

@@ -313,5 +313,24 @@ RULES = (
         _stops_unready,
         code="OperationNotAllowed",
     ),
+    Rule(
+        "system-pools-run",
+        "docs start-stop-nodepools: you can't stop system pools",
+        "powerState",
+        "A System agent pool cannot be stopped.",
+        lambda asked: asked.says("powerState.code") == "Stopped" and asked.now("mode") == "System",
+        code="OperationNotAllowed",
+    ),
+    Rule(
+        "no-stop-with-auto-provisioning",
+        "docs start-stop-nodepools: not in clusters which use node auto-provisioning",
+        "powerState",
+        "An agent pool of a cluster with node auto-provisioning cannot be stopped.",
+        lambda asked: (
+            asked.says("powerState.code") == "Stopped"
+            and asked.now("cluster.nodeProvisioningProfile.mode") == "Auto"
+        ),
+        code="OperationNotAllowed",
+    ),
     *node_settings.RULES,
 )

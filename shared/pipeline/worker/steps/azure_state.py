@@ -14,7 +14,13 @@ LAG_SECONDS = 20.0
 """How late Azure Resource Manager may show a new resource."""
 OBSERVE_SECONDS = 300.0
 """The time between two reads of what only a person continues, such as an adoption."""
-_DOING = {"Creating": "creating", "Deleting": "deleting", "Upgrading": "upgrading"}
+_DOING = {
+    "Creating": "creating",
+    "Deleting": "deleting",
+    "Upgrading": "upgrading",
+    "Stopping": "stopping",
+    "Starting": "starting",
+}
 
 
 def recheck(what: str) -> Retry:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
-from shared.fleet.aks.writes import running_version
+from shared.fleet.aks.writes import pool_is_stopped, running_version
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.jobs.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
-from shared.pipeline.worker.steps.azure_state import profiles_of
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports import KubernetesApi
 from shared.ports.kubernetes import CORDONED
@@ -36,13 +36,14 @@ LOST = timedelta(minutes=5)
 def behind(context: StepContext, existing: Json) -> Wait | None:
     """Return the wait for nodes of ours that are older than Azure shows, None when none is.
 
-    No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned.
+    No pool drains now, so nodes that an earlier drain cordoned, of a pool that stays, are uncordoned. A
+    stopped pool runs no nodes: those that Kubernetes may still list do not count.
     """
     api = context.kubernetes()
     running = {
         str(profile["name"]): running_version(profile, "orchestratorVersion")
         for profile in profiles_of(existing)
-        if context.owner.owns(profile)
+        if context.owner.owns(profile) and not pool_is_stopped(profile)
     }
     nodes = api.list("v1", "Node")
     _uncordon(nodes, api)
@@ -60,7 +61,15 @@ def behind(context: StepContext, existing: Json) -> Wait | None:
 
 def joined(context: StepContext, profile: Json) -> Wait | None:
     """Return the wait for the nodes of a pool that replaces another one, None when all are Ready."""
-    api, name = context.kubernetes(), str(profile["name"])
+    name = str(profile["name"])
+    if pool_is_stopped(profile):
+        return Wait(
+            OBSERVE_SECONDS,
+            f"the node pool {name}, which replaces another one, is stopped",
+            action_required=f"Start {name} with `az aks nodepool start`, or write its powerState in git.",
+            open_ended=True,
+        )
+    api = context.kubernetes()
     nodes = _nodes(api, name)
     _uncordon(nodes, api)
     ready, wanted = sum(map(_ready, nodes)), int(profile.get("count") or 0)

@@ -26,7 +26,7 @@ from shared.fleet.aks.node_pool_replacement import (
     stage_of,
 )
 from shared.fleet.aks.upgrades import minor, next_version
-from shared.fleet.aks.writes import ImmutableChange, Write
+from shared.fleet.aks.writes import ImmutableChange, Write, pool_is_stopped
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import image_older
 from shared.fleet.manifests import NodePool
@@ -195,11 +195,17 @@ def _retired(context: StepContext, existing: Json, pool: NodePool, stage: Retire
         return Fail(InvalidManifest(f"{problem}; nothing is drained, and no third one is created"))
     # What a later commit changes in the pool that stays may be what lets the pods move there.
     outcome = None if stage.misfit else _updated(context, existing, pool, remaining)
-    return outcome or drain.joined(context, remaining) or _removed(context, old, drain_minutes(remaining))
+    outcome = outcome or (None if pool.stopped else drain.joined(context, remaining))
+    return outcome or _removed(context, old, drain_minutes(remaining))
 
 
 def _removed(context: StepContext, profile: Json, minutes: int) -> Outcome:
-    """Drain a pool, which AKS itself does not do, then delete it; ``minutes`` limits the drain."""
+    """Drain a pool, which AKS itself does not do, then delete it; ``minutes`` limits the drain.
+
+    A stopped pool has no nodes to drain.
+    """
+    if pool_is_stopped(profile) and profile.get("provisioningState") == "Succeeded":
+        return _delete(context, profile)
     outcome = _autoscaler_off(context, profile)
     return outcome or drain.drained(context, str(profile["name"]), minutes) or _delete(context, profile)
 
