@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from localcloud.azure.world.refusals.network_rules import LB_KINDS, NAT_MANAGED, NAT_OWN
+from localcloud.azure.world.refusals.egress_rules import LB_KINDS, NAT_MANAGED, NAT_OWN
 from shared.fleet.json_tree import Json
 
 

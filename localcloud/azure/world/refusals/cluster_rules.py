@@ -144,7 +144,7 @@ RULES = (
     ),
     Rule(
         "workload-identity-needs-issuer",
-        "docs workload-identity-deploy-cluster",
+        "docs workload-identity-deploy-cluster: both are given; azurerm cluster: workload_identity_enabled",
         "securityProfile.workloadIdentity.enabled",
         "securityProfile.workloadIdentity.enabled needs oidcIssuerProfile.enabled.",
         without("securityProfile.workloadIdentity.enabled", "oidcIssuerProfile.enabled"),

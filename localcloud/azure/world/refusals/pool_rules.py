@@ -250,7 +250,7 @@ RULES = (
     ),
     Rule(
         "surge-or-unavailable",
-        "docs upgrade-aks-cluster: maxSurge and maxUnavailable can't both be 0",
+        "docs upgrade-aks-node-pools-rolling: maxUnavailable 0 requires maxSurge above 0",
         "upgradeSettings",
         "maxSurge and maxUnavailable cannot both be 0.",
         _neither_surge_nor_unavailable,
