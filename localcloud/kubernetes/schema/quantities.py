@@ -41,9 +41,11 @@ def canonical(text: str) -> str | None:
 def rounded_up(text: str) -> str:
     """Return a canonical quantity in whole thousandths, as ``SetDefaults_ResourceList`` rounds an amount."""
     found = _NUMBER.fullmatch(text)
-    if found is None or (found[2] not in ("n", "u") and int(found[3] or 0) >= -3):
+    if found is None or (found[2] or "").endswith("i"):
         return text
-    scale = _DECIMAL[found[2]] if found[2] else int(found[3])
+    scale = _DECIMAL[found[2] or ""] + int(found[3] or 0)
+    if scale - len(found[1].partition(".")[2]) >= -3:
+        return text
     thousandths = Fraction(Decimal(found[1])) * Fraction(10) ** (scale + 3)
     away = math.ceil(abs(thousandths)) * (1 if thousandths >= 0 else -1)
     return _decimal(Fraction(away, 1000), exponent=found[3] is not None)
