@@ -5,6 +5,7 @@ details, or in the text alone. Sources, below learn.microsoft.com/troubleshoot/a
 - availability-performance (a wrapper such as UpgradeVMSSAgentPoolFailed has the specific error in its
   subcode, details or text)
 - create-upgrade-delete/error-code-poddrainfailure (UpgradeFailed, and a disruption budget in the text)
+- error-codes (OperationNotAllowed, with "exceeding approved ... Cores quota" in the text)
 - error-codes/subnetisfull-error (``Code='SubnetIsFull'`` in a text)
 """
 
@@ -23,7 +24,10 @@ _WRAPPER = re.compile(
 )
 """Codes that say what failed, and not why."""
 _BUDGET = re.compile(r"disruption budget|\bblocked by pdb\b", re.IGNORECASE)
-_INNER_CODE = re.compile(r"\b(?:vmssInstanceError)?Code[\"']?\s*[=:]\s*[\"']?([A-Za-z]\w+)", re.IGNORECASE)
+_INNER_CODE = re.compile(
+    r"\b(?:vmssInstanceError|Sub)?Code[\"']?\s*[=:]\s*[\"']?([A-Za-z]\w+)", re.IGNORECASE
+)
+_QUOTA = re.compile(r"exceeding approved .*quota", re.IGNORECASE | re.DOTALL)
 _INTERNAL = re.compile(r"\binternal (server )?error\b", re.IGNORECASE)
 
 
@@ -31,12 +35,16 @@ def cause_of(error: Json) -> str:
     """Return the code of the cause of an error, "" where the error has none but its own.
 
     ``error`` has ``code`` and ``message``, and may have a ``subcode`` and ``details`` of the same form. A
-    PodDisruptionBudget is "PodDrainFailure", an error inside Azure "InternalOperationError": codes of AKS.
+    PodDisruptionBudget is "PodDrainFailure", an error inside Azure "InternalOperationError", a quota
+    "QuotaExceeded": codes of AKS.
     """
-    if not _WRAPPER.fullmatch(str(error.get("code") or "")):
-        return ""
-    layers = list(_layers(error))
+    code, layers = str(error.get("code") or ""), list(_layers(error))
     text = "\n".join(str(layer.get("message") or "") for layer in layers)
+    wrapped = _WRAPPER.fullmatch(code)
+    if (wrapped or code == "OperationNotAllowed") and _QUOTA.search(text):
+        return "QuotaExceeded"
+    if not wrapped:
+        return ""
     if _BUDGET.search(text):
         return "PodDrainFailure"
     codes = [str(layer.get(key) or "") for layer in layers for key in ("code", "subcode")]

@@ -14,6 +14,7 @@ from shared.fleet.aks.node_pool_body import (
     fixed_leaves,
     new_pool,
     pool_write,
+    sizes_not_shown,
 )
 from shared.fleet.aks.writes import ImmutableChange
 from shared.fleet.desired import Desired
@@ -249,13 +250,22 @@ def test_one_size_in_place_of_several_is_a_new_pool() -> None:
 def test_before_a_drain_each_size_of_a_pool_of_machines_keeps_its_present_number() -> None:
     live = created(machines(AUTOSCALE))
     (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
-    status = [{"size": SIZES[0].upper(), "count": 3}]
+    status = [{"size": SIZES[0].upper(), "count": 3}, {"size": SIZES[1], "count": 0}]
     write = autoscaler_off_write({**profile, "virtualMachineNodesStatus": status})
     assert write is not None
-    manual = [{"size": SIZES[0], "count": 3}, {"size": SIZES[1], "count": 1}]
+    manual = [{"size": SIZES[0], "count": 3}, {"size": SIZES[1], "count": 0}]
     assert write.body["properties"]["virtualMachinesProfile"] == {"scale": {"manual": manual}}
     assert "virtualMachineNodesStatus" not in write.body["properties"]
     assert autoscaler_off_write({**profile, **write.body["properties"]}) is None
+
+
+@pytest.mark.parametrize("status", [None, [], [{"size": SIZES[0], "count": 3}], [{"size": SIZES[1]}]])
+def test_a_size_whose_number_of_nodes_azure_does_not_show_is_named_and_not_guessed(status: object) -> None:
+    live = created(machines(AUTOSCALE))
+    (profile,) = [each for each in live["properties"]["agentPoolProfiles"] if each["name"] == "more"]
+    assert SIZES[1] in sizes_not_shown({**profile, "virtualMachineNodesStatus": status})
+    whole = [{"size": size, "count": 0} for size in SIZES]
+    assert sizes_not_shown({**profile, "virtualMachineNodesStatus": whole}) == ()
 
 
 def test_upgrades_with_a_second_set_of_nodes_are_sent_as_written() -> None:

@@ -19,6 +19,10 @@ SUBNET = (
     "VMSSAgentPoolReconciler retry failed: Code='SubnetIsFull' Message='aks-subnet with address prefix"
     " 10.0.0.0/27 doesn't have enough capacity for IP addresses.' Details=[]"
 )
+QUOTA = (
+    "Operation could not be completed as it results in exceeding approved Total Regional Cores quota."
+    " Additional details - Current Limit: 100, Current Usage: 98, Additional Required: 8."
+)
 INSIDE = "We are unable to serve this request due to an internal error, Correlation ID: 6d54e404."
 EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'."
 
@@ -46,6 +50,9 @@ EXTENSION = "An internal error occurred while processing VM extension 'vmssCSE'.
             "InvalidManifest",
         ),
         ({"code": "CreateVMSSAgentPoolFailed", "message": "no reason"}, "InvalidManifest"),
+        ({"code": "CreateVMSSAgentPoolFailed", "message": "SubCode: SubnetIsFull; x"}, "OutOfAddresses"),
+        ({"code": "OperationNotAllowed", "message": QUOTA}, "QuotaExceeded"),
+        ({"code": "CreateVMSSAgentPoolFailed", "details": [{"message": QUOTA}]}, "QuotaExceeded"),
     ],
 )
 def test_a_wrapper_has_the_class_of_its_cause(error: dict[str, Any], kind: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
+
+import pytest
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kinds import NAMESPACE
@@ -11,6 +14,7 @@ from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes import flux_objects
+from shared.fleet.kubernetes.flux_readiness import Ready
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
@@ -86,6 +90,26 @@ def test_a_source_that_is_behind_the_commit_is_not_ready_and_a_newer_one_is() ->
     cloud.repository.reset(newer, "main-as-flux-sees-it")
     cloud.run(until=lambda: record(cloud).phase is Phase.READY)
     assert applied_revision(cloud) == f"main@sha1:{newer}"
+
+
+@pytest.mark.parametrize("applied", ["of the job", "newer", "older"])
+def test_a_source_that_is_ahead_of_what_flux_applies_does_not_keep_a_cluster_from_ready(
+    applied: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = ready()
+    older = cloud.repository.head("main")
+    commit = push(cloud, files(pool()))
+    cloud.run(until=lambda: record(cloud).commit == commit)
+    newer = cloud.repository.commit({"platform/more.yaml": b""}, branch="main")
+    newest = cloud.repository.commit({"platform/most.yaml": b""}, branch="main")
+    shown = {
+        flux_objects.SOURCE: newest,
+        flux_objects.KUSTOMIZATION: {"of the job": commit, "newer": newer, "older": older}[applied],
+    }
+    step = sys.modules["shared.pipeline.worker.steps.flux.verify"]
+    monkeypatch.setattr(step, "_readiness", lambda _context, _api, ref: Ready(f"main@sha1:{shown[ref]}"))
+    cloud.run(seconds=300)
+    assert (record(cloud).phase is Phase.READY) == (applied != "older")
 
 
 def test_a_suspended_kustomization_never_counts_as_ready() -> None:

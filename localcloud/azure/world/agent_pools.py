@@ -91,11 +91,12 @@ def _set_machines(pool: dict[str, Any]) -> None:
     if pool["type"] != "VirtualMachines" or not scale:
         return
     manual, automatic = scale.get("manual") or [], scale.get("autoscale") or []
-    counts = [
-        *(each.get("count") or 0 for each in manual),
-        *(each.get("minCount") or 0 for each in automatic),
+    nodes = [
+        {"size": each.get("size"), "count": each.get("count" if "count" in each else "minCount") or 0}
+        for each in (*manual, *automatic)
     ]
-    pool |= {"count": sum(counts), "vmSize": next((each.get("size") for each in (*manual, *automatic)), None)}
+    pool["virtualMachineNodesStatus"] = nodes
+    pool |= {"count": sum(each["count"] for each in nodes), "vmSize": next((e["size"] for e in nodes), None)}
 
 
 def _check_count(name: str, pool: dict[str, Any], existing: Json | None) -> None:

@@ -81,7 +81,10 @@ def ownership_write(pool: NodePool, owner: Owner, existing: Json) -> Write:
 
 
 def autoscaler_off_write(existing: Json) -> Write | None:
-    """Return the PUT that switches the autoscaler off before a drain, None when it is off."""
+    """Return the PUT that switches the autoscaler off before a drain, None when it is off.
+
+    The number of nodes of each size must be known, see ``sizes_not_shown``.
+    """
     if _autoscaled(existing):
         return _machines_at_rest(existing)
     if not existing.get("enableAutoScaling"):
@@ -97,15 +100,28 @@ def _autoscaled(existing: Json) -> bool:
     return bool(((existing.get("virtualMachinesProfile") or {}).get("scale") or {}).get("autoscale"))
 
 
+def sizes_not_shown(existing: Json) -> tuple[str, ...]:
+    """Return the sizes of which the autoscaler chooses the number of nodes and Azure does not show it.
+
+    A guess below the present number would remove nodes with their pods.
+    """
+    if not _autoscaled(existing):
+        return ()
+    shown = _nodes_by_size(existing)
+    sizes = (str(each["size"]) for each in existing["virtualMachinesProfile"]["scale"]["autoscale"])
+    return tuple(size for size in sizes if size.lower() not in shown)
+
+
+def _nodes_by_size(existing: Json) -> dict[str, int]:
+    nodes = existing.get("virtualMachineNodesStatus") or ()
+    return {str(each.get("size")).lower(): int(each["count"]) for each in nodes if "count" in each}
+
+
 def _machines_at_rest(existing: Json) -> Write:
     """Return the PUT that fixes the present number of nodes of each size."""
-    before = existing["virtualMachinesProfile"]
-    nodes = existing.get("virtualMachineNodesStatus") or ()
-    live = {str(each.get("size")).lower(): int(each.get("count") or 0) for each in nodes}
-    manual = [
-        {"size": each["size"], "count": live.get(str(each["size"]).lower(), each.get("minCount") or 0)}
-        for each in before["scale"]["autoscale"]
-    ]
+    before, nodes = existing["virtualMachinesProfile"], _nodes_by_size(existing)
+    sizes = (str(each["size"]) for each in before["scale"]["autoscale"])
+    manual = [{"size": size, "count": nodes[size.lower()]} for size in sizes]
     after = {"scale": {"manual": manual}}
     writable = _writable(at_running_version(existing, "orchestratorVersion"))
     leaf = Leaf(("virtualMachinesProfile", "scale"), before["scale"], after["scale"])

@@ -14,6 +14,7 @@ from shared.fleet.aks.node_pool_body import (
     ownership_write,
     pool_difference,
     pool_write,
+    sizes_not_shown,
 )
 from shared.fleet.aks.node_pool_replacement import (
     Create,
@@ -32,11 +33,12 @@ from shared.fleet.kubernetes_versions import image_older
 from shared.fleet.manifests import NodePool
 from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain
 from shared.pipeline.worker.steps.azure_state import (
     FAILED_STATES,
+    OBSERVE_SECONDS,
     etag_of,
     failure,
     fields,
@@ -212,6 +214,12 @@ def _removed(context: StepContext, profile: Json, minutes: int) -> Outcome:
 
 def _autoscaler_off(context: StepContext, old: Json) -> Outcome | None:
     """Switch off the autoscaler of a pool, which would create nodes for the pods that move."""
+    unknown = sizes_not_shown(old)
+    if unknown:
+        sizes = f"how many nodes of {', '.join(unknown)} the node pool {old['name']} has"
+        remedy = f"Set fixed numbers of nodes in the pool {old['name']}, or wait until Azure shows them."
+        reason = f"Azure does not show {sizes}: it is not drained"
+        return Wait(OBSERVE_SECONDS, reason, action_required=remedy)
     write = autoscaler_off_write(old)
     if write is None:
         return None

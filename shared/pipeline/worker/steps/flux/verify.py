@@ -43,7 +43,7 @@ def verify(context: StepContext) -> Outcome:
     applied = _readiness(context, api, flux_objects.KUSTOMIZATION)
     if not isinstance(applied, Ready):
         return _not_ready(context, flux_objects.KUSTOMIZATION, applied)
-    if applied.revision != source.revision:
+    if applied.revision != source.revision and not _follows(context, applied.revision):
         progress = Progressing(
             f"it applied {applied.revision or 'nothing'}, the source is at {source.revision}"
         )
@@ -89,16 +89,24 @@ def _older_commit(context: StepContext, revision: str) -> Wait | None:
     the job if git says so, or if it is the head that the planner planned last: after a forced push it need
     not be a descendant.
     """
-    commit, wanted = commit_of(revision), context.record.commit
-    if commit == wanted or not _pulls_the_fleet(context):
+    if not _pulls_the_fleet(context) or _follows(context, revision):
         return None
-    fleet = context.ports.state.fleet()
-    if commit and commit == (fleet.planning or fleet.commit):
-        return None
-    if commit and context.ports.repository.is_descendant(commit, wanted):
-        return None
-    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted[:8]}"
+    wanted = context.record.commit[:8]
+    reason = f"Flux: the source is at {revision or 'no revision'}, which does not contain commit {wanted}"
     return Wait(context.ports.config.poll_seconds, reason)
+
+
+def _follows(context: StepContext, revision: str) -> bool:
+    """Return whether Flux pulls the fleet, and a revision is the commit of the job or one that follows it.
+
+    Where commits come faster than Flux applies them, it never has applied what it fetched last.
+    """
+    commit, wanted = commit_of(revision), context.record.commit
+    if not commit or not _pulls_the_fleet(context):
+        return False
+    fleet = context.ports.state.fleet()
+    newest = commit in (wanted, fleet.planning or fleet.commit)
+    return newest or context.ports.repository.is_descendant(commit, wanted)
 
 
 def _pulls_the_fleet(context: StepContext) -> bool:
