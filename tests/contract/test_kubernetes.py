@@ -98,7 +98,7 @@ def test_a_kind_is_served_once_its_definition_is_established(setting: Setting) -
 
     def established() -> bool:
         status = (setting.api.get(definition) or {}).get("status") or {}
-        return any(item["type"] == "Established" for item in status.get("conditions", ()))
+        return any(item["type"] == "Established" for item in status.get("conditions") or ())
 
     def served() -> bool:  # a moment after the definition is established
         try:

@@ -82,7 +82,7 @@ class FluxCluster:
     def ready(self, kind: tuple[str, str] = KUSTOMIZATION, name: str = "flux-system") -> tuple[str, str, str]:
         value = self.world.get(self.at(*kind, name))
         status = value.get("status") or {}
-        found = [item for item in status.get("conditions", ()) if item["type"] == "Ready"]
+        found = [item for item in status.get("conditions") or () if item["type"] == "Ready"]
         assert not found or found[0]["observedGeneration"] == value["metadata"]["generation"]
         succeeded = status.get("observedGeneration") == value["metadata"]["generation"]
         assert not found or succeeded == (found[0]["status"] == "True")
