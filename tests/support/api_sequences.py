@@ -26,10 +26,9 @@ CRON_JOBS = "/apis/batch/v1/namespaces/ns/cronjobs"
 class Step:
     """One request of a sequence; ``$NAME`` in its path or body is what an earlier step remembered.
 
-    ``until``: ask again until the object no longer exists, waits for its end, or has one owner or
-    none. ``keep`` maps names to
-    paths in the answer, ``shown`` are the paths that must be equal besides what always must. ``lose``:
-    before it, the server loses its history of versions.
+    ``until``: ask again until the object no longer exists, waits for its end, has no finalizer left, or has
+    one owner or none. ``keep`` maps names to paths in the answer, ``shown`` are the paths that must be equal
+    besides what always must. ``lose``: before it, the server loses its history of versions.
     """
 
     name: str
@@ -37,7 +36,7 @@ class Step:
     path: str
     body: Any = None
     content: str = JSON
-    until: Literal["", "gone", "deleting", "single", "free"] = ""
+    until: Literal["", "gone", "deleting", "collected", "single", "free"] = ""
     keep: Mapping[str, str] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
     lose: bool = False
@@ -243,6 +242,7 @@ def _pods() -> Iterator[Step]:
     yield _read("grace: the pod that was done went", "done", PODS)
     yield pod("waiting")
     yield _delete("grace: in the foreground", "waiting", "Foreground", PODS, gracePeriodSeconds=20)
+    yield _read("grace: the collector found no dependents", "waiting", PODS, until="collected")
     yield _delete("grace: ended in the foreground", "waiting", path=PODS, gracePeriodSeconds=0)
     yield _read("grace: the one in the foreground went", "waiting", PODS, until="gone")
     yield pod("evicted")

@@ -69,6 +69,8 @@ def _is_reached(step: Step, reply: httpx.Response) -> bool:
     metadata = reply.json()["metadata"]
     if step.until == "deleting":
         return "deletionTimestamp" in metadata
+    if step.until == "collected":
+        return not metadata.get("finalizers")
     return len(metadata.get("ownerReferences") or ()) == (1 if step.until == "single" else 0)
 
 
