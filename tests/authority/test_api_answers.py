@@ -6,15 +6,16 @@ import os
 
 from tests.authority.programs import API_SERVER
 from tests.authority.real_cluster import RealCluster
-from tests.support.api_answers import answers, differences, record, recorded
+from tests.support.api_answers import RECORDED, answers, differences
+from tests.support.recorded_answers import record, recorded
 
 
 def test_a_real_api_server_answers_as_recorded(cluster: RealCluster) -> None:
     found = answers(cluster.world.client, "suite")
     if os.environ.get("RECORD_ANSWERS"):
-        record(API_SERVER.version, found)
-    assert differences(found, recorded()["answers"]) == []
+        record(RECORDED, API_SERVER.version, found)
+    assert differences(found, recorded(RECORDED)["answers"]) == []
 
 
 def test_the_answers_were_recorded_from_the_version_that_is_built() -> None:
-    assert recorded()["version"] == API_SERVER.version
+    assert recorded(RECORDED)["version"] == API_SERVER.version

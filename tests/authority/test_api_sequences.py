@@ -7,21 +7,17 @@ from pathlib import Path
 
 from tests.authority.programs import API_SERVER
 from tests.authority.real_cluster import RealCluster
-from tests.support.sequence_answers import (
-    record_sequences,
-    recorded_sequences,
-    sequence_answers,
-    sequence_differences,
-)
+from tests.support.recorded_answers import record, recorded
+from tests.support.sequence_answers import RECORDED, sequence_answers, sequence_differences
 
 
 def test_a_real_cluster_answers_the_sequences_as_recorded(tmp_path: Path) -> None:
     with RealCluster(tmp_path / "real") as cluster:  # its nodes have no agent, which would end deleted pods
         found = sequence_answers(cluster.world.client, "sequences", cluster.forget_history, patience=30)
     if os.environ.get("RECORD_ANSWERS"):
-        record_sequences(API_SERVER.version, found)
-    assert sequence_differences(found, recorded_sequences()["answers"]) == []
+        record(RECORDED, API_SERVER.version, found)
+    assert sequence_differences(found, recorded(RECORDED)["answers"]) == []
 
 
 def test_the_sequences_were_recorded_from_the_version_that_is_built() -> None:
-    assert recorded_sequences()["version"] == API_SERVER.version
+    assert recorded(RECORDED)["version"] == API_SERVER.version

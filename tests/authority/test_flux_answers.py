@@ -24,6 +24,7 @@ from tests.authority.real_cluster import RealCluster
 from tests.authority.real_world import RealWorld, Refused
 from tests.support import flux_scenarios
 from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
+from tests.support.recorded_answers import recorded
 
 pytestmark = pytest.mark.timeout(600)
 _WRITE = Write(manager="test", force=True)
@@ -131,7 +132,7 @@ def commit(folder: Path, url: str) -> None:
 
 
 def test_the_real_controllers_report_what_is_recorded(flux: Flux) -> None:
-    real = flux_scenarios.recorded()
+    real = recorded(flux_scenarios.RECORDED)
     data = {"username": "x", "password": "wrong"}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bad", "namespace": NAMESPACE}}
     flux.apply({**secret, "stringData": data})

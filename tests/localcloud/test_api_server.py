@@ -14,9 +14,9 @@ from localcloud.common.certificates import Authority
 from localcloud.kubernetes.schema.definitions import published_version
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.controllers import Delays
-from tests.support.api_answers import answers, differences, recorded
+from tests.support import api_answers, sequence_answers
 from tests.support.kubernetes_ports import CLUSTER
-from tests.support.sequence_answers import recorded_sequences, sequence_answers, sequence_differences
+from tests.support.recorded_answers import recorded
 
 
 @pytest.fixture
@@ -39,7 +39,12 @@ def client(plane: KubernetesPlane) -> Iterator[httpx.Client]:
 
 
 def test_every_request_is_answered_as_a_real_api_server_answered_it(client: httpx.Client) -> None:
-    assert differences(answers(client, "suite"), recorded()["answers"]) == []
+    assert (
+        api_answers.differences(
+            api_answers.answers(client, "suite"), recorded(api_answers.RECORDED)["answers"]
+        )
+        == []
+    )
 
 
 def test_every_sequence_ends_as_it_did_on_a_real_cluster(
@@ -47,9 +52,13 @@ def test_every_sequence_ends_as_it_did_on_a_real_cluster(
 ) -> None:
     world = plane.clusters.world(CLUSTER)
     assert world is not None
-    found = sequence_answers(client, "sequences", world.forget_history, patience=2)
-    assert sequence_differences(found, recorded_sequences()["answers"]) == []
+    found = sequence_answers.sequence_answers(client, "sequences", world.forget_history, patience=2)
+    assert sequence_answers.sequence_differences(found, recorded(sequence_answers.RECORDED)["answers"]) == []
 
 
 def test_the_types_and_the_recorded_answers_are_of_one_version() -> None:
-    assert recorded()["version"] == recorded_sequences()["version"] == f"v{published_version()}"
+    assert (
+        recorded(api_answers.RECORDED)["version"]
+        == recorded(sequence_answers.RECORDED)["version"]
+        == f"v{published_version()}"
+    )

@@ -9,6 +9,7 @@ from localcloud.flux.flux_controllers import Source
 from localcloud.kubernetes.world.patches import MERGE
 from tests.support import flux_scenarios
 from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
+from tests.support.recorded_answers import recorded
 from tests.support.small_flux import KUSTOMIZATION, SOURCE, URL, FluxCluster, flux_object, git_secret
 
 KINDS = {"g": SOURCE, "k": KUSTOMIZATION}
@@ -55,7 +56,7 @@ class Faulty(FluxCluster):
 
 
 def test_the_small_flux_reports_what_the_real_one_reported() -> None:
-    real = flux_scenarios.recorded()
+    real = recorded(flux_scenarios.RECORDED)
     cluster = Faulty({name: text.encode() for name, text in FILES.items()})
     cluster.start()
     cluster.let_time_pass()

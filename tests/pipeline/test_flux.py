@@ -9,7 +9,6 @@ import pytest
 
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kinds import NAMESPACE
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -18,16 +17,10 @@ from shared.fleet.kubernetes.flux_readiness import Ready
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
-from tests.support.one_cluster import ONE, advice, api, files, pool, ready, record
+from tests.support.one_cluster import advice, api, files, pool, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
 BROKEN = {"platform/broken.yaml": b"apiVersion: v1\nkind: ConfigMap\n"}
-
-
-def world(cloud: MemoryCloud) -> KubernetesWorld:
-    found = cloud.kubernetes.world(ONE)
-    assert found is not None
-    return found
 
 
 def set_spec(cloud: MemoryCloud, ref: ObjectRef, manager: str = "kubectl", **spec: object) -> None:

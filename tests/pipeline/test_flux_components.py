@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.kubernetes.world.kinds import BUILT_IN
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, Tripwire
 from shared.fleet.json_tree import Json
@@ -16,7 +15,7 @@ from shared.fleet.kubernetes.flux_objects import SECRET, GitCredentials
 from shared.fleet.kubernetes.inventory import INVENTORY, listed_in
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
-from tests.support.one_cluster import ONE, api, files
+from tests.support.one_cluster import api, files, live, world
 from tests.support.pipeline_runs import phases, push
 
 FILE = "flux/gotk-components.yaml"
@@ -70,18 +69,6 @@ def installed(*more: Json) -> MemoryCloud:
     cloud = MemoryCloud(throttle=False)
     brought(cloud, fleet(*more))
     return cloud
-
-
-def world(cloud: MemoryCloud) -> KubernetesWorld:
-    found = cloud.kubernetes.world(ONE)
-    assert found is not None
-    return found
-
-
-def live(cloud: MemoryCloud, ref: ObjectRef) -> Json:
-    found = api(cloud).get(ref)
-    assert found is not None
-    return found
 
 
 OLD = (

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Write
 from localcloud.kubernetes.world.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -15,7 +14,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, GitCredentials
 from shared.fleet.resource_ids import ObjectRef
 from shared.jobs.record import Phase
-from tests.support.one_cluster import ONE, api, files, pool
+from tests.support.one_cluster import files, live, pool, world
 from tests.support.pipeline_runs import phases, push
 
 SECRET = ObjectRef("v1", "Secret", "flux-system", "flux-system")
@@ -33,18 +32,6 @@ def cloud() -> MemoryCloud:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     return cloud
-
-
-def world(cloud: MemoryCloud) -> KubernetesWorld:
-    found = cloud.kubernetes.world(ONE)
-    assert found is not None
-    return found
-
-
-def live(cloud: MemoryCloud, ref: ObjectRef) -> Json:
-    found = api(cloud).get(ref)
-    assert found is not None
-    return found
 
 
 def patched(cloud: MemoryCloud, ref: ObjectRef, patch: Json, manager: str = "kubectl-edit") -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,7 +15,7 @@ from tests.support.api_requests import Call, calls
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _VERSION = re.compile(r"record \(\d+\)")
 _PATIENCE_SECONDS = 30.0
-RECORDED = Path(__file__).parents[1] / "localcloud/recorded/api_server.json"
+RECORDED = "api_server.json"
 
 Answer = dict[str, Any]
 """``code``, ``warnings``; of a success its ``kind``; of a refusal ``reason``, ``message`` and ``fields``."""
@@ -24,10 +23,15 @@ Answer = dict[str, Any]
 
 def answers(client: httpx.Client, namespace: str) -> dict[str, Answer]:
     """Create the namespace, send every request in order, and return the answers by the request's name."""
-    client.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
-    account = {"metadata": {"name": "default"}}  # a controller creates it too, if one runs
-    client.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", json=account)
+    create_namespace(client, namespace)
     return {call.name: _answer(client, call, namespace) for call in calls()}
+
+
+def create_namespace(client: httpx.Client, namespace: str) -> None:
+    """Create a namespace with its service account, which a controller creates too, if one runs."""
+    client.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
+    account = {"metadata": {"name": "default"}}
+    client.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", json=account)
 
 
 def _answer(client: httpx.Client, call: Call, namespace: str) -> Answer:
@@ -71,18 +75,6 @@ def _kind(text: str) -> str:
 def _plain(text: str, namespace: str) -> str:
     """Return a message without what differs from run to run."""
     return _VERSION.sub("record (VERSION)", _UID.sub("UID", text)).replace(namespace, "NAMESPACE")
-
-
-def recorded() -> dict[str, Any]:
-    """Return the recorded answers of a real API server: its ``version``, and ``answers`` by name."""
-    found: dict[str, Any] = json.loads(RECORDED.read_text())
-    return found
-
-
-def record(version: str, found: dict[str, Answer]) -> None:
-    """Write the answers of a real API server down."""
-    content = {"version": version, "answers": found}
-    RECORDED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def differences(found: dict[str, Answer], expected: dict[str, Answer]) -> list[str]:

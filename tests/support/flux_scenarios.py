@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-RECORDED = Path(__file__).parents[1] / "localcloud/recorded/flux.json"
+RECORDED = "flux.json"
+"""The recording: ``first`` and ``second`` are what the real controllers reported, by object."""
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: team}\ndata: {colour: blue}\n"
@@ -92,9 +91,3 @@ def _plain(text: Any) -> Any:
     for form, instead in _FORMS if isinstance(text, str) else ():
         text = form.sub(instead, text)
     return text
-
-
-def recorded() -> dict[str, Any]:
-    """Return what the real controllers reported: ``version``, and ``first`` and ``second`` by object."""
-    found: dict[str, Any] = json.loads(RECORDED.read_text())
-    return found

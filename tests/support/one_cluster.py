@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId
+from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.why import why_view
 from shared.ports import KubernetesApi
@@ -87,6 +88,20 @@ def pools(cloud: MemoryCloud) -> dict[str, Json]:
 def api(cloud: MemoryCloud) -> KubernetesApi:
     """Return the cluster's Kubernetes API."""
     return cloud.kubernetes.connect(ONE)
+
+
+def world(cloud: MemoryCloud) -> KubernetesWorld:
+    """Return the cluster's Kubernetes, for what a person or a controller does there."""
+    found = cloud.kubernetes.world(ONE)
+    assert found is not None
+    return found
+
+
+def live(cloud: MemoryCloud, ref: ObjectRef) -> Json:
+    """Return an object that the cluster has."""
+    found = api(cloud).get(ref)
+    assert found is not None
+    return found
 
 
 def nodes(cloud: MemoryCloud, name: str) -> dict[str, bool]:

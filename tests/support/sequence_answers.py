@@ -6,16 +6,15 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from tests.support.api_answers import Answer, described
+from tests.support.api_answers import Answer, create_namespace, described
 from tests.support.api_sequences import Step, steps
 
-RECORDED = Path(__file__).parents[1] / "localcloud/recorded/api_sequences.json"
+RECORDED = "api_sequences.json"
 _KEPT = re.compile(r"\$([A-Z]+)")
 _NUMBERS = re.compile(r"\d+ \(\d+\)")
 
@@ -27,9 +26,7 @@ def sequence_answers(
 
     ``patience`` are the seconds that the controllers have for what a step waits for.
     """
-    client.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).raise_for_status()
-    account = {"metadata": {"name": "default"}}  # a controller creates it too, if one runs
-    client.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", json=account)
+    create_namespace(client, namespace)
     kept: dict[str, str] = {}
     found: dict[str, Answer] = {}
     for step in steps():
@@ -117,18 +114,6 @@ def _at(content: Any, path: str) -> Any:
     for part in path.split("."):
         content = content[int(part)] if isinstance(content, Sequence) else (content or {}).get(part)
     return content
-
-
-def recorded_sequences() -> dict[str, Any]:
-    """Return the recorded answers of a real API server: its ``version``, and ``answers`` by name."""
-    found: dict[str, Any] = json.loads(RECORDED.read_text())
-    return found
-
-
-def record_sequences(version: str, found: Mapping[str, Answer]) -> None:
-    """Write the answers of a real API server down."""
-    content = {"version": version, "answers": found}
-    RECORDED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def sequence_differences(found: Mapping[str, Answer], expected: Mapping[str, Answer]) -> list[str]:
