@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from localcloud.common.certificates import Authority
 
 # Examples have no deadline: a busy machine is not a defect.
 settings.register_profile("untimed", deadline=None)
@@ -12,3 +16,11 @@ settings.load_profile("untimed")
 
 # A shell that starts the tests in the background has them, and every process below, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Path]:
+    """Return a certificate authority for the servers of tests, and the file that makes clients trust it."""
+    made, path = Authority(), tmp_path_factory.mktemp("tls") / "ca.pem"
+    made.write(path)
+    return made, path

@@ -30,6 +30,12 @@ CORDONED = "roadstead.dev/cordoned-at"
 """Annotation of a node with the time at which Roadstead cordoned it."""
 
 
+def cordon_patch(at: datetime | None) -> Json:
+    """Return the merge patch that cordons a node at a time, or uncordons it (None)."""
+    annotations = {CORDONED: at.isoformat() if at else None}
+    return {"metadata": {"annotations": annotations}, "spec": {"unschedulable": at is not None}}
+
+
 class KubernetesApi(Protocol):
     """The Kubernetes API of one cluster, as JSON objects."""
 

@@ -22,13 +22,6 @@ from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Path]:
-    made, path = Authority(), tmp_path_factory.mktemp("tls") / "ca.pem"
-    made.write(path)
-    return made, path
-
-
 @pytest.fixture(params=["world", "adapter"])
 def azure(
     request: pytest.FixtureRequest, authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch

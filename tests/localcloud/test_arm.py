@@ -70,13 +70,6 @@ class Served:
         return ArmAzure(credential or Credential(), base_url=self.server.url)
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Path]:
-    made, path = Authority(), tmp_path_factory.mktemp("tls") / "ca.pem"
-    made.write(path)
-    return made, path
-
-
 @pytest.fixture
 def served(authority: tuple[Authority, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority[1]))

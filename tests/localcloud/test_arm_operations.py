@@ -61,13 +61,6 @@ class Served:
         return self
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Authority, Path]:
-    made, path = Authority(), tmp_path_factory.mktemp("tls") / "ca.pem"
-    made.write(path)
-    return made, path
-
-
 @pytest.fixture
 def served(authority: tuple[Authority, Path]) -> Iterator[Served]:
     clock = ManualClock()

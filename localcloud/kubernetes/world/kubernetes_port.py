@@ -22,7 +22,7 @@ from shared.jobs.errors import (
     ReconcileError,
     from_http,
 )
-from shared.ports.kubernetes import CORDONED
+from shared.ports.kubernetes import cordon_patch
 
 _WRITE = Write(manager="roadstead", force=True)
 
@@ -91,13 +91,11 @@ class WorldKubernetes:
 
     def cordon(self, node: str, at: datetime) -> None:
         """Cordon a node; one that does not exist is success."""
-        annotations = {CORDONED: at.isoformat()}
-        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}})
+        self._patch_node(node, cordon_patch(at))
 
     def uncordon(self, node: str) -> None:
         """Uncordon a node; one that does not exist is success."""
-        annotations = {CORDONED: None}
-        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": False}})
+        self._patch_node(node, cordon_patch(None))
 
     def _patch_node(self, node: str, patch: Json) -> None:
         at = At(NODE, node)

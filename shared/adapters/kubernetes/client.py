@@ -37,7 +37,7 @@ from shared.jobs.errors import (
 )
 from shared.jobs.retry import retry_after
 from shared.ports import Clock, KubernetesApi
-from shared.ports.kubernetes import CORDONED, REQUIRED_ACCESS
+from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 """The Entra scope of every AKS API server: the same application in all tenants."""
@@ -208,13 +208,11 @@ class _Connection:
 
     def cordon(self, node: str, at: datetime) -> None:
         """Cordon a node; one that no longer exists is success."""
-        annotations = {CORDONED: at.isoformat()}
-        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}})
+        self._patch_node(node, cordon_patch(at))
 
     def uncordon(self, node: str) -> None:
         """Uncordon a node; one that no longer exists is success."""
-        annotations = {CORDONED: None}
-        self._patch_node(node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": False}})
+        self._patch_node(node, cordon_patch(None))
 
     def _patch_node(self, node: str, patch: Json) -> None:
         path = f"/api/v1/nodes/{quote(node, safe='')}?fieldManager={MANAGER}"
