@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 from azure.mgmt.containerservice.models import _enums, _models
 from pydantic import BaseModel
 
-from shared.fleet.manifests.cluster import ClusterProperties
-from shared.fleet.manifests.maintenance import MaintenanceConfiguration
-from shared.fleet.manifests.node_pool import PoolProperties
+from shared.fleet.manifests.cluster.maintenance import MaintenanceConfiguration
+from shared.fleet.manifests.cluster.spec import ClusterProperties
+from shared.fleet.manifests.node_pool.pool import PoolProperties
 
 THROUGH_AZURE_PROPERTIES = {
     "ManagedClusterProperties.agentPoolProfiles": "nodePools",

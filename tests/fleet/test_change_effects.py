@@ -13,8 +13,8 @@ from shared.fleet.aks.change_conditions import Surroundings
 from shared.fleet.aks.change_effects import effect_of, planned_effect
 from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
 from shared.fleet.manifests.base import models_in
-from shared.fleet.manifests.cluster import ClusterSpec
-from shared.fleet.manifests.node_pool import NodePool
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.fleet.manifests.untyped import OWNED_BY_AZURE
 
 NOT_TYPED = {"networkProfile.podLinkLocalAccess"}

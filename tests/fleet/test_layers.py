@@ -12,28 +12,11 @@ from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import DeleteBudget
-from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value, texts, without_nulls
 from tests.support import fleet_files
-from tests.support.resolved_fleets import GOOD, resolved
+from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
 from tests.support.yaml_nodes import node
-
-ONE = "clusters/one/cluster.yaml"
-
-
-def good(**changed: str) -> DesiredFleet:
-    """Resolve the valid fleet with more files; a name is the path without .yaml and with __ for a slash."""
-    files = GOOD | {path.replace("__", "/") + ".yaml": text for path, text in changed.items()}
-    return resolved({path: text.encode() for path, text in files.items()})
-
-
-def edited(path: str, old: str, new: str) -> DesiredFleet:
-    """Resolve the valid fleet with one string replaced."""
-    assert old in GOOD[path]
-    files = GOOD | {path: GOOD[path].replace(old, new, 1)}
-    return resolved({name: text.encode() for name, text in files.items()})
-
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 9) | st.sampled_from(["x", "{name}", "{other}", "{"])
 NAMED = st.lists(st.sampled_from("abc"), unique=True, max_size=3)
@@ -156,13 +139,13 @@ def test_the_order_is_fleet_class_environment_cluster() -> None:
 
 def test_placeholders_are_filled_with_what_the_cluster_has() -> None:
     text = "'{name} {environment} {class} {location} {OTHER} {{name}}'"
-    one = edited(ONE, "team: shop", f"team: {text}").clusters["one"]
+    one = with_change(ONE, "team: shop", f"team: {text}").clusters["one"]
     assert one.spec.tags["team"] == "one dev web westeurope {OTHER} {one}"
     assert one.spec.resource_group == "rg-one"
 
 
 def test_an_item_is_removed_from_a_list_and_a_layer_above_can_add_it_again() -> None:
-    without = edited(
+    without = with_change(
         "environments/dev.yaml", "    tags:", "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
     )
     assert [pool.name for pool in without.clusters["one"].spec.node_pools] == ["system"]
@@ -190,61 +173,13 @@ def test_an_item_is_removed_from_a_list_and_a_layer_above_can_add_it_again() -> 
 def test_production_protects_a_cluster_unless_its_manifest_sets_the_field(
     environment: str, field: str, protected: bool
 ) -> None:
-    fleet = edited(ONE, "  environment: dev\n", f"  environment: {environment}\n{field}")
+    fleet = with_change(ONE, "  environment: dev\n", f"  environment: {environment}\n{field}")
     assert fleet.clusters["one"].spec.deletion_protection is protected
-
-
-def test_an_invalid_shared_file_invalidates_its_users_and_no_other_cluster() -> None:
-    assert list(edited("classes/plain.yaml", "tier: Standard", "tier: gold").invalid) == ["one"]
-    assert list(edited("environments/dev.yaml", "tags:", "tag:").invalid) == ["one"]
-    assert list(edited("environments/prod.yaml", "production", "produktion").invalid) == []
-    wrong = edited("fleet.yaml", "kubernetesVersion", "kubernetesversion")
-    assert (list(wrong.invalid), wrong.guards) == (["one", "two"], None)
-
-
-def test_a_problem_of_a_shared_file_is_reported_once_and_its_clusters_refer_to_it() -> None:
-    wrong = edited(
-        "fleet.yaml", "    resourceGroup: rg-{name}\n", "    resourceGroup: rg-{naem}\n    dnsPrefix: 5\n"
-    )
-    assert [problem.file for problem in wrong.problems] == ["fleet.yaml", "fleet.yaml"]
-    for name in ("one", "two"):
-        assert [str(problem) for problem in wrong.invalid[name]] == [
-            f"clusters/{name}/cluster.yaml:1:1: depends on fleet.yaml, which is invalid; see fleet.yaml:13:5 "
-            "and 1 more problem of that file"
-        ]
-        assert wrong.cluster_problems[name] == wrong.problems
-
-
-def test_a_shared_value_that_is_invalid_in_every_cluster_is_reported_once() -> None:
-    wrong = edited("fleet.yaml", "resourceGroup: rg-{name}", "resourceGroup: rg/{name}")
-    assert [(problem.file, problem.line) for problem in wrong.problems] == [("fleet.yaml", 13)]
-    assert list(wrong.invalid) == ["one", "two"]
-
-
-@pytest.mark.parametrize(
-    ("environments", "invalid"),
-    [
-        ("[dev, prod, dev]", ["one"]),
-        ("[dev, prod, prod]", []),
-        ("[dev, prod, tset]", []),
-        ("[prod]", ["one"]),
-    ],
-)
-def test_an_invalid_list_of_environments_invalidates_only_the_clusters_of_these(
-    environments: str, invalid: list[str]
-) -> None:
-    wrong = edited("fleet.yaml", "[dev, prod]", environments)
-    assert list(wrong.invalid) == invalid
-    assert len(wrong.problems) == 1
-
-
-def test_nothing_may_be_deleted_while_the_list_of_environments_is_invalid() -> None:
-    assert edited("fleet.yaml", "[dev, prod]", "[dev, prod, tset]").guards is None
 
 
 def test_a_layer_may_remove_what_any_class_has_and_what_is_removed_already() -> None:
     removed = "    nodePools: [{name: apps, $patch: delete}]\n    sku: null\n    tags:"
-    fleet = edited("environments/dev.yaml", "    tags:", removed)
+    fleet = with_change("environments/dev.yaml", "    tags:", removed)
     assert fleet.problems == ()
     files = GOOD | {
         "environments/dev.yaml": GOOD["environments/dev.yaml"].replace("    tags:", removed, 1),
@@ -253,37 +188,14 @@ def test_a_layer_may_remove_what_any_class_has_and_what_is_removed_already() -> 
     assert resolved({path: text.encode() for path, text in files.items()}).problems == ()
 
 
-def test_removals_over_an_invalid_layer_are_not_reported() -> None:
-    removed = "    nodePools: [{name: apps, $patch: delete}]\n    tags:"
-    files = GOOD | {
-        "environments/dev.yaml": GOOD["environments/dev.yaml"].replace("    tags:", removed, 1),
-        "classes/web.yaml": "not: [a manifest",
-    }
-    problems = resolved({path: text.encode() for path, text in files.items()}).problems
-    assert {problem.file for problem in problems} == {"classes/web.yaml"}
-
-
-def test_a_shared_file_that_cannot_be_read_is_reported_and_invalidates_its_users() -> None:
-    files = {path: text.encode() for path, text in GOOD.items() if path != "classes/web.yaml"}
-    linked = resolved(files, frozenset({"classes/web.yaml"}))
-    assert [str(problem) for problem in linked.cluster_problems["one"]] == [
-        "classes/web.yaml:1:1: classes/web.yaml is a symlink or submodule; "
-        "Roadstead reads plain files: put the file itself there"
-    ]
-    missing = resolved(files)
-    assert "there is no class web" in str(missing.invalid["one"][0])
-    renamed = resolved(files | {"classes/web.yml": GOOD["classes/web.yaml"].encode()})
-    assert "classes/web.yml:1:1: must be called classes/web.yaml" in map(str, renamed.problems)
-
-
 def test_environments_keep_the_order_of_the_fleet() -> None:
-    fleet = edited("fleet.yaml", "[dev, prod]", "[prod, dev]")
+    fleet = with_change("fleet.yaml", "[dev, prod]", "[prod, dev]")
     assert list(fleet.environments) == ["prod", "dev"]
     assert fleet.environments["prod"].spec.production
 
 
 def test_the_stored_form_names_class_environment_and_labels_and_reads_the_older_one() -> None:
-    fleet = edited(ONE, "  name: one\n", "  name: one\n  labels: {team: shop}\n")
+    fleet = with_change(ONE, "  name: one\n", "  name: one\n  labels: {team: shop}\n")
     one = fleet.clusters["one"]
     assert (one.environment, one.cluster_class, one.labels) == ("dev", "web", {"team": "shop"})
     assert Desired.from_document(one.document()) == one
@@ -307,18 +219,18 @@ def test_the_stored_form_names_class_environment_and_labels_and_reads_the_older_
     ],
 )
 def test_every_value_has_its_file_and_line(path: str, source: str) -> None:
-    assert good().source("one", path) == source
+    assert with_files().source("one", path) == source
 
 
 def test_a_removed_value_has_the_place_of_its_removal_and_keys_may_have_dots() -> None:
-    fleet = edited(ONE, "team: shop", "environment: null\n    cost.center: '7'\n    cost: '8'")
+    fleet = with_change(ONE, "team: shop", "environment: null\n    cost.center: '7'\n    cost: '8'")
     assert fleet.problems == ()
     assert fleet.source("one", "spec.tags.environment") == f"{ONE}:10"
     assert fleet.source("one", "spec.tags.cost.center") == f"{ONE}:11"
 
 
 def test_a_valid_cluster_is_explained_with_filled_values_and_an_invalid_one_is_not() -> None:
-    fleet = edited("clusters/two/cluster.yaml", "location", "loaction")
+    fleet = with_change("clusters/two/cluster.yaml", "location", "loaction")
     one = fleet.explained("one")
     assert one is not None
     assert one.node.find(("spec", "resourceGroup")).value == "rg-one"
@@ -328,56 +240,6 @@ def test_a_valid_cluster_is_explained_with_filled_values_and_an_invalid_one_is_n
         None,
         "",
     )
-
-
-def test_two_clusters_that_azure_cannot_both_have_are_both_invalid() -> None:
-    text = GOOD["clusters/two/cluster.yaml"].replace("  location", "  nodeResourceGroup: nodes\n  location")
-    three = text.replace("name: two", "name: three")
-    fleet = good(clusters__two__cluster=text, clusters__three__cluster=three)
-    assert list(fleet.clusters) == ["one"]
-    assert [str(problem) for problem in fleet.invalid["three"]] == [
-        "clusters/three/cluster.yaml:6:3 spec.nodeResourceGroup: two has nodeResourceGroup nodes in the same "
-        "subscription too; they must differ"
-    ]
-
-
-def test_a_system_selects_clusters_by_name_and_by_label() -> None:
-    labelled = GOOD["clusters/two/cluster.yaml"].replace(
-        "  name: two\n", "  name: two\n  labels: {a: b, c: d}\n"
-    )
-    system = GOOD["systems/shop.yaml"].replace("names: [one]", "{}").replace("{}", "matchLabels: {a: b}")
-    both = system.replace("matchLabels", "names: [one]\n    matchLabels")
-    assert good(clusters__two__cluster=labelled, systems__shop=system).systems["shop"].clusters == ("two",)
-    assert good(clusters__two__cluster=labelled, systems__shop=both).systems["shop"].clusters == (
-        "one",
-        "two",
-    )
-
-
-@pytest.mark.parametrize(
-    ("labels", "clusters"),
-    [
-        ("roadstead.dev/environment: dev", ("one",)),
-        ("roadstead.dev/class: web", ("one",)),
-        ("roadstead.dev/class: plain", ()),
-        ("roadstead.dev/environment: dev, roadstead.dev/class: web", ("one",)),
-        ("roadstead.dev/environment: dev, team: shop", ()),
-        ("roadstead.dev/environment: prod", ()),
-    ],
-)
-def test_a_system_selects_clusters_by_environment_and_class(labels: str, clusters: tuple[str, ...]) -> None:
-    fleet = edited("systems/shop.yaml", "names: [one]", f"matchLabels: {{{labels}}}")
-    assert fleet.problems == ()
-    assert fleet.systems["shop"].clusters == clusters
-
-
-def test_two_systems_cannot_have_one_namespace_on_a_cluster() -> None:
-    fleet = good(systems__store=GOOD["systems/shop.yaml"].replace("name: shop", "name: store"))
-    assert list(fleet.systems) == ["shop"]
-    assert [str(problem) for problem in fleet.problems] == [
-        "systems/store.yaml:9:16 spec.namespaces[0]: shop on one belongs to the system shop; "
-        "choose another namespace"
-    ]
 
 
 @given(st.integers(0, 50), st.integers(0, 100), st.integers(0, 500))

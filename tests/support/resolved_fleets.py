@@ -81,3 +81,19 @@ spec:
 """,
     "flux/gotk-components.yaml": "",
 }
+
+
+ONE = "clusters/one/cluster.yaml"
+
+
+def with_files(**changed: str) -> DesiredFleet:
+    """Resolve the valid fleet with more files; a name is the path without .yaml and with __ for a slash."""
+    files = GOOD | {path.replace("__", "/") + ".yaml": text for path, text in changed.items()}
+    return resolved({path: text.encode() for path, text in files.items()})
+
+
+def with_change(path: str, old: str, new: str) -> DesiredFleet:
+    """Resolve the valid fleet with one string replaced."""
+    assert old in GOOD[path]
+    files = GOOD | {path: GOOD[path].replace(old, new, 1)}
+    return resolved({name: text.encode() for name, text in files.items()})

@@ -31,7 +31,7 @@ from shared.fleet.aks.writes import (
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json, merged
 from shared.fleet.kubernetes_versions import lags, needs_upgrade, numbers, runs_newer
-from shared.fleet.manifests.cluster import ClusterProperties
+from shared.fleet.manifests.cluster.spec import ClusterProperties
 
 
 def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from shared.fleet.aks.writes import (
 )
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json, merged
-from shared.fleet.manifests.node_pool import NodePool, PoolProperties
+from shared.fleet.manifests.node_pool.pool import NodePool, PoolProperties
 
 _FIELDS = set(PoolProperties.model_fields)
 _SCALE_SET = "VirtualMachineScaleSets"

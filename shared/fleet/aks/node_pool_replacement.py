@@ -18,7 +18,7 @@ from shared.fleet.aks.ownership import Owner
 from shared.fleet.aks.writes import last_write_failed
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
-from shared.fleet.manifests.node_pool import NodePool
+from shared.fleet.manifests.node_pool.pool import NodePool
 
 LINUX_NAME, WINDOWS_NAME = 12, 6
 """The longest name of a node pool: learn.microsoft.com/azure/aks/create-node-pools."""

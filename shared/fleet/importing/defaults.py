@@ -14,7 +14,7 @@ from shared.fleet.aks.comparison import same
 from shared.fleet.importing.arm_to_spec import empty, places
 from shared.fleet.json_tree import Path
 from shared.fleet.manifests import NodePool
-from shared.fleet.manifests.cluster import ClusterProperties
+from shared.fleet.manifests.cluster.spec import ClusterProperties
 
 DEFAULTS: Mapping[str, Any] = {
     "enableRBAC": True,

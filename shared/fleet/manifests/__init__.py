@@ -1,8 +1,9 @@
 """The manifests of a fleet repository, as strict models."""
 
-from shared.fleet.manifests.cluster import ClusterProperties, ClusterSpec, FluxSource, Sku
+from shared.fleet.manifests.cluster.identity import Identity
+from shared.fleet.manifests.cluster.network import NetworkProfile
+from shared.fleet.manifests.cluster.spec import ClusterProperties, ClusterSpec, FluxSource, Sku
 from shared.fleet.manifests.guards import DeleteBudget, Guards
-from shared.fleet.manifests.identity import Identity
 from shared.fleet.manifests.kinds import (
     API_VERSION,
     Cluster,
@@ -13,8 +14,7 @@ from shared.fleet.manifests.kinds import (
     Metadata,
     System,
 )
-from shared.fleet.manifests.network import NetworkProfile
-from shared.fleet.manifests.node_pool import NodePool, PoolProperties
+from shared.fleet.manifests.node_pool.pool import NodePool, PoolProperties
 from shared.fleet.manifests.notifications import Route
 from shared.fleet.manifests.system import SystemSpec
 

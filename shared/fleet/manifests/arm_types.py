@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
 
 from shared.fleet.manifests.base import Manifest, rule, shown, stated_rule
@@ -117,6 +117,7 @@ def _utc(value: str) -> str:
 
 
 Flag = StrictBool | None
+Count = Annotated[StrictInt, Field(ge=0)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
 IpRange = Annotated[
     StrictStr, AfterValidator(_ranges), stated_rule("an address or network such as 192.0.2.7 or 192.0.2.0/24")

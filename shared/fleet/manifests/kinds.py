@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
 
 from shared.fleet.manifests.base import OWN_PREFIX, ClusterName, LabelKey, LabelValue, Manifest, ObjectName
-from shared.fleet.manifests.cluster import ClusterSpec
+from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.manifests.guards import Guards
 from shared.fleet.manifests.notifications import Route
 from shared.fleet.manifests.system import SystemSpec

@@ -1,18 +1,14 @@
-"""The parts of a node pool: upgrades, kubelet, kernel, network, security, local DNS."""
+"""The operating system of a pool's nodes: kubelet, kernel settings, Windows."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 
-from shared.fleet.manifests.arm_types import Flag, Section, Text, between, resource
+from shared.fleet.manifests.arm_types import Count, Flag, Section, Text, between
 from shared.fleet.manifests.base import rule, shown, stated_rule
 
-Count = Annotated[StrictInt, Field(ge=0)]
-Surge = Annotated[
-    StrictStr, rule(r"[0-9]+|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
-]
 UnsafeSysctl = Annotated[
     StrictStr,
     rule(
@@ -20,21 +16,6 @@ UnsafeSysctl = Annotated[
         "kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* or net.*, or a setting that one of these covers",
     ),
 ]
-
-
-class PoolUpgradeSettings(Section):
-    """How nodes are replaced in an upgrade."""
-
-    max_surge: Surge | None = None
-    """How many nodes, or what percentage of the pool, are added during an upgrade."""
-    max_unavailable: Surge | None = None
-    """How many nodes, or what percentage of the pool, may be unavailable during an upgrade."""
-    drain_timeout_in_minutes: Annotated[StrictInt, between(1, 1440)] | None = None
-    """How many minutes the drain of a node may take."""
-    node_soak_duration_in_minutes: Annotated[StrictInt, between(0, 30)] | None = None
-    """How many minutes to wait between two nodes."""
-    undrainable_node_behavior: Literal["Cordon", "Schedule"] | None = None
-    """What happens to a node that cannot be drained."""
 
 
 class KubeletConfig(Section):
@@ -167,142 +148,8 @@ class LinuxOsConfig(Section):
     """The size of the swap file, in MB."""
 
 
-class IpTag(Section):
-    """A tag on the nodes' public addresses."""
-
-    ip_tag_type: Text
-    """The tag's type, such as RoutingPreference."""
-    tag: Text
-    """The tag's value, such as Internet."""
-
-
-class PortRange(Section):
-    """Host ports that are open on nodes."""
-
-    port_start: Annotated[StrictInt, between(1, 65_535)]
-    """The first port."""
-    port_end: Annotated[StrictInt, between(1, 65_535)]
-    """The last port."""
-    protocol: Literal["TCP", "UDP"]
-    """TCP or UDP."""
-
-    @model_validator(mode="after")
-    def _forwards(self) -> Self:
-        if self.port_start > self.port_end:
-            raise ValueError(f"portStart {self.port_start} is more than portEnd {self.port_end}")
-        return self
-
-
-class PoolNetworkProfile(Section):
-    """The network of nodes."""
-
-    node_public_ip_tags: tuple[IpTag, ...] | None = None
-    """Tags on the nodes' public addresses."""
-    allowed_host_ports: tuple[PortRange, ...] | None = None
-    """Ports of nodes that can be reached from the internet."""
-    application_security_groups: (
-        tuple[
-            Annotated[
-                StrictStr,
-                resource("Microsoft.Network", "applicationSecurityGroups", "an application security group"),
-            ],
-            ...,
-        ]
-        | None
-    ) = None
-    """Application security groups that the nodes belong to."""
-
-
-class PoolSecurityProfile(Section):
-    """Trusted launch and SSH."""
-
-    enable_vtpm: Flag = None
-    """Nodes have a virtual TPM (trusted launch)."""
-    enable_secure_boot: Flag = None
-    """Nodes boot only signed code (trusted launch)."""
-    ssh_access: Literal["LocalUser", "Disabled", "EntraId"] | None = None
-    """Who can sign in on nodes with SSH."""
-
-
 class PoolWindowsProfile(Section):
     """Windows nodes of one pool."""
 
     disable_outbound_nat: Flag = None
     """Windows pods use their own address for outbound traffic."""
-
-
-class Nvidia(Section):
-    """Who manages NVIDIA's components."""
-
-    management_mode: Literal["Unmanaged", "Managed"]
-    """Whether AKS manages the components."""
-
-
-class GpuProfile(Section):
-    """Drivers of GPUs."""
-
-    driver: Literal["Install", "None"] | None = None
-    """Whether AKS installs the driver."""
-    nvidia: Nvidia | None = None
-
-
-class GatewayProfile(Section):
-    """A pool for static egress."""
-
-    public_ip_prefix_size: Annotated[StrictInt, between(28, 31)] | None = None
-    """The length of the prefix of the pool's public addresses."""
-
-
-class CreationData(Section):
-    """The snapshot that a pool is created from."""
-
-    source_resource_id: Annotated[
-        StrictStr, resource("Microsoft.ContainerService", "snapshots", "a node pool snapshot")
-    ]
-    """The snapshot."""
-
-
-class PowerState(Section):
-    """Whether a pool other than a System pool runs; Azure charges nothing for the nodes of a stopped one."""
-
-    code: Literal["Running", "Stopped"]
-    """Stopped stops all nodes, which Roadstead does not drain; Running starts as many as there were."""
-
-
-class ArtifactStreaming(Section):
-    """Containers that start before their image is complete."""
-
-    enabled: StrictBool
-    """Images are streamed."""
-
-
-class DnsOverride(Section):
-    """How one domain is resolved."""
-
-    query_logging: Literal["Error", "Log"] | None = None
-    """What is logged."""
-    protocol: Literal["PreferUDP", "ForceTCP"] | None = None
-    """The protocol of queries to the server."""
-    forward_destination: Literal["ClusterCoreDNS", "VnetDNS"] | None = None
-    """The server that queries are forwarded to."""
-    forward_policy: Literal["Sequential", "RoundRobin", "Random"] | None = None
-    """How one of several servers is chosen."""
-    max_concurrent: Count | None = None
-    """The maximum number of concurrent queries."""
-    cache_duration_in_seconds: Count | None = None
-    """How many seconds an answer is cached."""
-    serve_stale_duration_in_seconds: Count | None = None
-    """How many seconds an expired answer may be served while no server answers."""
-    serve_stale: Literal["Verify", "Immediate", "Disable"] | None = None
-    """Whether expired answers are served."""
-
-
-class LocalDnsProfile(Section):
-    """DNS on each node; the overrides are by domain."""
-
-    mode: Literal["Preferred", "Required", "Disabled"]
-    """Whether nodes run it; Required refuses nodes that do not support it."""
-    vnet_dns_overrides: dict[Text, DnsOverride] | None = None
-    """Overrides by domain, for pods that use the network's DNS."""
-    kube_dns_overrides: dict[Text, DnsOverride] | None = None
-    """Overrides by domain, for pods that use the cluster's DNS."""

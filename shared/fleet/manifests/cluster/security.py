@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from shared.fleet.manifests.arm_types import Base64, Flag, Section, Switch, VaultId, WorkspaceId, between
 from shared.fleet.manifests.base import rule
-from shared.fleet.manifests.identity import KubeletIdentity
+from shared.fleet.manifests.cluster.identity import KubeletIdentity
 
 
 class GatingIdentity(Section):

@@ -16,17 +16,7 @@ from pydantic import (
 )
 
 from shared.fleet.kubernetes_versions import POOL_LAG, lags, numbers
-from shared.fleet.manifests.access import AadProfile, ApiServerAccessProfile, OidcIssuerProfile
-from shared.fleet.manifests.addons import (
-    AddonProfiles,
-    AiToolchain,
-    IngressProfile,
-    ServiceMeshProfile,
-    StorageProfile,
-    WorkloadAutoScalerProfile,
-)
 from shared.fleet.manifests.arm_types import DiskEncryptionId, Flag, Section, Text, UtcMoment
-from shared.fleet.manifests.autoscaler import AutoScalerProfile
 from shared.fleet.manifests.base import (
     GitUrl,
     Location,
@@ -38,12 +28,21 @@ from shared.fleet.manifests.base import (
     Version,
     rule,
 )
-from shared.fleet.manifests.identity import Identity, IdentityProfile
-from shared.fleet.manifests.maintenance import MaintenanceConfiguration
-from shared.fleet.manifests.monitoring import AzureMonitorProfile, MetricsProfile
-from shared.fleet.manifests.network import NetworkProfile
-from shared.fleet.manifests.node_pool import NodePool
-from shared.fleet.manifests.node_settings import (
+from shared.fleet.manifests.cluster.access import AadProfile, ApiServerAccessProfile, OidcIssuerProfile
+from shared.fleet.manifests.cluster.addons import (
+    AddonProfiles,
+    AiToolchain,
+    IngressProfile,
+    ServiceMeshProfile,
+    StorageProfile,
+    WorkloadAutoScalerProfile,
+)
+from shared.fleet.manifests.cluster.autoscaler import AutoScalerProfile
+from shared.fleet.manifests.cluster.identity import Identity, IdentityProfile
+from shared.fleet.manifests.cluster.maintenance import MaintenanceConfiguration
+from shared.fleet.manifests.cluster.monitoring import AzureMonitorProfile, MetricsProfile
+from shared.fleet.manifests.cluster.network import NetworkProfile
+from shared.fleet.manifests.cluster.node_settings import (
     AutoUpgradeProfile,
     BootstrapProfile,
     ExtendedLocation,
@@ -56,7 +55,8 @@ from shared.fleet.manifests.node_settings import (
     UpgradeSettings,
     WindowsProfile,
 )
-from shared.fleet.manifests.security import SecurityProfile
+from shared.fleet.manifests.cluster.security import SecurityProfile
+from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.fleet.manifests.untyped import only_untyped
 
 ImageVersion = Annotated[

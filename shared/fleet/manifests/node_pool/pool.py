@@ -19,22 +19,19 @@ from shared.fleet.manifests.base import (
     VmSize,
     rule,
 )
-from shared.fleet.manifests.node_pool_parts import (
+from shared.fleet.manifests.node_pool.operating_system import KubeletConfig, LinuxOsConfig, PoolWindowsProfile
+from shared.fleet.manifests.node_pool.pool_network import LocalDnsProfile, PoolNetworkProfile
+from shared.fleet.manifests.node_pool.pool_parts import (
     ArtifactStreaming,
     CreationData,
     GatewayProfile,
     GpuProfile,
-    KubeletConfig,
-    LinuxOsConfig,
-    LocalDnsProfile,
-    PoolNetworkProfile,
     PoolSecurityProfile,
     PoolUpgradeSettings,
-    PoolWindowsProfile,
     PowerState,
 )
+from shared.fleet.manifests.node_pool.virtual_machines import VirtualMachinesProfile
 from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS, only_untyped
-from shared.fleet.manifests.virtual_machines import VirtualMachinesProfile
 
 NodeTaint = Annotated[
     Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS requires even without a value")

@@ -1,0 +1,1 @@
+"""A node pool, and the parts of its properties."""

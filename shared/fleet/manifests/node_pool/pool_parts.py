@@ -1,0 +1,85 @@
+"""The other parts of a node pool: upgrades, security, GPU, gateway, images."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import StrictBool, StrictInt, StrictStr
+
+from shared.fleet.manifests.arm_types import Flag, Section, between, resource
+from shared.fleet.manifests.base import rule
+
+Surge = Annotated[
+    StrictStr, rule(r"[0-9]+|([0-9]|[1-9][0-9]|100)%", 'a number or percentage in quotes, such as "33%"')
+]
+
+
+class PoolUpgradeSettings(Section):
+    """How nodes are replaced in an upgrade."""
+
+    max_surge: Surge | None = None
+    """How many nodes, or what percentage of the pool, are added during an upgrade."""
+    max_unavailable: Surge | None = None
+    """How many nodes, or what percentage of the pool, may be unavailable during an upgrade."""
+    drain_timeout_in_minutes: Annotated[StrictInt, between(1, 1440)] | None = None
+    """How many minutes the drain of a node may take."""
+    node_soak_duration_in_minutes: Annotated[StrictInt, between(0, 30)] | None = None
+    """How many minutes to wait between two nodes."""
+    undrainable_node_behavior: Literal["Cordon", "Schedule"] | None = None
+    """What happens to a node that cannot be drained."""
+
+
+class PoolSecurityProfile(Section):
+    """Trusted launch and SSH."""
+
+    enable_vtpm: Flag = None
+    """Nodes have a virtual TPM (trusted launch)."""
+    enable_secure_boot: Flag = None
+    """Nodes boot only signed code (trusted launch)."""
+    ssh_access: Literal["LocalUser", "Disabled", "EntraId"] | None = None
+    """Who can sign in on nodes with SSH."""
+
+
+class Nvidia(Section):
+    """Who manages NVIDIA's components."""
+
+    management_mode: Literal["Unmanaged", "Managed"]
+    """Whether AKS manages the components."""
+
+
+class GpuProfile(Section):
+    """Drivers of GPUs."""
+
+    driver: Literal["Install", "None"] | None = None
+    """Whether AKS installs the driver."""
+    nvidia: Nvidia | None = None
+
+
+class GatewayProfile(Section):
+    """A pool for static egress."""
+
+    public_ip_prefix_size: Annotated[StrictInt, between(28, 31)] | None = None
+    """The length of the prefix of the pool's public addresses."""
+
+
+class CreationData(Section):
+    """The snapshot that a pool is created from."""
+
+    source_resource_id: Annotated[
+        StrictStr, resource("Microsoft.ContainerService", "snapshots", "a node pool snapshot")
+    ]
+    """The snapshot."""
+
+
+class PowerState(Section):
+    """Whether a pool other than a System pool runs; Azure charges nothing for the nodes of a stopped one."""
+
+    code: Literal["Running", "Stopped"]
+    """Stopped stops all nodes, which Roadstead does not drain; Running starts as many as there were."""
+
+
+class ArtifactStreaming(Section):
+    """Containers that start before their image is complete."""
+
+    enabled: StrictBool
+    """Images are streamed."""
