@@ -1,4 +1,4 @@
-"""A mistake in a file that several clusters use: who is affected, and where it is reported."""
+"""A problem of a file that several clusters use: who is affected, and where it is reported."""
 
 from __future__ import annotations
 
