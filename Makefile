@@ -54,7 +54,7 @@ azure-cli: $(READY) $(AZ) ## drive the local Azure with azure-cli, which is inst
 	@AZURE_CLI=$(AZ) $(BIN)/python -m pytest tests/azure_cli
 
 bodies: $(READY) ## send thousands of generated bodies to Azure's models and to the local Azure
-	@BODIES=all $(BIN)/python -m pytest tests/localcloud/test_arm_bodies.py
+	@BODIES=all $(BIN)/python -m pytest tests/localcloud/azure/test_arm_bodies.py
 
 crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
 	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py tests/pipeline/test_flux_components.py

@@ -1,4 +1,4 @@
-"""A real API server answers the requests of ``tests/support/api_requests.py`` as it did when recorded."""
+"""A real API server answers ``tests.support.api_server.requests`` as it did when recorded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from tests.authority.programs import API_SERVER
 from tests.authority.real_cluster import RealCluster
-from tests.support.api_answers import RECORDED, answers, differences
+from tests.support.api_server.api_answers import RECORDED, answers, differences
 from tests.support.recorded_answers import record, recorded
 
 

@@ -1,4 +1,4 @@
-"""A real API server with its controllers answers ``tests/support/api_sequences.py`` as when recorded."""
+"""A real API server and its controllers answer ``tests.support.api_server.sequences`` as when recorded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.authority.programs import API_SERVER
 from tests.authority.real_cluster import RealCluster
+from tests.support.api_server.sequence_answers import RECORDED, sequence_answers, sequence_differences
 from tests.support.recorded_answers import record, recorded
-from tests.support.sequence_answers import RECORDED, sequence_answers, sequence_differences
 
 
 def test_a_real_cluster_answers_the_sequences_as_recorded(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """For any spec: what Azure created from it needs no write, and merging it over again changes nothing.
 
-A spec that Azure refuses is left to ``tests/localcloud/test_arm_bodies.py``, which lists every such refusal.
+A spec that Azure refuses is left to ``test_arm_bodies.py``, which lists every such refusal.
 """
 
 from __future__ import annotations

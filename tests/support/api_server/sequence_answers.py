@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import httpx
 
-from tests.support.api_answers import Answer, create_namespace, described
-from tests.support.api_sequences import Step, steps
+from tests.support.api_server.api_answers import Answer, create_namespace, described
+from tests.support.api_server.sequences import steps
+from tests.support.api_server.steps import Step
 
 RECORDED = "api_sequences.json"
 _KEPT = re.compile(r"\$([A-Z]+)")

@@ -14,7 +14,7 @@ from localcloud.common.certificates import Authority
 from localcloud.kubernetes.schema.definitions import published_version
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.controllers import Delays
-from tests.support import api_answers, sequence_answers
+from tests.support.api_server import api_answers, sequence_answers
 from tests.support.kubernetes_ports import CLUSTER
 from tests.support.recorded_answers import recorded
 

@@ -1,4 +1,4 @@
-"""Sends the requests of ``api_requests`` to an API server, and returns what counts of its answers."""
+"""Sends the requests of ``requests`` to an API server, and returns what counts of its answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import yaml
 
-from tests.support.api_requests import Call, calls
+from tests.support.api_server.objects import Call
+from tests.support.api_server.requests import calls
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _VERSION = re.compile(r"record \(\d+\)")

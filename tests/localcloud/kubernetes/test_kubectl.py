@@ -32,7 +32,7 @@ from tests.support.kubernetes_drivers import Driver, KubectlDriver, PythonDriver
 from tests.support.waiting import until
 from tests.support.workloads import budget, pod
 
-COMPONENTS = Path(__file__).parents[2] / "examples/fleet/flux/gotk-components.yaml"
+COMPONENTS = Path(__file__).parents[3] / "examples/fleet/flux/gotk-components.yaml"
 TEAM_FILE = b"""
 apiVersion: v1
 kind: Namespace

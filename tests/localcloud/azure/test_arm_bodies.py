@@ -28,7 +28,7 @@ from tests.support.arm_bodies import OWNER, cluster_body, desired, pool_body
 from tests.support.cluster_specs import SPECS
 from tests.support.sdk_bodies import generated, mutated, objection
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 CLUSTER = ClusterId("00000000-0000-0000-0000-000000000001", "rg", "one")
 MANY = os.environ.get("BODIES") == "all"
 WALKED, FROM_MANIFESTS, INVALID = (2400, 400, 1200) if MANY else (240, 20, 120)

@@ -24,7 +24,7 @@ from localcloud.functions.host_config import (
 from localcloud.functions.host_logs import HOST, set_up_logging
 from localcloud.functions.invocations import Closed, Invoker
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_environment_wins_over_the_settings_file(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""The local Azure keeps node pools as AKS does: stops, images, machines, labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.azure.world.arm_errors import AksError
+from tests.support.azure_cloud import CLUSTER, Cloud, rule
+from tests.support.refused_writes import (
+    GROUP,
+    ON,
+    OVERLAY,
+    STOPPED,
+    WINDOWS,
+    net,
+)
+
+
+def test_windows_server_2022_becomes_2025_in_place_together_with_fips() -> None:
+    cloud = Cloud().create({}).put_pool(WINDOWS)
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool({"osSKU": "Windows2025"})
+    assert refused.value.rule == "windows-2025-is-fips"
+    cloud.put_pool({"osSKU": "Windows2025", "enableFIPS": True})
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["osSKU"] == "Windows2025"
+
+
+def test_a_pool_may_be_moved_to_a_snapshot() -> None:
+    snapshot = {"sourceResourceId": f"{GROUP}/Microsoft.ContainerService/snapshots/s"}
+    cloud = Cloud().create({}).put_pool({}).put_pool({"creationData": snapshot})
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["creationData"] == snapshot
+
+
+def test_an_unknown_pool_or_maintenance_configuration_is_refused_with_the_code_of_aks() -> None:
+    cloud = Cloud().create({})
+    with pytest.raises(AksError, match="NotFound") as absent:
+        cloud.world.get_pool(CLUSTER, "none")
+    assert (absent.value.status, absent.value.code) == (404, "NotFound")
+    with pytest.raises(AksError, match="InvalidParameter: Only 'default', "):
+        cloud.world.put_maintenance(CLUSTER, "weekly", {"properties": {}})
+
+
+def test_a_pool_stops_and_starts_while_it_is_ready_only() -> None:
+    cloud = Cloud().create({}).put_pool({"count": 2})
+    stopping = cloud.shown_by_put({"count": 2, **STOPPED})
+    shown = (stopping["provisioningState"], stopping["count"], stopping["powerState"])
+    assert shown == ("Stopping", 0, {"code": "Stopped"})
+    cloud.clock.advance(10)
+    assert cloud.pool("web")["provisioningState"] == "Succeeded"
+    assert cloud.nodes() == {"system": 1}
+    started = {"count": 0, "powerState": {"code": "Running"}}
+    starting = cloud.shown_by_put(started)
+    assert (starting["provisioningState"], starting["count"]) == ("Starting", 2)
+    cloud.clock.advance(10)
+    assert cloud.nodes() == {"system": 1, "web": 2}
+    cloud.world.interventions.fail_next("one", "AllocationFailed", "none left")
+    cloud.put_pool({"nodeLabels": {"a": "b"}})
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool(STOPPED)
+    assert refused.value.rule == "stops-when-ready"
+
+
+def test_a_stopped_pool_is_upgraded_and_stays_stopped_through_a_stop_of_its_cluster() -> None:
+    cloud = (
+        Cloud().create({"kubernetesVersion": "1.33"}).put_pool({"orchestratorVersion": "1.32", "count": 2})
+    )
+    cloud.put_pool({**STOPPED, "count": 2})
+    cloud.put_pool({"orchestratorVersion": "1.33", "count": 0})
+    assert cloud.pool("web")["currentOrchestratorVersion"].startswith("1.33.")
+    assert (cloud.pool("web")["count"], cloud.nodes()) == (0, {"system": 1})
+    cloud.world.interventions.stop(CLUSTER)
+    cloud.world.interventions.start(CLUSTER)
+    assert cloud.nodes() == {"system": 1}
+    cloud.put_pool({"powerState": {"code": "Running"}, "count": 0})
+    assert cloud.nodes() == {"system": 1, "web": 2}
+
+
+def test_a_system_pool_is_not_stopped() -> None:
+    cloud = Cloud().create({})
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool({"name": "system", **STOPPED})
+    assert rule(refused.value) == "system-pools-run"
+
+
+def test_no_pool_is_stopped_while_nodes_are_provisioned_automatically() -> None:
+    cloud = Cloud().create({"nodeProvisioningProfile": {"mode": "Auto"}, **net(**OVERLAY)}).put_pool({})
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool(STOPPED)
+    assert rule(refused.value) == "no-stop-with-auto-provisioning"
+
+
+@pytest.mark.parametrize("name", ["securityProfile", "artifactStreamingProfile"])
+def test_the_first_pools_of_a_cluster_take_fewer_fields_than_a_pool_of_its_own(name: str) -> None:
+    field = {name: {"enableVTPM": True} if name == "securityProfile" else ON}
+    with pytest.raises(AksError, match=f'unknown field "{name}"') as refused:
+        Cloud().create({"pool": field})
+    assert refused.value.code == "UnmarshalError"
+    cloud = Cloud().create({}).put_pool(field)
+    read = cloud.world.get_cluster(CLUSTER)
+    cloud.world.put_cluster(CLUSTER, read)
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"][name] == field[name]
+
+
+def test_fips_of_a_linux_pool_changes_in_place() -> None:
+    cloud = Cloud().create({}).put_pool({}).put_pool({"enableFIPS": True})
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["enableFIPS"] is True
+
+
+def test_a_pool_of_single_machines_has_the_count_of_its_scale_profile() -> None:
+    scale = {"manual": [{"size": "Standard_D2s_v5", "count": 2}, {"size": "Standard_D4s_v5", "count": 1}]}
+    machines = {"type": "VirtualMachines", "virtualMachinesProfile": {"scale": scale}}
+    cloud = Cloud().create({}).put_pool(machines)
+    assert cloud.world.get_pool(CLUSTER, "web")["properties"]["count"] == 3
+
+
+def test_labels_that_the_kubelet_may_set_and_those_of_a_spot_pool_are_accepted() -> None:
+    labels = (
+        "node.kubernetes.io/a",
+        "x.kubelet.kubernetes.io/b",
+        "node-role.kubernetes.io/c",
+        "e.org/d",
+        "f",
+    )
+    spot = {"kubernetes.azure.com/scalesetpriority": "spot"}
+    Cloud().create({}).put_pool({"nodeLabels": dict.fromkeys(labels, "") | spot})
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/os", "k8s.io/x", "a.k8s.io/x", "node.x.kubernetes.io/x"])
+def test_other_labels_of_kubernetes_own_domains_are_refused_with_the_code_of_aks(key: str) -> None:
+    with pytest.raises(AksError) as refused:
+        Cloud().create({}).put_pool({"nodeLabels": {key: "y"}})
+    assert (refused.value.rule, refused.value.code) == ("labels-of-kubernetes", "BadRequest")

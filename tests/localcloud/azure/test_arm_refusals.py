@@ -1,0 +1,78 @@
+"""Every rule of the tables of refusals: a write that breaks it, and that AKS' answer names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.azure.world.arm_errors import AksError
+from localcloud.azure.world.refusals import cluster_rules, fixed, maintenance_rules, network_rules, pool_rules
+from tests.support.azure_cloud import CLUSTER, Cloud, rule
+from tests.support.refused_writes import (
+    CREATED,
+    MAINTENANCE,
+    POOLS,
+    POOLS_OF,
+    POOLS_UPDATED,
+    UPDATED,
+)
+
+ELSEWHERE = {
+    *("cilium-without-windows", "stops-when-ready", "system-pools-run"),
+    "no-stop-with-auto-provisioning",
+}
+"""Rules with a test of their own."""
+
+
+def test_every_rule_has_an_example_and_a_source() -> None:
+    rules = [
+        *(network_rules.RULES + cluster_rules.RULES + pool_rules.RULES + maintenance_rules.RULES),
+    ]
+    names = [each.name for each in rules]
+    examples = {*CREATED, *UPDATED, *POOLS, *POOLS_OF, *POOLS_UPDATED, *MAINTENANCE, *ELSEWHERE}
+    assert sorted(names) == sorted(set(names))
+    assert set(names) == examples
+    assert [each.name for each in rules if not each.source or not each.message] == []
+    assert [path for path, source in {**fixed.CLUSTER, **fixed.POOL}.items() if not source] == []
+
+
+@pytest.mark.parametrize("name", CREATED)
+def test_a_creation_that_breaks_a_rule_is_refused(name: str) -> None:
+    with pytest.raises(AksError) as refused:
+        Cloud().create(CREATED[name])
+    assert rule(refused.value) == name
+
+
+@pytest.mark.parametrize("name", UPDATED)
+def test_an_update_that_breaks_a_rule_is_refused(name: str) -> None:
+    before, update = UPDATED[name]
+    cloud = Cloud().create(before)
+    with pytest.raises(AksError) as refused:
+        cloud.update(update)
+    assert rule(refused.value) == name
+
+
+@pytest.mark.parametrize("name", [*POOLS, *POOLS_OF])
+def test_a_pool_that_breaks_a_rule_is_refused(name: str) -> None:
+    cluster, pool = POOLS_OF[name] if name in POOLS_OF else ({}, POOLS[name])
+    cloud = Cloud().create(cluster)
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool(pool)
+    assert rule(refused.value) == name
+
+
+@pytest.mark.parametrize("name", POOLS_UPDATED)
+def test_an_update_of_a_pool_that_breaks_a_rule_is_refused(name: str) -> None:
+    before, after = POOLS_UPDATED[name]
+    cloud = Cloud().create({}).put_pool(before)
+    with pytest.raises(AksError) as refused:
+        cloud.put_pool(after)
+    assert rule(refused.value) == name
+
+
+@pytest.mark.parametrize("name", MAINTENANCE)
+def test_a_maintenance_configuration_that_breaks_a_rule_is_refused(name: str) -> None:
+    configuration, properties = MAINTENANCE[name]
+    cloud = Cloud().create({})
+    with pytest.raises(AksError) as refused:
+        cloud.world.put_maintenance(CLUSTER, configuration, {"properties": properties})
+    assert rule(refused.value) == name

@@ -1,0 +1,219 @@
+"""Writes that break one rule of AKS each, by the name of the rule in the tables of the local Azure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcloud.azure.world.refusals import cluster_rules
+from localcloud.azure.world.refusals.node_settings import SYSCTLS
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers"
+SUBNET = f"{GROUP}/Microsoft.Network/virtualNetworks/v/subnets/s"
+USER = f"{GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/u"
+ADDRESS = {"publicIPs": [{"id": f"{GROUP}/Microsoft.Network/publicIPAddresses/a"}]}
+ON, OVERLAY = {"enabled": True}, {"networkPlugin": "azure", "networkPluginMode": "overlay"}
+FLAT = {"networkPlugin": "azure"}
+NAT = {"outboundType": "managedNATGateway"}
+MANAGED = {"managedOutboundIPProfile": {"count": 2}}
+PREFIXES = {"publicIPPrefixes": ["p"]}
+
+
+def net(**fields: Any) -> dict[str, Any]:
+    return {"networkProfile": fields}
+
+
+def nat(**fields: Any) -> dict[str, Any]:
+    return net(**NAT, natGatewayProfile=fields)
+
+
+def lb(**fields: Any) -> dict[str, Any]:
+    return net(loadBalancerProfile=fields)
+
+
+def kms(**fields: Any) -> dict[str, Any]:
+    return {"securityProfile": {"azureKeyVaultKms": fields}}
+
+
+def access(**fields: Any) -> dict[str, Any]:
+    return {"apiServerAccessProfile": fields}
+
+
+CREATED: dict[str, dict[str, Any]] = {
+    "load-balancer-one-kind": lb(managedOutboundIPs={"count": 1}, outboundIPs=ADDRESS),
+    "user-defined-routing-without-load-balancer": net(
+        outboundType="userDefinedRouting", loadBalancerProfile={"idleTimeoutInMinutes": 5}
+    )
+    | {"pool": {"vnetSubnetID": SUBNET}},
+    "load-balancer-profile-of-another-outbound-type": net(
+        **NAT, loadBalancerProfile={"idleTimeoutInMinutes": 5}
+    ),
+    "nat-profile-of-another-outbound-type": net(natGatewayProfile=MANAGED),
+    "nat-managed-or-own-addresses": nat(**MANAGED, outboundIPs={"publicIPs": ["a"]}),
+    "nat-v2-only": nat(sku="Standard", outboundIPPrefixes=PREFIXES),
+    "nat-count": nat(managedOutboundIPProfile={"count": 17}),
+    "nat-count-ipv6": nat(managedOutboundIPProfile={"countIPv6": 0}),
+    "nat-idle-timeout": nat(idleTimeoutInMinutes=3),
+    "load-balancer-count": lb(managedOutboundIPs={"count": 101}),
+    "load-balancer-count-ipv6": lb(managedOutboundIPs={"countIPv6": 1}),
+    "load-balancer-ports": lb(allocatedOutboundPorts=64001),
+    "load-balancer-idle-timeout": lb(idleTimeoutInMinutes=121),
+    "managed-nat-in-own-network": net(**NAT) | {"pool": {"vnetSubnetID": SUBNET}},
+    "own-egress-needs-own-network": net(outboundType="userAssignedNATGateway"),
+    "basic-load-balancer-retired": net(loadBalancerSku="basic"),
+    "ranges-are-ranges": net(**OVERLAY, podCidr="10.1.0.0/33"),
+    "families-are-one-or-both": net(**OVERLAY, ipFamilies=["IPv6"]),
+    "ranges-match-families": net(**OVERLAY, podCidrs=["10.1.0.0/16", "fd00::/64"]),
+    "dual-stack-needs-overlay": net(**FLAT, ipFamilies=["IPv4", "IPv6"]),
+    "dns-inside-services": net(dnsServiceIP="10.9.0.10"),
+    "overlay-is-azure": net(networkPlugin="kubenet", networkPluginMode="overlay"),
+    "cilium-is-azure": net(networkPlugin="kubenet", networkDataplane="cilium"),
+    "cilium-policy-needs-cilium": net(networkPolicy="cilium"),
+    "network-security-needs-cilium": net(advancedNetworking={"enabled": True, "security": ON}),
+    "system-identity-alone": {"identity": {"type": "SystemAssigned", "userAssignedIdentities": {USER: {}}}},
+    "one-user-identity": {"identity": {"type": "UserAssigned"}},
+    "kubelet-identity-needs-user-identity": {"identityProfile": {"kubeletidentity": {"resourceId": USER}}},
+    "long-term-support-is-premium": {"supportPlan": "AKSLongTermSupport"},
+    "cost-analysis-is-paid": {"metricsProfile": {"costAnalysis": ON}},
+    "local-accounts-need-entra": {"disableLocalAccounts": True},
+    "workload-identity-needs-issuer": {"securityProfile": {"workloadIdentity": ON}},
+    "no-name-at-all": access(
+        enablePrivateCluster=True, privateDNSZone="none", enablePrivateClusterPublicFQDN=False
+    ),
+    "ranges-are-for-public-servers": access(enablePrivateCluster=True, authorizedIPRanges=["192.0.2.7"]),
+    "kms-needs-key": kms(enabled=True),
+    "kms-off-without-key": kms(enabled=False, keyId="https://v.vault.azure.net/keys/k/1"),
+    "kms-private-vault": kms(enabled=True, keyId="k", keyVaultNetworkAccess="Private"),
+    "defender-needs-workspace": {"securityProfile": {"defender": {"securityMonitoring": ON}}},
+    "monitoring-needs-workspace": {"addonProfiles": {"omsagent": ON}},
+    "http-routing-retired": {"addonProfiles": {"httpApplicationRouting": ON}},
+    "fips-everywhere": {"enableFIPS": True},
+    "automatic-is-paid": {"sku": {"name": "Automatic", "tier": "Free"}},
+    "registry-goes-with-cache": {
+        "bootstrapProfile": {"artifactSource": "Direct", "containerRegistryId": "r"}
+    },
+    "autoscaler-share": {"autoScalerProfile": {"max-total-unready-percentage": "101"}},
+    "autoscaler-scan-interval": {"autoScalerProfile": {"scan-interval": "10"}},
+    **{
+        f"autoscaler-{field}": {"autoScalerProfile": {field: "soon" if "skip" in field else "90x"}}
+        for field in cluster_rules._TEXTS
+        if field != "scan-interval"
+    },
+}
+UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "nat-addresses-change-hands": (nat(**MANAGED), nat(outboundIPs={"publicIPs": ["a"]})),
+    "nat-sku-back": (nat(sku="StandardV2"), nat(sku="Standard")),
+    "outbound-type-paths": ({}, net(outboundType="userDefinedRouting")),
+    "families-change": (net(**FLAT), net(ipFamilies=["IPv4", "IPv6"])),
+    "overlay-and-cilium-are-two-writes": (
+        net(**FLAT),
+        net(**OVERLAY, podCidr="10.1.0.0/16", networkDataplane="cilium"),
+    ),
+    "overlay-needs-a-range": (net(**FLAT), net(**OVERLAY)),
+    "overlay-without-policy": (net(**FLAT, networkPolicy="calico"), net(**OVERLAY, podCidr="10.1.0.0/16")),
+    "kubenet-to-azure-is-overlay": (net(networkPlugin="kubenet"), net(**FLAT)),
+    "pod-range-grows": (net(**OVERLAY, podCidr="10.1.0.0/16"), net(podCidr="10.1.0.0/17")),
+    "issuer-stays": ({"oidcIssuerProfile": ON}, {"oidcIssuerProfile": {"enabled": False}}),
+    "entra-stays": ({"aadProfile": {"managed": True}}, {"aadProfile": {"managed": False}}),
+    "network-integration-stays": (
+        access(enableVnetIntegration=True),
+        access(enableVnetIntegration=False),
+    ),
+    "private-only-with-integration": ({}, access(enablePrivateCluster=True)),
+    "private-zone-to-none": (
+        access(enablePrivateCluster=True, privateDNSZone="none"),
+        access(privateDNSZone="system"),
+    ),
+}
+CILIUM = net(**OVERLAY, networkDataplane="cilium")
+WINDOWS = {"osType": "Windows"}
+POOLS: dict[str, dict[str, Any]] = {
+    "system-is-linux-and-regular": {"mode": "System", "scaleSetPriority": "Spot"},
+    "windows-name": {**WINDOWS, "name": "windows"},
+    "sku-of-its-system": {"osSKU": "Windows2022"},
+    "windows-2019-retired": {**WINDOWS, "osSKU": "Windows2019"},
+    "windows-2025-is-fips": {**WINDOWS, "osSKU": "Windows2025"},
+    "wasm-retired": {"workloadRuntime": "WasmWasi"},
+    "max-pods": {"maxPods": 9},
+    "taint-form": {"nodeTaints": ["key:NoSchedule"]},
+    "labels-of-aks": {"nodeLabels": {"kubernetes.azure.com/x": "y"}},
+    "labels-of-kubernetes": {"nodeLabels": {"node-restriction.kubernetes.io/x": "y"}},
+    "gateway-profile-of-gateways": {"gatewayProfile": {"publicIPPrefixSize": 30}},
+    "gateway-prefix": {"mode": "Gateway", "gatewayProfile": {"publicIPPrefixSize": 27}},
+    "zones-of-scale-sets": {"type": "AvailabilitySet", "availabilityZones": ["1"]},
+    "machines-of-their-type": {"virtualMachinesProfile": {"scale": {"manual": [{"size": "s", "count": 1}]}}},
+    "pod-subnet-needs-subnet": {"podSubnetID": SUBNET},
+    "prefix-needs-public-addresses": {"nodePublicIPPrefixID": "p"},
+    "message-of-the-day": {"messageOfTheDay": "hi!"},
+    "surge": {"upgradeSettings": {"maxSurge": "a third"}},
+    "surge-or-unavailable": {"upgradeSettings": {"maxSurge": "0"}},
+    "drain-timeout": {"upgradeSettings": {"drainTimeoutInMinutes": 1441}},
+    "soak": {"upgradeSettings": {"nodeSoakDurationInMinutes": 31}},
+    "host-ports": {"networkProfile": {"allowedHostPorts": [{"portStart": 90, "portEnd": 80}]}},
+    "outbound-nat-off": {**WINDOWS, "windowsProfile": {"disableOutboundNat": True}},
+    "windows-profile-of-windows": {"windowsProfile": {"disableOutboundNat": False}},
+    "sysctl-netIpv4IpLocalPortRange": {"linuxOSConfig": {"sysctls": {"netIpv4IpLocalPortRange": "1 2"}}},
+    "image-thresholds": {"kubeletConfig": {"imageGcLowThreshold": 90}},
+    "log-files": {"kubeletConfig": {"containerLogMaxFiles": 1}},
+    "swap-file-size": {"linuxOSConfig": {"swapFileSizeMB": 0}},
+    "unsafe-sysctls": {"kubeletConfig": {"allowedUnsafeSysctls": ["vm.swappiness"]}},
+    "windows-kubelet-settings": {**WINDOWS, "kubeletConfig": {"cpuManagerPolicy": "none"}},
+    "windows-without-linux-settings": {**WINDOWS, "linuxOSConfig": {"swapFileSizeMB": 1}},
+    "setting-cpuManagerPolicy": {"kubeletConfig": {"cpuManagerPolicy": "all"}},
+    "setting-topologyManagerPolicy": {"kubeletConfig": {"topologyManagerPolicy": "all"}},
+    "setting-transparentHugePageEnabled": {"linuxOSConfig": {"transparentHugePageEnabled": "on"}},
+    "setting-transparentHugePageDefrag": {"linuxOSConfig": {"transparentHugePageDefrag": "on"}},
+    **{
+        f"sysctl-{name}": {"linuxOSConfig": {"sysctls": {name: low - 1}}}
+        for name, (low, _) in SYSCTLS.items()
+    },
+}
+POOLS_OF: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "windows-needs-azure-network": (net(networkPlugin="kubenet"), WINDOWS),
+    "windows-without-cilium": (CILIUM, WINDOWS),
+}
+STOPPED = {"powerState": {"code": "Stopped"}}
+POOLS_UPDATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "windows-fips-stays": (WINDOWS, {"enableFIPS": True}),
+    "windows-sku-stays": (WINDOWS | {"osSKU": "Windows2025", "enableFIPS": True}, {"osSKU": "Windows2022"}),
+}
+WINDOW = {
+    "schedule": {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Sunday"}},
+    "durationHours": 4,
+    "startTime": "01:00",
+}
+AUTO = "aksManagedAutoUpgradeSchedule"
+
+
+def scheduled(**schedule: Any) -> dict[str, Any]:
+    return {"maintenanceWindow": WINDOW | {"schedule": schedule}}
+
+
+def window(**fields: Any) -> dict[str, Any]:
+    return {"maintenanceWindow": WINDOW | fields}
+
+
+MAINTENANCE: dict[str, tuple[str, dict[str, Any]]] = {
+    "weekly-slots-of-default": (AUTO, {"timeInWeek": []}),
+    "hours-of-a-day": ("default", {"timeInWeek": [{"day": "Monday", "hourSlots": [24]}]}),
+    "one-schedule": (AUTO, scheduled()),
+    "default-is-weekly": ("default", scheduled(daily={"intervalDays": 1})),
+    "duration": (AUTO, window(durationHours=3)),
+    "start-time": (AUTO, window(startTime="25:00")),
+    "offset": (AUTO, window(utcOffset="1")),
+    "dates-in-order": (AUTO, window(notAllowedDates=[{"start": "2026-02-02", "end": "2026-02-01"}])),
+    "interval-daily.intervalDays": (AUTO, scheduled(daily={"intervalDays": 8})),
+    "interval-weekly.intervalWeeks": (AUTO, scheduled(weekly={"intervalWeeks": 5, "dayOfWeek": "Sunday"})),
+    "interval-absoluteMonthly.intervalMonths": (
+        AUTO,
+        scheduled(absoluteMonthly={"intervalMonths": 7, "dayOfMonth": 1}),
+    ),
+    "interval-absoluteMonthly.dayOfMonth": (
+        AUTO,
+        scheduled(absoluteMonthly={"intervalMonths": 1, "dayOfMonth": 32}),
+    ),
+    "interval-relativeMonthly.intervalMonths": (
+        AUTO,
+        scheduled(relativeMonthly={"intervalMonths": 7, "weekIndex": "First", "dayOfWeek": "Sunday"}),
+    ),
+}
