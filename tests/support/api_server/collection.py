@@ -1,4 +1,4 @@
-"""The garbage collector: owners, dependents, orphans, and what is held."""
+"""The garbage collector: owners, dependents, orphans, and what a finalizer keeps."""
 
 from __future__ import annotations
 
