@@ -147,6 +147,8 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
         (user(osSKU="Windows2022"), "osSKU: Windows2022 goes with osType: Windows"),
         (user(podSubnetID=SUBNET), "podSubnetID needs vnetSubnetID"),
         (user(nodeLabels={"kubernetes.azure.com/x": "y"}), "is reserved by AKS"),
+        (user(nodeLabels={"kubernetes.io/role": "y"}), "kubernetes.io/role is reserved by Kubernetes"),
+        (user(nodeLabels={"scheduling.k8s.io/x": "y"}), "is reserved by Kubernetes"),
         (user(nodeTaints=["key:NoSchedule"]), "with the = that AKS requires"),
         (
             user(upgradeSettings={"maxSurge": "200%"}),

@@ -20,6 +20,19 @@ from shared.jobs.record import Phase
 from tests.support.one_cluster import advice, api, files, pool, ready, record, world
 from tests.support.pipeline_runs import phases, push
 
+NOWHERE = """---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: extra
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: extra}}
+  template:
+    metadata: {labels: {app: extra}}
+    spec: {containers: [{name: extra, image: "extra:1"}]}
+"""
+"""A Deployment without a namespace."""
 BROKEN = {"platform/broken.yaml": b"apiVersion: v1\nkind: ConfigMap\n"}
 
 
@@ -173,6 +186,19 @@ def test_an_upgrade_of_flux_to_an_image_that_does_not_exist_is_not_ready_and_nam
     push(cloud, files(pool()))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_deployment_of_the_components_without_a_namespace_rolls_out_too() -> None:
+    cloud = ready()
+    extra = files()["flux/gotk-components.yaml"].decode() + NOWHERE
+    world(cloud).missing_images.add("extra:1")
+    push(cloud, files() | {"flux/gotk-components.yaml": extra.encode()})
+    cloud.run(seconds=300)
+    assert record(cloud).phase is Phase.UPDATING
+    assert "Flux rolls out: the Deployment extra: " in record(cloud).job.reason
+    world(cloud).missing_images.clear()
+    world(cloud).tick()
+    cloud.run(until=lambda: record(cloud).phase is Phase.READY)
 
 
 def test_a_deployment_that_fails_after_the_installation_is_not_ready() -> None:

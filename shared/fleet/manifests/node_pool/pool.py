@@ -14,11 +14,11 @@ from shared.fleet.manifests.base import (
     PoolName,
     SubnetId,
     Tags,
-    Taint,
     Version,
     VmSize,
     rule,
 )
+from shared.fleet.manifests.node_pool.labels import NodeTaint, not_reserved
 from shared.fleet.manifests.node_pool.operating_system import KubeletConfig, LinuxOsConfig, PoolWindowsProfile
 from shared.fleet.manifests.node_pool.pool_network import LocalDnsProfile, PoolNetworkProfile
 from shared.fleet.manifests.node_pool.pool_parts import (
@@ -33,9 +33,6 @@ from shared.fleet.manifests.node_pool.pool_parts import (
 from shared.fleet.manifests.node_pool.virtual_machines import VirtualMachinesProfile
 from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS, only_untyped
 
-NodeTaint = Annotated[
-    Taint, rule(r"[^:]+=[^:]*:.+", "key=value:NoSchedule, with the = that AKS requires even without a value")
-]
 OsSku = Literal[
     "Ubuntu",
     "Ubuntu2204",
@@ -64,13 +61,6 @@ def _sorted(zones: tuple[str, ...]) -> tuple[str, ...]:
 
 Zones = Annotated[tuple[Literal["1", "2", "3"], ...], AfterValidator(_sorted)]
 """Zones in canonical order, because their order has no meaning."""
-
-
-def _not_azures(labels: dict[str, str]) -> dict[str, str]:
-    for key in labels:
-        if key.startswith("kubernetes.azure.com/"):
-            raise ValueError(f"{key} is reserved by AKS; use another domain")
-    return labels
 
 
 class PoolProperties(Section):
@@ -120,7 +110,7 @@ class PoolProperties(Section):
     """The subnet of the pods; this needs vnetSubnetID."""
     pod_ip_allocation_mode: Literal["DynamicIndividual", "StaticBlock"] | None = None
     """Whether pods get addresses one by one or nodes get blocks of them."""
-    node_labels: Annotated[Labels, AfterValidator(_not_azures)] = Field(default_factory=dict)
+    node_labels: Annotated[Labels, AfterValidator(not_reserved)] = Field(default_factory=dict)
     """Labels of the nodes. Roadstead removes one that git no longer has; others that Azure shows stay."""
     node_taints: tuple[NodeTaint, ...] = ()
     """Taints of the nodes. Roadstead removes one that git no longer has; others that Azure shows stay."""

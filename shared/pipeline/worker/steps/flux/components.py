@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
@@ -66,8 +67,9 @@ def _install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
 
 def _deployments(manifests: Sequence[Json], api: KubernetesApi) -> list[Json] | None:
     """Return the Deployments of the components as the cluster has them, None when it lacks one."""
-    wanted = {flux_objects.ref_of(manifest) for manifest in manifests if manifest["kind"] == "Deployment"}
-    namespaces = sorted({ref.namespace or "default" for ref in wanted})
+    refs = [flux_objects.ref_of(manifest) for manifest in manifests if manifest["kind"] == "Deployment"]
+    wanted = {replace(ref, namespace=ref.namespace or "default") for ref in refs}
+    namespaces = sorted({ref.namespace for ref in wanted})
     found = [
         one for namespace in namespaces for one in api.list("apps/v1", "Deployment", namespace=namespace)
     ]
