@@ -25,12 +25,27 @@ class FleetHistory:
 
     def __init__(self) -> None:
         self.head_line: list[str] = []
+        self._moved_at: list[datetime] = []
         self.approved: defaultdict[str, set[str]] = defaultdict(set)
         self._desired: dict[str, DesiredFleet] = {}
 
     def add(self, commit: str, desired: DesiredFleet) -> None:
         """Record what a commit asks for."""
         self._desired[commit] = desired
+
+    def moved(self, commit: str, at: datetime) -> None:
+        """Record that a commit became the head of the branch."""
+        self.head_line.append(commit)
+        self._moved_at.append(at)
+
+    def wanted_since(self, name: str) -> datetime | None:
+        """Return since when the head has a cluster without a break, None while it does not have it."""
+        since = None
+        for commit, at in zip(reversed(self.head_line), reversed(self._moved_at), strict=True):
+            if name not in self._desired[commit].clusters:
+                break
+            since = at
+        return since
 
     def desired(self, commit: str) -> DesiredFleet:
         """Return what a commit asks for."""

@@ -26,6 +26,8 @@ from simulation.oracle import Oracle, serves
 SECRET = "never-to-be-stored"  # noqa: S105
 FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
 """How old a worker's reads may be when it writes: no service rejects the write of an expired lease."""
+KNOWN = timedelta(seconds=25.0 + 60.0) + FROZEN
+"""How old the head that a worker knows may be: GitHub shows it late, and the lease guard ends its writes."""
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
 """Once faults have ended, each sequence number of a cluster gets one message, and at most one copy.
@@ -88,6 +90,8 @@ class Invariants:
             raise RuleViolated("single writer", f"{what} without holding its lease")
         if kind in ("delete", "delete-group") and not record.deleting:
             raise RuleViolated("unrequested delete", f"{what} without a tombstone")
+        if kind == "delete":
+            self._still_removed(cloud, name, what)
         if not kind.startswith("delete") and record.deleting and not self._may_be_late(cloud, name):
             raise RuleViolated("tombstone", f"{what} after its tombstone")
         if self._is_suspended(record) and not record.deleting and not self._may_be_late(cloud, name):
@@ -96,6 +100,12 @@ class Invariants:
             self._created(cloud, record, key)
         if kind == "delete-pool":
             self._pool_may_go(record, key, parts[10])
+
+    def _still_removed(self, cloud: MemoryCloud, name: str, what: str) -> None:
+        """Check that a delete begins only while the head, as far as it can be known, lacks the cluster."""
+        since = self._history(cloud).wanted_since(name)
+        if since is not None and self.loop.clock() - since > KNOWN:
+            raise RuleViolated("unrequested delete", f"{what}, which git has had again since {since}")
 
     def _history(self, cloud: MemoryCloud) -> FleetHistory:
         return self.histories[cloud.ports.config.fleet]
@@ -318,7 +328,8 @@ class Invariants:
         if not record.deleting:
             raise RuleViolated("lost record", f"{record.name} was removed without a tombstone")
         fleet = cloud.ports.config.fleet
-        if self.azure.owners.get(key) == fleet and self.oracle.live(key) is not None:
+        wanted = self._history(cloud).wanted_since(record.name) is not None  # it gets a new record
+        if self.azure.owners.get(key) == fleet and self.oracle.live(key) is not None and not wanted:
             raise RuleViolated("orphan", f"{record.name} was removed, and the cluster still exists")
         if self.azure.owners.get(key, fleet) != fleet:
             self._left.add((key.subscription, key.resource_group))  # to the owner of the cluster in it

@@ -70,7 +70,7 @@ class Operators:
         else:
             commit = self.cloud.repository.push(desired.files(self.fleet))
             self.history.add(commit, desired)
-        self.history.head_line.append(commit)
+        self.history.moved(commit, self.loop.clock())
         self._pushed_at = self.loop.clock().replace(microsecond=0)
         clusters = ", ".join(map(_describe, desired.clusters.values()))
         again = " again" if back_to else ""

@@ -6,7 +6,7 @@ from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, 
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step
-from shared.jobs.record import ConditionReason
+from shared.jobs.record import ClusterRecord, ConditionReason
 from shared.pipeline.worker.steps.azure_state import (
     FAILED_STATES,
     etag_of,
@@ -18,6 +18,7 @@ from shared.pipeline.worker.steps.azure_state import (
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for, was_accepted
 from shared.pipeline.worker.steps.shared_groups import group_of, intent_of, others_in_group
+from shared.pipeline.worker.steps.still_removed import not_removed
 from shared.ports.azure import DeleteCluster, DeleteGroup, GetCluster, GetGroup, ListResources
 
 DELETE = AcceptedWrite(WriteKind.DELETE)
@@ -36,7 +37,7 @@ def delete_cluster(context: StepContext) -> Outcome:
         return Done(f"{what} was never created")
     accepted, existing = was_accepted(context, DELETE), context.azure(GetCluster(context.cluster))
     if existing is None:
-        return Done(f"{what} no longer exists") if _surely_absent(context) else recheck(what)
+        return Done(f"{what} no longer exists") if context.job.step.rechecking else recheck(what)
     state = state_of(existing)
     if not owner.owns(existing):
         if state == "Deleting" and record.was_tagged and not accepted:
@@ -49,13 +50,11 @@ def delete_cluster(context: StepContext) -> Outcome:
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
+    kept = not_removed(context)
+    if kept:
+        return kept
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))
     return wait_for(context, "Azure is deleting the cluster", delete, written)
-
-
-def _surely_absent(context: StepContext) -> bool:
-    """Return whether an invisible resource is absent: its delete was accepted, or it was read twice."""
-    return was_accepted(context, DELETE) or context.job.step.rechecking
 
 
 def _not_deleted(context: StepContext, tags: str, *, accepted: bool) -> Outcome:
@@ -77,6 +76,8 @@ def delete_resource_group(context: StepContext) -> Outcome:
     """Delete the resource group if this fleet created it, it is empty, and no other cluster needs it."""
     record, group = context.record, context.cluster.group
     what = f"the resource group {group.name}"
+    if _is_retained(record, Step.DELETE_CLUSTER):
+        return _retained(what, f"the cluster {record.name} stays in it")
     try:
         existing = context.azure(GetGroup(group))
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
@@ -85,7 +86,7 @@ def delete_resource_group(context: StepContext) -> Outcome:
         # Azure may never have let us read the group; then we have created nothing in it either.
         return _retained(what, f"{error.kind}: {error}")
     if existing is None:
-        return Done() if _surely_absent(context) else recheck(what)
+        return Done() if context.job.step.rechecking else recheck(what)
     if not context.owner.created_group(existing):
         return _retained(what, "this fleet did not create it")
     if state_of(existing) == "Deleting":
@@ -111,6 +112,10 @@ def finalize(context: StepContext) -> Outcome:
     record = context.record
     context.ports.state.remove_group_delete_intent(group_of(record), intent_of(record))
     deletes = (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP)
-    conditions = (record.condition(CONDITIONS[step]) for step in deletes)
-    retained = [each.message for each in conditions if each and each.reason == ConditionReason.RETAINED]
-    return Done("; ".join(["deleted", *retained]))
+    retained = [record.condition(CONDITIONS[step]) for step in deletes if _is_retained(record, step)]
+    return Done("; ".join(["deleted", *(each.message for each in retained if each)]))
+
+
+def _is_retained(record: ClusterRecord, step: Step) -> bool:
+    condition = record.condition(CONDITIONS[step])
+    return condition is not None and condition.reason == ConditionReason.RETAINED

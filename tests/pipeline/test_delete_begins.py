@@ -1,0 +1,127 @@
+"""The moment a delete begins, and the moment it is over: git and Azure are read once more."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
+from shared.jobs.errors import ReconcileError, Unauthorized, Unavailable
+from shared.jobs.record import Phase
+from shared.ports import BranchHead
+from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, Written
+from tests.support import fleet_files
+from tests.support.one_cluster import files, ready, record
+from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.replaced_ports import around, on_azure, shows_first
+
+
+def tombstoned() -> MemoryCloud:
+    """Return a cloud whose cluster has a tombstone, before Azure has received the delete."""
+    cloud = ready()
+    push(cloud, fleet_files.fleet())
+    _step_until_tombstoned(cloud)
+    return cloud
+
+
+def _step_until_tombstoned(cloud: MemoryCloud) -> None:
+    """Deliver one message after the other, so that the worker has not received its own yet."""
+    while phases(cloud) != {"one": Phase.DELETING}:
+        if not cloud.step():
+            cloud.clock.advance(1)
+
+
+@pytest.mark.parametrize("kind", [GetCluster, GetGroup])
+def test_a_single_404_after_an_accepted_delete_is_not_believed(kind: type[AzureCall[Json | None]]) -> None:
+    cloud = ready()
+    azure, hidden = cloud.ports.azure, list[Json]()
+
+    def once_hidden(read: AzureCall[Json | None]) -> Json | None:
+        live = azure.call(read)
+        if live is not None and live["properties"]["provisioningState"] == "Deleting" and not hidden:
+            hidden.append(live)
+            return None
+        return live
+
+    cloud.azure.engine.timings = Timings(delete_cluster=100, delete_group=100)
+    on_azure(cloud, kind, once_hidden)
+    push(cloud, fleet_files.fleet())
+    cloud.run(until=lambda: bool(hidden))
+    assert "does not show" in record(cloud).job.reason
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_a_cluster_that_git_has_again_before_its_delete_begins_is_kept() -> None:
+    cloud = tombstoned()
+    before = accepted(cloud)
+    commit = push(cloud, files())
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud) == before
+    assert status(cloud, commit)[0] == "success"
+    told = [event.message for event in cloud.state.events("one", 50)]
+    assert any(f"left the cluster one: commit {commit[:8]} has it again" in message for message in told)
+
+
+def test_a_delete_waits_while_the_head_that_has_the_cluster_again_is_not_planned() -> None:
+    cloud = tombstoned()
+    commit = cloud.repository.push(files())  # its webhook is late
+    cloud.run(seconds=20, until=lambda: False)
+    assert record(cloud).job.reason == f"commit {commit[:8]} has the cluster again, and is not planned yet"
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["delete", "one"] == 0
+
+
+def test_a_stale_read_of_the_head_delays_a_delete_and_does_not_cancel_it() -> None:
+    cloud = ready()
+    old = cloud.repository.head("main")
+    push(cloud, fleet_files.fleet())
+    _step_until_tombstoned(cloud)
+    shows_first(cloud, old)
+    cloud.run()
+    assert phases(cloud) == {}
+    assert accepted(cloud)["delete", "one"] == 1
+
+
+def test_a_later_commit_without_the_cluster_does_not_delay_its_delete() -> None:
+    cloud = tombstoned()
+    cloud.repository.push(fleet_files.fleet() | {"README.md": b"a note"})
+    cloud.run(seconds=20, until=lambda: False)
+    assert accepted(cloud)["delete", "one"] == 1
+
+
+@pytest.mark.parametrize("error", [Unavailable("GitHub is away"), Unauthorized("the token has expired")])
+def test_no_delete_begins_while_the_branch_cannot_be_read(error: ReconcileError) -> None:
+    cloud = tombstoned()
+
+    def unreadable(_: str) -> BranchHead:
+        raise error
+
+    read_head = cloud.ports.repository.read_head
+    around(cloud, "repository", read_head=unreadable)
+    cloud.run(seconds=3600)
+    assert accepted(cloud)["delete", "one"] == 0
+    assert record(cloud).job.reason.startswith(f"{error.kind}: {error}")
+    around(cloud, "repository", read_head=read_head)
+    push(cloud, fleet_files.fleet() | {"README.md": b"a note"})
+    cloud.run()
+    assert phases(cloud) == {}
+
+
+def test_a_delete_that_azure_has_accepted_is_not_cancelled() -> None:
+    cloud = tombstoned()
+    azure = cloud.ports.azure
+
+    def overtaken(write: DeleteCluster) -> Written:
+        written = azure.call(write)
+        cloud.repository.push(files())
+        return written
+
+    on_azure(cloud, DeleteCluster, overtaken)
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert accepted(cloud)["delete", "one"] == 1
+    assert accepted(cloud)["create", "one"] == 2
