@@ -10,7 +10,8 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.ports import Ports
-from simulation.faults import FAULTS, Call, Scene
+from simulation.faults.calls import Call, Scene
+from simulation.faults.catalog import FAULTS
 
 WRAPPED = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
 WEIGHTS = {

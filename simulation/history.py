@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
-from shared.fleet.resource_ids import ClusterId
+from shared.fleet.resource_ids import ClusterId, GroupId
 from shared.ports import FleetRecord
 from simulation.desired_state import DesiredFleet
 
@@ -76,8 +76,7 @@ class AzureHistory:
     """The creators, owners and changes of the clusters in Azure."""
 
     clock: Callable[[], datetime]
-    created_at: datetime = LONG_AGO
-    group_created_at: datetime = LONG_AGO
+    group_created_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     cluster_created_at: dict[ClusterId, datetime] = field(default_factory=dict)
     owners: dict[ClusterId, str] = field(default_factory=dict)
     group_owners: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -87,7 +86,7 @@ class AzureHistory:
     def created(self, cluster: ClusterId, owner: str) -> None:
         """Record that a fleet, or "" for an outside party, creates a cluster."""
         self.owners[cluster] = owner
-        self.created_at = self.cluster_created_at[cluster] = self.clock()
+        self.cluster_created_at[cluster] = self.clock()
 
     def may_vanish(self, cluster: ClusterId) -> None:
         """Record that the next operation removes the cluster, or a part of it, at its end."""
@@ -102,9 +101,21 @@ class AzureHistory:
         """Return when an outside party last changed the cluster."""
         return self._disturbed_at.get(key_of(cluster))
 
-    def is_hidden(self, created_at: datetime) -> bool:
-        """Return whether something is so new that Azure Resource Manager may not list it yet."""
-        return self.clock() - created_at < timedelta(seconds=LIST_LAG)
+    def is_new(self, cluster: ClusterId) -> bool:
+        """Return whether a cluster is so new that Azure Resource Manager may not show it yet."""
+        return self._is_recent(self.cluster_created_at.get(key_of(cluster)))
+
+    def is_new_group(self, group: GroupId) -> bool:
+        """Return whether a group is so new that Azure Resource Manager may not show it yet."""
+        return self._is_recent(self.group_created_at.get((group.subscription, group.name.lower())))
+
+    def has_new_cluster(self, group: GroupId) -> bool:
+        """Return whether the list of a group may lack a cluster that is new in it."""
+        inside = [c for c in self.cluster_created_at if c.group == replace(group, name=group.name.lower())]
+        return any(map(self.is_new, inside))
+
+    def _is_recent(self, at: datetime | None) -> bool:
+        return at is not None and self.clock() - at < timedelta(seconds=LIST_LAG)
 
 
 @dataclass

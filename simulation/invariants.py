@@ -127,7 +127,7 @@ class Invariants:
         owner = self.azure.owners.get(key)
         if kind == "create-group":
             self.azure.group_owners[group] = fleet
-            self.azure.group_created_at = self.loop.clock()
+            self.azure.group_created_at[group] = self.loop.clock()
         elif kind == "delete-group":
             self._no_cluster_inside(fleet, group)
             creator = self.azure.group_owners[group]

@@ -18,7 +18,8 @@ from shared.ports import FleetConfig, Ports
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
-from simulation.faults import FAULTS, Scene
+from simulation.faults.calls import Scene
+from simulation.faults.catalog import FAULTS
 from simulation.history import AzureHistory
 from simulation.invariants import SECRET, Invariants
 from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites

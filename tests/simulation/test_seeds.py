@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from simulation.faults import FAULTS
+from simulation.faults.catalog import FAULTS
 from simulation.runner import COMMAND
 from simulation.simulation import simulate
 

@@ -1,0 +1,10 @@
+"""All faults, by name. A new fault needs a function and a line in the table of its topic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from simulation.faults import calls
+from simulation.faults.calls import Fault
+
+FAULTS: Mapping[str, Fault] = {**calls.FAULTS}
