@@ -374,7 +374,17 @@ class Invariants:
             raise RuleViolated(
                 "duplicate message", f"{fleet}: all work is done, and messages wait: {waiting}"
             )
+        self._every_status_ended(cloud)
         self._no_secret(cloud)
+
+    def _every_status_ended(self, cloud: MemoryCloud) -> None:
+        """Check what GitHub shows on every commit that was ever pushed: nothing waits any more."""
+        fleet, head = cloud.ports.config.fleet, cloud.repository.head("main")
+        for commit in self._history(cloud).head_line:
+            for record in cloud.repository.statuses.latest(commit):
+                shown = f"{record.status.state}: {record.status.description}"
+                if record.status.state == "pending" or (commit == head and record.status.state != "success"):
+                    raise RuleViolated("open status", f"{fleet}: {commit[:8]} still shows {shown}")
 
     def _no_secret(self, cloud: MemoryCloud) -> None:
         stored = [to_json(record) for record in cloud.state.clusters()]

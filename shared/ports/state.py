@@ -20,7 +20,7 @@ class PlanRecord:
     """A plan, its last reported commit status, and the approval of its deletes that need one.
 
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
-    ``not_before`` is when the status may be sent to GitHub again.
+    ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent.
     """
 
     plan: Plan
@@ -30,6 +30,7 @@ class PlanRecord:
     reported: str = ""
     not_before: datetime | None = None
     approval: Approval | None = None
+    reports: int = 0
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,11 @@ class Item:
         return self.hold is not None and self.hold.kind is HoldKind.AWAITS_DELETION
 
     @property
+    def being_deleted(self) -> bool:
+        """Whether an earlier commit removed the cluster, and its deletion has not finished."""
+        return self.hold is not None and self.hold.kind is HoldKind.BEING_DELETED
+
+    @property
     def not_carried_out(self) -> bool:
         """Whether the plan does not do what the commit requests."""
         return self.action in (Action.INVALID, Action.REFUSED, Action.ON_HOLD)

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 CONTEXT = "roadstead"
 DESCRIPTION_LIMIT = 140
 OPEN_PLANS = 20
+MAX_PENDING = 800
+"""GitHub takes 1,000 statuses of a commit and context; the rest is for those that end it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: boo
         suspended += record is not None and record.phase is Phase.SUSPENDED and not problem
         if record is not None and record.needs_action and not problem:
             waits.append(f"{item.cluster}: {record.job.reason}")
+        if record is None and item.awaits_deletion and not newest:
+            waits.append(f"{item.cluster} does not exist")
         if problem:
             failed += 1
             problems.append(f"{item.cluster}: {problem}")
@@ -84,17 +88,22 @@ def _problem(item: Item, record: ClusterRecord | None) -> str:
 
 
 def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
+    if item.awaits_deletion and record is not None and record.uid != item.uid:
+        return record.observed_generation > 0  # a later commit had it created again
     if item.not_carried_out:
         return False
     if record is None:
-        return not newest or item.action in (Action.DELETE, Action.RETRY)
+        return not newest or item.being_deleted or item.action in (Action.DELETE, Action.RETRY)
     if record.uid != item.uid:  # a later cluster of that name: the plan's own no longer exists
         return True
     return record.observed_generation >= item.generation
 
 
-def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
-    """Return the commit status for a plan at some progress."""
+def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str = "") -> CommitStatus:
+    """Return the commit status for a plan at some progress.
+
+    ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
+    """
     if progress.first_problem:
         return CommitStatus("failure", _fit(progress.first_problem), CONTEXT, link)
     if progress.ready >= progress.total:
@@ -106,12 +115,10 @@ def status_of(plan: Plan, progress: Progress, *, link: str) -> CommitStatus:
         return CommitStatus("success", _fit(done), CONTEXT, link)
     suspended = f", {progress.suspended} suspended" if progress.suspended else ""
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
-    return CommitStatus(
-        "pending",
-        _fit(f"{progress.ready} of {progress.total} clusters in sync{suspended}{waiting}"),
-        CONTEXT,
-        link,
-    )
+    description = f"{progress.ready} of {progress.total} clusters in sync{suspended}{waiting}"
+    if superseded_by:
+        return CommitStatus("error", _fit(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link)
+    return CommitStatus("pending", _fit(description), CONTEXT, link)
 
 
 def _fit(text: str) -> str:
@@ -158,17 +165,24 @@ def _report(
     plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
     if plan.applied:
         progress = progress_of(plan, records, newest=plan.commit == newest)
-        status, settled = status_of(plan, progress, link=link), progress.settled
+        settled = progress.settled
+        ended = plan.commit != newest and (settled or last_time)
+        status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
         closed = last_time or status.state == "success"
     elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
         return
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
-    reported = f"{status.state}: {status.description}"
+    reported, reports = f"{status.state}: {status.description}", plan_record.reports
+    if status.state == "pending" and reports >= MAX_PENDING:
+        reported = plan_record.reported
     if reported != plan_record.reported:
         ports.repository.set_status(plan.commit, status)
-    after = replace(plan_record, reported=reported, open=not closed, settled=settled, not_before=None)
+        reports += 1
+    after = replace(
+        plan_record, reported=reported, reports=reports, open=not closed, settled=settled, not_before=None
+    )
     if after != plan_record:
         ports.state.save_plan(after)
 

@@ -153,7 +153,8 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     plan = make_plan(head, desired, inputs.records, now=ports.clock(), approved=approved)
     plan = plan.resume(earlier.plan if earlier else None)
     plan = replace(plan, items=tuple(_with_uid(item, ports) for item in plan.items))
-    plan_record = PlanRecord(plan, ports.clock(), approval=approval)
+    reports = earlier.reports if earlier else 0
+    plan_record = PlanRecord(plan, ports.clock(), approval=approval, reports=reports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     hand_over(plan, desired, fleet, ports)

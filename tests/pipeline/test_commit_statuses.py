@@ -1,0 +1,120 @@
+"""Every commit status ends, and says what is so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import Phase
+from shared.pipeline.planner.commit_status import MAX_PENDING, OPEN_PLANS, report_open_plans
+from shared.pipeline.recovery import missed_work
+from tests.support import fleet_files
+from tests.support.pipeline_runs import phases, push, ready, status
+
+
+def _suspended(cloud: MemoryCloud) -> str:
+    until = (cloud.clock() + timedelta(days=3)).isoformat()
+    return f"  suspend: {{until: '{until}', reason: freeze, owner: team-a}}\n"
+
+
+def test_a_commit_that_is_pushed_while_a_delete_runs_ends_with_the_delete() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
+    cloud.clock.advance(2)
+    commit = push(cloud, fleet_files.fleet("one") | {"README.md": b"meanwhile"})
+    cloud.run(until=lambda: cloud.state.fleet().commit == commit)
+    assert phases(cloud)["two"] is Phase.DELETING
+    cloud.run()
+    assert status(cloud, commit) == ("success", "2 of 2 clusters in sync (2 unchanged)")
+    assert cloud.state.open_plans() == []
+    missed_work.resend_overdue(cloud.ports)
+    assert cloud.broker.counts("plans").scheduled == 0
+
+
+def test_a_superseded_commit_ends_when_a_later_one_suspends_its_cluster() -> None:
+    cloud = ready("one")
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
+    cloud.azure.interventions.stick_next("one")
+    superseded = push(cloud, files)
+    cloud.run(60)
+    assert status(cloud, superseded)[0] == "pending"
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3, extra=_suspended(cloud))
+    newest = push(cloud, files)
+    cloud.run(1800)
+    assert status(cloud, newest) == ("pending", "0 of 1 clusters in sync, 1 suspended (1 update)")
+    expected = f"superseded by {newest[:8]}: 0 of 1 clusters in sync, 1 suspended (1 update)"
+    assert status(cloud, superseded) == ("error", expected)
+
+
+def test_a_superseded_commit_is_a_success_once_its_clusters_are_in_sync() -> None:
+    cloud = ready("one")
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
+    superseded = push(cloud, files)
+    cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING)
+    push(cloud, files | {"README.md": b"meanwhile"})
+    cloud.run()
+    assert status(cloud, superseded)[0] == "success"
+
+
+def test_a_commit_with_many_later_ones_ends_although_its_cluster_still_changes() -> None:
+    cloud = ready("one")
+    files = fleet_files.fleet("one")
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
+    cloud.azure.interventions.stick_next("one")
+    superseded = push(cloud, files)
+    for number in range(OPEN_PLANS):
+        cloud.run(60)
+        newest = push(cloud, files | {"README.md": b"%d" % number})
+    cloud.run(60)
+    assert phases(cloud)["one"] is Phase.UPDATING
+    expected = f"superseded by {newest[:8]}: 0 of 1 clusters in sync (1 update)"
+    assert status(cloud, superseded) == ("error", expected)
+    assert superseded not in [record.plan.commit for record in cloud.state.open_plans()]
+
+
+def test_a_long_rollout_leaves_room_for_the_status_that_ends_it() -> None:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(10)
+    (plan_record,) = cloud.state.open_plans()
+    cloud.state.save_plan(replace(plan_record, reports=MAX_PENDING, reported="an earlier text"))
+    written = len(cloud.repository.statuses.history(commit))
+    report_open_plans(cloud.ports)
+    assert len(cloud.repository.statuses.history(commit)) == written
+    cloud.run()
+    assert status(cloud, commit)[0] == "success"
+
+
+def test_a_superseded_commit_that_restored_a_cluster_ends_when_the_cluster_is_there_again() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
+    cloud.clock.advance(2)
+    restored = push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(until=lambda: cloud.state.fleet().commit == restored)
+    cloud.clock.advance(2)
+    newest = push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"meanwhile"})
+    cloud.run(until=lambda: cloud.state.fleet().commit == newest)
+    assert phases(cloud)["two"] is Phase.DELETING
+    cloud.run()
+    assert status(cloud, restored) == ("success", "2 of 2 clusters in sync (1 unchanged, 1 on hold)")
+
+
+def test_a_superseded_commit_that_restored_a_cluster_ends_when_a_later_one_removes_it_again() -> None:
+    cloud = ready("one", "two")
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
+    cloud.clock.advance(2)
+    restored = push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(until=lambda: cloud.state.fleet().commit == restored)
+    cloud.clock.advance(2)
+    newest = push(cloud, fleet_files.fleet("one") | {"README.md": b"removed again"})
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    expected = f"superseded by {newest[:8]}: 1 of 2 clusters in sync; two does not exist"
+    assert status(cloud, restored) == ("error", expected)
+    assert status(cloud, newest)[0] == "success"
