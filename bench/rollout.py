@@ -94,7 +94,7 @@ def roll_out(clusters: int, workers: int) -> Rollout:
     begin, real = cloud.clock(), time.monotonic()
     names = [f"cluster-{number:04}" for number in range(clusters)]
     commit = cloud.repository.push(fleet_files.fleet(*names))
-    accept(Pushed(f"delivery-{commit}", commit), cloud.ports)
+    accept(Pushed("d1", f"push-{commit}", commit), cloud.ports)
     cloud.run(86400)
     ready = sum(record.phase.value == "Ready" for record in cloud.state.clusters())
     limits = cloud.azure.limits

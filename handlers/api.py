@@ -23,6 +23,8 @@ from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
+LONGEST_NUMBER = 9
+"""Python refuses to parse a number with thousands of digits."""
 
 
 def blueprint(ports: Ports) -> func.Blueprint:
@@ -132,7 +134,7 @@ def _paged(
 ) -> func.HttpResponse:
     """Reply with the requested page of clusters: at most ``limit``, after the name ``after``."""
     limit = req.params.get("limit") or str(PAGE)
-    if not (limit.isdecimal() and 1 <= int(limit) <= MAX_PAGE):
+    if not (limit.isdecimal() and len(limit) <= LONGEST_NUMBER and 1 <= int(limit) <= MAX_PAGE):
         return reply(rejected(400, f"limit must be 1 to {MAX_PAGE}"))
     body = view(Page(req.params.get("after") or "", int(limit)))
     return reply(rejected(404, missing) if body is None else HttpResult(200, body))

@@ -76,7 +76,7 @@ class Operators:
         again = " again" if back_to else ""
         self.loop.log("%s: %s is the head%s: %s", self.fleet, commit[:8], again, clusters)
         self._deliveries += 1
-        self._send_webhook(Pushed(f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
+        self._send_webhook(Pushed("d1", f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
 
     def _send_webhook(self, pushed: Pushed) -> None:
         fate = self.chance.random()
@@ -84,7 +84,7 @@ class Operators:
             self._webhook(pushed)
         elif fate < 0.7:
             self._webhook(pushed)
-            again = replace(pushed, delivery=f"{pushed.delivery}-again")
+            again = replace(pushed, digest=f"{pushed.digest}-again")
             self.loop.schedule(self.chance.choice(LATE), lambda: self._webhook(again))
             self.loop.schedule(5, lambda: self._webhook(again) if self._is_head(pushed.commit) else None)
         elif fate < 0.8:

@@ -224,15 +224,15 @@ class MemoryState:
         with self._lock:
             return len(self._dead_letters)
 
-    def delivery_seen(self, delivery: str) -> bool:
+    def delivery_seen(self, digest: str) -> bool:
         """Return whether a webhook delivery was queued before."""
         with self._lock:
-            return delivery in self._deliveries
+            return digest in self._deliveries
 
-    def remember_delivery(self, delivery: str, at: datetime) -> None:
+    def remember_delivery(self, digest: str, at: datetime) -> None:
         """Remember a webhook delivery."""
         with self._lock:
-            self._deliveries[delivery] = at
+            self._deliveries[digest] = at
 
 
 def _millisecond(moment: datetime) -> int:

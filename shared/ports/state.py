@@ -211,14 +211,14 @@ class Buckets(Protocol):
 
 
 class Deliveries(Protocol):
-    """The webhook deliveries that were accepted."""
+    """The webhook deliveries that were accepted, by the digest of their bodies."""
 
-    def delivery_seen(self, delivery: str) -> bool:
+    def delivery_seen(self, digest: str) -> bool:
         """Return whether a webhook delivery was queued before."""
         ...
 
-    def remember_delivery(self, delivery: str, at: datetime) -> None:
-        """Remember a webhook delivery."""
+    def remember_delivery(self, digest: str, at: datetime) -> None:
+        """Remember a webhook delivery; twice is once."""
         ...
 
     def prune_deliveries(self, before: datetime) -> int:

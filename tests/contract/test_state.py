@@ -5,20 +5,24 @@ from __future__ import annotations
 import subprocess
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
+from bench.push import Counted
 from localcloud.runtime.port_reservations import PortReservations
 from localcloud.runtime.tools import azurite_command
 from localcloud.tables.memory_state import MemoryState
-from shared.adapters.tables import TablesState, table_service
+from shared.adapters.tables import TABLES, TablesState, table_service
+from shared.adapters.tables.state import DELIVERIES
+from shared.adapters.tables.storage import Storage
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.holds import Hold, HoldKind
@@ -33,6 +37,7 @@ from shared.jobs.record import ClusterRecord, accept_new
 from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
+from tests.support.replaced_ports import Around
 
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
@@ -376,3 +381,43 @@ def test_a_refused_key_is_our_error_and_does_not_show_the_key(azurite: int) -> N
         with pytest.raises(ReconcileError) as caught:
             TablesState(service, "fleet").cluster("one")
         assert KEY[8:] not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a/b", "a\\b", "a#b", "a?b", "a'b", "a\x00b", "a\nb", "\x85", "\ud800", "é", "n" * 5000]
+)
+def test_a_name_that_nothing_can_have_is_not_there(state: State, name: str) -> None:
+    state.save(fresh())
+    assert state.cluster(name) is None
+    assert state.plan(name) is None
+    assert not state.delivery_seen(name)
+    assert list(state.events(name, 5)) == []
+    assert [found.name for found in state.clusters_page(name, 5) if found.name != "one"] == []
+
+
+def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
+    calls: Counter[str] = Counter()
+    with connect(azurite) as service:
+        counted = Around(
+            service, get_table_client=lambda name: Counted(service.get_table_client(name), calls)
+        )
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        for number in range(250):
+            TablesState(service, fleet).remember_delivery(f"digest-{number}", NOW)
+        state = TablesState(cast(TableServiceClient, counted), fleet)
+        assert state.prune_deliveries(later(1)) == 250
+        assert calls == {"query_entities": 1, "submit_transaction": 3}
+        assert not state.delivery_seen("digest-7")
+
+
+def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) -> None:
+    with connect(azurite) as service:
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        state = TablesState(service, fleet)
+        for number in range(5):
+            state.remember_delivery(f"digest-{number}", NOW)
+        storage = Storage(service, TABLES, "unused")
+        keys = list(storage.keys(DELIVERIES, "PartitionKey eq @key", key=fleet))
+        assert storage.remove(DELIVERIES, keys[:1]) == 1
+        assert storage.remove(DELIVERIES, keys) == 5
+        assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))

@@ -139,7 +139,7 @@ def test_an_approval_ends_with_its_plan() -> None:
     push(cloud, protected() | {"README.md": b"it is wanted again"})
     cloud.run()
     cloud.repository.reset(removed)
-    accept(replace(pushed(cloud, removed), delivery="back"), cloud.ports)
+    accept(replace(pushed(cloud, removed), digest="back"), cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert "deletionProtection is on" in status(cloud, removed)[1]

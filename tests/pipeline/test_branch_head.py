@@ -151,7 +151,7 @@ def test_a_late_webhook_of_an_earlier_head_does_not_restore_it() -> None:
     push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"a revert"})
     cloud.run(1)
     shows_first(cloud, old)
-    accept(Pushed("late", old), cloud.ports)
+    accept(Pushed("d1", "late", old), cloud.ports)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["delete", "two"] == 0
@@ -205,7 +205,7 @@ def test_a_commit_reverted_before_the_last_plan_is_confirmed_although_it_is_a_de
     cloud = MemoryCloud()
     planned = push(cloud, fleet_files.fleet("one", "two"))
     removed = cloud.repository.push(fleet_files.fleet("one"))
-    late = Pushed("late", removed, cloud.clock() if timed else None)
+    late = Pushed("d1", "late", removed, cloud.clock() if timed else None)
     cloud.clock.advance(30)
     cloud.repository.reset(planned)
     cloud.run(1)
@@ -225,7 +225,7 @@ def test_a_reverted_commit_is_confirmed_although_the_revert_needed_no_plan(lost:
     late = pushed(cloud, removed)
     cloud.clock.advance(3)
     cloud.repository.reset(planned)
-    accept(replace(pushed(cloud, planned), delivery="back"), cloud.ports)
+    accept(replace(pushed(cloud, planned), digest="back"), cloud.ports)
     cloud.run(1)
     shows_first(cloud, removed, removed)
     if lost:
@@ -258,7 +258,7 @@ def test_a_push_in_the_second_after_the_read_is_planned_at_once() -> None:
     assert read_at is not None
     cloud.clock.advance(1)
     commit = cloud.repository.push(fleet_files.fleet("one", "two") | {"README.md": b"quick"})
-    accept(Pushed("quick", commit, read_at + timedelta(seconds=1)), cloud.ports)
+    accept(Pushed("d1", "quick", commit, read_at + timedelta(seconds=1)), cloud.ports)
     assert cloud.step()
     assert cloud.state.fleet().commit == commit
 

@@ -28,7 +28,7 @@ class Repo:
 
     def push(self, files: dict[str, bytes]) -> str:
         commit = self.cloud.repository.push(files)
-        accept(Pushed(f"push-{commit}", commit), self.cloud.ports)
+        accept(Pushed("d1", f"push-{commit}", commit), self.cloud.ports)
         self.cloud.run()
         return commit
 
@@ -41,7 +41,7 @@ class Repo:
         return number
 
     def tell(self, number: int, head: str, action: str = "synchronize") -> None:
-        accept(PullChanged(f"{action}-{head}", number, head, action), self.cloud.ports)
+        accept(PullChanged("d1", f"{action}-{head}", number, head, action), self.cloud.ports)
         self.cloud.run()
 
     def comments(self, number: int) -> list[str]:

@@ -203,7 +203,7 @@ def test_a_revert_is_a_new_generation() -> None:
     push(cloud, changed)
     cloud.run(until=lambda: phases(cloud)["one"] is Phase.UPDATING)
     cloud.repository.reset(first)
-    accept(Pushed("back", first), cloud.ports)
+    accept(Pushed("back", "back", first), cloud.ports)
     cloud.run()
     record = cloud.state.cluster("one")
     assert record is not None

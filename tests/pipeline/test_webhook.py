@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,7 +24,10 @@ from shared.pipeline.intake.webhook import (
 from shared.ports import Message
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases
+from tests.support.replaced_ports import around
 from tests.support.webhook_deliveries import COMMIT, payload, sign
+
+NO_COMMITS = (3, "", "c0ffee", "x" * 40, "A" * 40, "f" * 1_000_000, "\ud800" * 40)
 
 
 def pull(action: str | None = "opened", base: str = "main", **changes: Any) -> bytes:
@@ -45,6 +49,10 @@ def read(body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: s
     return read_delivery(given, body, secrets=secrets, repository="example/fleet", branch="main")
 
 
+def digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
 @pytest.mark.parametrize(
     ("pushed_at", "at"),
     [
@@ -54,15 +62,17 @@ def read(body: bytes, *, secrets: tuple[str, ...] = ("new", "old"), **headers: s
 )
 def test_the_time_of_a_push_is_read_where_it_is_valid(pushed_at: object, at: datetime | None) -> None:
     body = payload(repository={"full_name": "example/fleet", "pushed_at": pushed_at})
-    assert read(body) == Pushed("d1", COMMIT, at)
+    assert read(body) == Pushed("d1", digest(body), COMMIT, at)
 
 
 def test_a_push_to_the_tracked_branch_is_accepted() -> None:
-    assert read(payload()) == Pushed("d1", COMMIT)
+    assert read(payload()) == Pushed("d1", digest(payload()), COMMIT)
 
 
 def test_the_previous_secret_is_accepted_during_a_rotation() -> None:
-    assert read(payload(), X_Hub_Signature_256=sign(payload(), "old")) == Pushed("d1", COMMIT)
+    assert read(payload(), X_Hub_Signature_256=sign(payload(), "old")) == Pushed(
+        "d1", digest(payload()), COMMIT
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,15 +107,18 @@ def test_a_body_over_the_limit_is_refused_before_it_is_hashed() -> None:
     assert answer.status == 413
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000, payload(after=3)])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000, *(payload(after=after) for after in NO_COMMITS)]
+)
 def test_a_signed_body_that_is_not_a_push_is_a_bad_request(body: bytes) -> None:
     answer = read(body)
     assert isinstance(answer, Refused)
     assert answer.status == 400
 
 
-def test_a_delivery_without_an_id_is_a_bad_request() -> None:
-    answer = read(payload(), X_GitHub_Delivery="")
+@pytest.mark.parametrize("delivery", ["", "x" * 101, "a b", "\ud800", "é"])
+def test_a_delivery_without_a_usable_id_is_a_bad_request(delivery: str) -> None:
+    answer = read(payload(), X_GitHub_Delivery=delivery)
     assert isinstance(answer, Refused)
     assert answer.status == 400
 
@@ -133,12 +146,16 @@ def test_a_delivery_that_needs_no_plan_is_ignored_with_the_reason(
 
 @pytest.mark.parametrize("action", ["opened", "synchronize", "reopened"])
 def test_a_pull_request_into_the_tracked_branch_is_accepted_when_it_has_new_commits(action: str) -> None:
-    assert read(pull(action), X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, action)
+    body = pull(action)
+    expected = PullChanged("d1", digest(body), 7, COMMIT, action)
+    assert read(body, X_GitHub_Event="pull_request") == expected
 
 
 def test_an_edited_pull_request_is_accepted_only_when_its_base_changed() -> None:
     rebased = pull("edited", changes={"base": {"ref": {"from": "next"}}})
-    assert read(rebased, X_GitHub_Event="pull_request") == PullChanged("d1", 7, COMMIT, "edited")
+    assert read(rebased, X_GitHub_Event="pull_request") == PullChanged(
+        "d1", digest(rebased), 7, COMMIT, "edited"
+    )
     renamed = pull("edited", changes={"title": {"from": "Old"}})
     assert read(renamed, X_GitHub_Event="pull_request") == Ignored(
         "a pull request that was edited needs no plan"
@@ -167,6 +184,8 @@ def test_a_pull_request_that_needs_no_plan_is_ignored_with_the_reason(body: byte
         pull(number="7"),
         pull(number=True),
         pull(number=0),
+        pull(number=1 << 31),
+        *(pull(pull_request={"head": {"sha": sha}, "base": {"ref": "main"}}) for sha in NO_COMMITS),
         pull(action=None),
         pull(pull_request=[]),
         pull(pull_request={"head": None, "base": {"ref": "main"}}),
@@ -181,18 +200,31 @@ def test_a_signed_body_that_is_not_a_pull_request_is_a_bad_request(body: bytes) 
 
 def test_a_pull_request_is_queued_for_the_planner() -> None:
     cloud = MemoryCloud()
-    receipt = accept(PullChanged("d1", 7, COMMIT, "opened"), cloud.ports)
+    receipt = accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports)
     assert (receipt.status, receipt.body["commit"]) == (202, COMMIT)
     assert cloud.broker.counts("plans").active == 1
-    assert accept(PullChanged("d1", 7, COMMIT, "opened"), cloud.ports).status == 200
+    assert accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports).status == 200
 
 
 def test_the_same_delivery_five_times_is_one_plan_request() -> None:
     cloud = MemoryCloud()
     commit = cloud.repository.push(fleet_files.fleet("one"))
-    answers = [accept(Pushed("same", commit), cloud.ports).status for _ in range(5)]
+    answers = [accept(Pushed("d1", "same", commit), cloud.ports).status for _ in range(5)]
     assert answers == [202, 200, 200, 200, 200]
     assert cloud.broker.counts("plans").active == 1
+
+
+def test_a_recorded_delivery_under_new_ids_queues_nothing_and_is_stored_once() -> None:
+    cloud = MemoryCloud()
+    body = payload()
+    first = read(body)
+    assert accept(first, cloud.ports).status == 202
+    stored: list[str] = []
+    around(cloud, "state", remember_delivery=lambda digest, _: stored.append(digest))
+    for number in range(20):
+        replayed = read(body, X_GitHub_Delivery=f"forged-{number}")
+        assert accept(replayed, cloud.ports).status == 200
+    assert (cloud.broker.counts("plans").active, stored) == (1, [])
 
 
 def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
@@ -205,9 +237,9 @@ def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
 
     ports = replace(cloud.ports, plans=Broken())
     with pytest.raises(ConnectionError):
-        accept(Pushed("d1", commit), ports)
-    assert not cloud.state.delivery_seen("d1")
-    assert accept(Pushed("d1", commit), cloud.ports).status == 202
+        accept(Pushed("d1", "digest", commit), ports)
+    assert not cloud.state.delivery_seen("digest")
+    assert accept(Pushed("d1", "digest", commit), cloud.ports).status == 202
     cloud.run()
     assert list(phases(cloud)) == ["one"]
 

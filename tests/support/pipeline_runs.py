@@ -13,7 +13,7 @@ from tests.support import fleet_files
 
 def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
     """Return the delivery of a push of this moment."""
-    return Pushed(f"delivery-{commit}", commit, cloud.clock().replace(microsecond=0))
+    return Pushed("d1", f"push-{commit}", commit, cloud.clock().replace(microsecond=0))
 
 
 def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:

@@ -10,15 +10,25 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
+from unicodedata import category
 
 _TEXT_LIMIT = 30_000
 _BYTES_LIMIT = 60_000
+_KEY_LIMIT = 1024
 _LAST = 10**13
 
 
 def newest_first(moment: datetime) -> str:
     """Return a key prefix that sorts later moments first, to the millisecond."""
     return f"{_LAST - int(moment.timestamp() * 1000):013d}"
+
+
+def is_key(text: str) -> bool:
+    """Return whether an entity can have this key: at most 1 KiB, and no ``/ \\ # ?`` or control character."""
+    size = len(text.encode("utf-16-le", errors="surrogatepass"))
+    return size <= _KEY_LIMIT and not any(
+        letter in "/\\#?" or category(letter) in ("Cc", "Cs") for letter in text
+    )
 
 
 def safe_key(text: str) -> str:

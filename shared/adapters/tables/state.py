@@ -279,15 +279,13 @@ class TablesState:
         """Return how many dead letters are saved."""
         return sum(1 for _ in self._storage.keys(DEAD_LETTERS, "PartitionKey eq @key"))
 
-    def delivery_seen(self, delivery: str) -> bool:
+    def delivery_seen(self, digest: str) -> bool:
         """Return whether a webhook delivery was queued before."""
-        return self._storage.get(DELIVERIES, self._fleet, safe_key(delivery)) is not None
+        return self._storage.get(DELIVERIES, self._fleet, safe_key(digest)) is not None
 
-    def remember_delivery(self, delivery: str, at: datetime) -> None:
+    def remember_delivery(self, digest: str, at: datetime) -> None:
         """Remember a webhook delivery."""
-        self._storage.upsert(
-            DELIVERIES, {"PartitionKey": self._fleet, "RowKey": safe_key(delivery), "at": at}
-        )
+        self._storage.upsert(DELIVERIES, {"PartitionKey": self._fleet, "RowKey": safe_key(digest), "at": at})
 
 
 def _cluster(entity: Any) -> ClusterRecord:

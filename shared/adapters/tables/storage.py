@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from azure.core import MatchConditions
@@ -17,14 +18,23 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.data.tables import TableClient, TableErrorCode, TableServiceClient, UpdateMode
+from azure.data.tables import (
+    TableClient,
+    TableErrorCode,
+    TableServiceClient,
+    TableTransactionError,
+    UpdateMode,
+)
 
+from shared.adapters.tables.entities import is_key
 from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
 
 Entity = Mapping[str, Any]
 
-_MOST_REMOVED = 2000
-"""How many entities one call removes, so that a run of the retention timer ends in time."""
+_MOST_REMOVED = 20_000
+"""How many entities a call removes, so that a run of the retention timer ends in time."""
+_TOGETHER = 100
+"""How many entities of one partition a transaction can have."""
 
 
 def table_service(
@@ -48,7 +58,9 @@ class Storage:
         self._tables = {name: service.get_table_client(name) for name in tables}
 
     def get(self, table: str, partition: str, key: str) -> Entity | None:
-        """Return an entity, or None."""
+        """Return an entity, or None; also for a key that no entity can have."""
+        if not (is_key(partition) and is_key(key)):
+            return None
         with _translated():
             try:
                 return self._tables[table].get_entity(partition, key)
@@ -67,6 +79,8 @@ class Storage:
     ) -> Iterator[Entity]:
         """Yield the entities of a query: ``@key`` in it is the partition, other names are in ``more``."""
         parameters = {"key": key or self._partition, **more}
+        if not all(is_key(value) for value in parameters.values() if isinstance(value, str)):
+            return
         with _translated():
             try:
                 yield from self._tables[table].query_entities(
@@ -111,13 +125,29 @@ class Storage:
             )
 
     def remove(self, table: str, entities: Iterable[Entity]) -> int:
-        """Remove at most ``_MOST_REMOVED`` entities, one call each; one that does not exist is success."""
+        """Remove at most ``_MOST_REMOVED`` entities, 100 a call; one that does not exist is success."""
         removed = 0
-        for entity in itertools.islice(entities, _MOST_REMOVED):
-            with _translated():
-                self._tables[table].delete_entity(entity["PartitionKey"], entity["RowKey"])
-            removed += 1
+        some = itertools.islice(entities, _MOST_REMOVED)
+        for partition, group in itertools.groupby(some, key=itemgetter("PartitionKey")):
+            keys = (str(entity["RowKey"]) for entity in group)
+            while batch := list(itertools.islice(keys, _TOGETHER)):
+                self._remove_together(self._tables[table], partition, batch)
+                removed += len(batch)
         return removed
+
+    def _remove_together(self, client: TableClient, partition: str, keys: Sequence[str]) -> None:
+        """Remove entities of one partition; one by one when the transaction fails, as for a missing one."""
+        with _translated():
+            if len(keys) > 1:
+                deletes = [("delete", {"PartitionKey": partition, "RowKey": key}) for key in keys]
+                try:
+                    client.submit_transaction(deletes)
+                except TableTransactionError:
+                    pass
+                else:
+                    return
+            for key in keys:
+                client.delete_entity(partition, key)
 
     def _creating(self, client: TableClient, write: Callable[[], Any]) -> Any:
         """Write; create the table when it does not exist."""

@@ -1,4 +1,8 @@
-"""Turn a delivery into a plan request: queue it, remember the delivery, reply. Makes no call to GitHub."""
+"""Turn a delivery into a plan request: queue it, remember the delivery, reply. Makes no call to GitHub.
+
+A delivery is recognised by the digest of its body. Whoever recorded one can send it again under any id,
+because GitHub's signature covers the body alone; it then starts nothing, and nothing more is stored.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,17 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
         return rejected(delivery.status, delivery.reason)
     if isinstance(delivery, Ignored):
         return HttpResult(200, {"ignored": delivery.reason})
-    if ports.state.delivery_seen(delivery.delivery):
+    if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
     if isinstance(delivery, PullChanged):
         request = PlanRequest(
             kind="pull", pull=delivery.number, head=delivery.head, reason=f"pull request {delivery.action}"
         )
-        message_id, commit = f"pull:{delivery.delivery}", delivery.head
+        message_id, commit = f"pull:{delivery.digest}", delivery.head
     else:
         request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at)
-        message_id, commit = f"push:{delivery.delivery}", delivery.commit
+        message_id, commit = f"push:{delivery.digest}", delivery.commit
     request_plan(request, message_id=message_id, ports=ports)
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
-    ports.state.remember_delivery(delivery.delivery, ports.clock())
+    ports.state.remember_delivery(delivery.digest, ports.clock())
     return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,10 @@ MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub caps payloads at 25 MB."""
 MAX_SECONDS = 1 << 36
 """In the year 4147; a later time is invalid."""
+MAX_NUMBER = (1 << 31) - 1
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+"""The id of a commit: SHA-1, or SHA-256 (git-scm.com/docs/hash-function-transition)."""
+_DELIVERY = re.compile(r"[!-~]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,15 @@ class Ignored:
 
 @dataclass(frozen=True)
 class Pushed:
-    """The tracked branch moved to ``commit``; ``delivery`` is GitHub's id, the same on a redelivery.
+    """The tracked branch moved to ``commit``.
 
-    ``at`` is when it was pushed, which may be long before the delivery; None if the delivery has no time.
+    ``delivery`` is GitHub's id, which the signature does not cover; ``digest`` is that of the signed body,
+    the same on a redelivery. ``at`` is when it was pushed, which may be long before the delivery; None if
+    the delivery has no time.
     """
 
     delivery: str
+    digest: str
     commit: str
     at: datetime | None = None
 
@@ -53,6 +61,7 @@ class PullChanged:
     """A pull request into the tracked branch changed: its commit ``head``, or its base."""
 
     delivery: str
+    digest: str
     number: int
     head: str
     action: str
@@ -83,8 +92,8 @@ def read_delivery(
         return Refused(
             400, "the body is not a JSON object; set the webhook's content type to application/json"
         )
-    if not 0 < len(delivery) <= 100:
-        return Refused(400, "the header X-GitHub-Delivery is missing")
+    if not _DELIVERY.fullmatch(delivery):
+        return Refused(400, "the header X-GitHub-Delivery is missing, or not an id of a delivery")
     source = payload.get("repository")
     name = source.get("full_name") if isinstance(source, dict) else None
     if not isinstance(name, str):
@@ -92,7 +101,7 @@ def read_delivery(
     if name.lower() != repository.lower():
         return Ignored(f"the repository {name[:100]} is not {repository}")
     read = _read_push if event == "push" else _read_pull
-    return read(payload, delivery, branch)
+    return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
 
 
 def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Refused | None:
@@ -104,7 +113,7 @@ def _check_signature(signature: str, body: bytes, secrets: Sequence[str]) -> Ref
     valid = False
     for secret in usable:
         expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        valid |= hmac.compare_digest(expected.encode(), signature.encode())
+        valid |= hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
     if not valid:
         return Refused(401, "the signature is wrong; the secret in GitHub is not GITHUB_WEBHOOK_SECRET")
     return None
@@ -118,7 +127,7 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     return payload if isinstance(payload, dict) else None
 
 
-def _read_push(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
+def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
     ref, commit = payload.get("ref"), payload.get("after")
     if not (isinstance(ref, str) and isinstance(commit, str)):
         return Refused(400, "the push has no ref or after")
@@ -128,7 +137,9 @@ def _read_push(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
         return Ignored(f"the branch {ref.removeprefix('refs/heads/')[:100]} is not {branch}")
     if payload.get("deleted") is True:
         return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
-    return Pushed(delivery, commit, _pushed_at(payload))
+    if not _COMMIT.fullmatch(commit):
+        return Refused(400, "the push's after is not the id of a commit")
+    return Pushed(delivery, digest, commit, _pushed_at(payload))
 
 
 def _pushed_at(payload: dict[str, Any]) -> datetime | None:
@@ -138,10 +149,10 @@ def _pushed_at(payload: dict[str, Any]) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if usable else None
 
 
-def _read_pull(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
+def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
     action, number = payload.get("action"), payload.get("number")
     head, base = _at(payload, "pull_request.head.sha"), _at(payload, "pull_request.base.ref")
-    if not (isinstance(action, str) and type(number) is int and number > 0):
+    if not (isinstance(action, str) and type(number) is int and 0 < number <= MAX_NUMBER):
         return Refused(400, "the pull_request has no action or number")
     if not (isinstance(head, str) and isinstance(base, str)):
         return Refused(400, "the pull_request has no head.sha or base.ref")
@@ -150,7 +161,9 @@ def _read_pull(payload: dict[str, Any], delivery: str, branch: str) -> Delivery:
         return Ignored(f"a pull request that was {action[:40]} needs no plan")
     if base != branch:
         return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
-    return PullChanged(delivery, number, head[:64], action)
+    if not _COMMIT.fullmatch(head):
+        return Refused(400, "the pull_request's head.sha is not the id of a commit")
+    return PullChanged(delivery, digest, number, head, action)
 
 
 def _at(value: Any, path: str) -> Any:

@@ -1,0 +1,135 @@
+"""Whatever a request has in its address, headers and body, the answer is no 5xx and says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import azure.functions as func
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from tests.support import fleet_files
+from tests.support.function_calls import functions
+from tests.support.hypothesis_settings import GENERATED
+from tests.support.pipeline_runs import push
+from tests.support.webhook_deliveries import payload, sign
+
+
+def _app() -> tuple[dict[str, Any], str]:
+    cloud = MemoryCloud()
+    commit = push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    return functions(cloud.ports), commit
+
+
+APP, COMMIT = _app()
+"""A fleet with one cluster; no test changes it but by requests."""
+LONG = "1" * 5000
+WORDS = st.one_of(
+    st.text(),
+    st.sampled_from(
+        ["", "0", "-1", "1e9", "٣", LONG, "one", COMMIT, "a/b", "\x00", "\ud800", "%00", "x" * 9000]
+    ),
+    st.integers().map(str),
+    st.datetimes().map(str),
+    st.sampled_from(["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-W01", "20260101T00Z"]),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=8,
+)
+REQUESTS = sorted(
+    name for name, each in APP.items() if each.get_trigger().get_dict_repr()["type"] == "httpTrigger"
+)
+
+
+def _names(function: str) -> list[str]:
+    route = APP[function].get_trigger().get_dict_repr().get("route", "")
+    return [part[1:-1] for part in route.split("/") if part.startswith("{")]
+
+
+def _answer(request: func.HttpRequest, function: str) -> tuple[int, Any]:
+    reply = APP[function].get_user_function()(request)
+    return reply.status_code, json.loads(reply.get_body())
+
+
+def _is_readable(status: int, body: Any) -> bool:
+    return status < 400 or (status < 500 and isinstance(body["error"], str) and len(body["error"]) < 2000)
+
+
+@given(
+    function=st.sampled_from(REQUESTS),
+    route=st.lists(WORDS, min_size=2, max_size=2),
+    query=st.dictionaries(st.sampled_from(["limit", "after", "before", "resource"]), WORDS),
+    headers=st.dictionaries(st.sampled_from(["x-roadstead-actor", "x-github-event"]), WORDS),
+    body=st.binary(max_size=20)
+    | st.fixed_dictionaries({}, optional={"clusters": JSON, "deadLetters": JSON})
+    .map(json.dumps)
+    .map(str.encode),
+)
+@example("clusters", ["", ""], {"limit": LONG}, {}, b"")
+@example("plan", [COMMIT, ""], {"limit": LONG}, {}, b"")
+@example("events", ["one", ""], {"limit": LONG}, {}, b"")
+@example("approve", [COMMIT, ""], {}, {"x-roadstead-actor": "\ud800"}, b'{"clusters": ["\\ud800"]}')
+@example("dismiss", ["", ""], {}, {}, b'{"deadLetters": ' + b"[" * 50_000)
+@GENERATED
+def test_no_request_of_the_api_ends_with_a_server_error(
+    function: str, route: list[str], query: dict[str, str], headers: dict[str, str], body: bytes
+) -> None:
+    given = dict(zip(_names(function), route, strict=False))
+    request = func.HttpRequest("GET", "/api", body=body, route_params=given, params=query, headers=headers)
+    assert _is_readable(*_answer(request, function))
+
+
+PUSH = {
+    "ref": st.sampled_from(["refs/heads/main", "refs/heads/"]) | JSON,
+    "after": st.sampled_from(["f" * 40, "f" * 1_000_000]) | JSON,
+    "deleted": JSON,
+    "repository": st.fixed_dictionaries(
+        {"full_name": st.sampled_from(["example/fleet"]) | JSON}, optional={"pushed_at": JSON}
+    )
+    | JSON,
+}
+PULL = {
+    "action": st.sampled_from(["opened", "edited"]) | JSON,
+    "number": st.sampled_from([7, 10**4000]) | JSON,
+    "pull_request": st.fixed_dictionaries(
+        {
+            "head": st.fixed_dictionaries({"sha": st.sampled_from(["f" * 40, "f" * 1_000_000]) | JSON}),
+            "base": st.fixed_dictionaries({"ref": st.sampled_from(["main"]) | JSON}),
+        }
+    )
+    | JSON,
+    "changes": JSON,
+    "repository": st.just({"full_name": "example/fleet"}),
+}
+
+
+@given(
+    event=st.sampled_from(["push", "pull_request", "ping"]) | WORDS,
+    delivery=st.just("d1") | WORDS,
+    body=st.one_of(
+        st.fixed_dictionaries(PUSH).map(json.dumps).map(str.encode),
+        st.fixed_dictionaries(PULL).map(json.dumps).map(str.encode),
+        st.binary(max_size=50),
+    ),
+    signature=st.none() | WORDS,
+)
+@example("push", "d1", payload(after="f" * 1_000_000), None)
+@example("push", "\ud800", payload(), None)
+@example("push", "d1", payload(), "\ud800")
+@GENERATED
+def test_no_delivery_ends_with_a_server_error(
+    event: str, delivery: str, body: bytes, signature: str | None
+) -> None:
+    headers = {
+        "x-hub-signature-256": sign(body) if signature is None else signature,
+        "x-github-event": event,
+        "x-github-delivery": delivery,
+    }
+    assert _is_readable(
+        *_answer(func.HttpRequest("POST", "/api/github", body=body, headers=headers), "github")
+    )
