@@ -21,7 +21,7 @@ from cli.worktree import open_worktree
 from shared.fleet.planning.plan import make_plan
 from shared.fleet.resolve.repository_layout import Files, blob_id, manifest_paths
 from shared.fleet.resolve.resolver import resolve
-from shared.fleet.resolve.yaml_tree import parse
+from shared.fleet.yaml_tree.parser import parse
 
 COMMIT = "c" * 40
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,7 +19,7 @@ from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.repository_layout import FLEET_FILE, Files, manifest_paths, shared_paths
 from shared.fleet.resolve.resolver import resolve
 from shared.fleet.resolve.shared_files import read_layers
-from shared.fleet.resolve.yaml_tree import MAX_BYTES, YamlError, parse
+from shared.fleet.yaml_tree.parser import MAX_BYTES, YamlError, parse
 
 Read = Callable[[str], bytes]
 """Gives the content of a plain file by its path."""

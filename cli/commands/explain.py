@@ -18,7 +18,8 @@ from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.resolve.desired_fleet import DesiredFleet, Resolved
 from shared.fleet.resolve.problems import nearest
-from shared.fleet.resolve.yaml_tree import Node, without_nulls
+from shared.fleet.yaml_tree.merging import without_nulls
+from shared.fleet.yaml_tree.nodes import Node
 
 MOST = 60
 """Columns of the longest line that has its source behind it."""

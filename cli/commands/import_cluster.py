@@ -23,7 +23,7 @@ from cli.worktree import Worktree, open_worktree
 from shared.fleet.importing.minimal_manifest import minimal_spec
 from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.resolve.repository_layout import cluster_path
-from shared.fleet.resolve.yaml_tree import plain_value
+from shared.fleet.yaml_tree.merging import plain_value
 
 
 def import_cluster(

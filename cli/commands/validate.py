@@ -22,7 +22,7 @@ from cli.text import line
 from cli.times import many
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.resolve.desired_fleet import DesiredFleet
-from shared.fleet.resolve.problems import Problem
+from shared.fleet.resolve.problems import Problem, number_of
 
 
 class Format(StrEnum):
@@ -75,7 +75,7 @@ def summary(desired: DesiredFleet) -> str:
     if not desired.problems:
         return f"no problems: {clusters}, {many(len(desired.systems), 'system')}"
     files = len({problem.file for problem in desired.problems})
-    problems = f"{many(len(desired.problems), 'problem')} in {many(files, 'file')}"
+    problems = f"{many(number_of(desired.problems), 'problem')} in {many(files, 'file')}"
     if not invalid:
         return f"{problems}; every cluster is valid" if valid else problems
     return f"{problems}: {invalid} of {clusters} {'is' if invalid == 1 else 'are'} invalid"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from cli.commands.import_cluster import text_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.fleet.resolve.yaml_tree import parse
 from shared.fleet.resource_ids import ClusterId
+from shared.fleet.yaml_tree.parser import parse
 from shared.jobs.record import Phase
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutMaintenance
 from tests.support import fleet_files

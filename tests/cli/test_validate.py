@@ -79,6 +79,7 @@ def test_json_has_every_problem_and_the_clusters(wrong: Path) -> None:
         "column": 3,
         "field": "spec.locaton",
         "message": "there is no such field; did you mean location?",
+        "more": 0,
     }
 
 

@@ -15,9 +15,11 @@ from shared.fleet.desired import Desired
 from shared.fleet.importing.importer import Imported, NotImportable, document, imported
 from shared.fleet.importing.minimal_manifest import minimal_spec
 from shared.fleet.manifests import Cluster
-from shared.fleet.resolve.removals import unmatched_removals
-from shared.fleet.resolve.yaml_tree import Node, merge, parse, without_nulls
+from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
 from shared.fleet.resource_ids import ClusterId
+from shared.fleet.yaml_tree.merging import merge, without_nulls
+from shared.fleet.yaml_tree.nodes import Node
+from shared.fleet.yaml_tree.parser import parse
 from shared.jobs.errors import InvalidManifest
 from tests.support.arm_bodies import created, desired
 from tests.support.cluster_specs import SPECS
@@ -90,7 +92,8 @@ def test_over_any_layers_the_minimal_manifest_equals_what_azure_has(
     own = minimal_spec(found.spec, found.short, base)
     merged = without_nulls(merge(node_of(base), node_of(own))).plain()
     assert all_differences(as_desired(found.name, merged), OWNER, live) == []
-    assert not list(unmatched_removals(node_of(own), [node_of(base)], ("spec",), node_of({"spec": own})))
+    below = LayersBelow([node_of(base)])
+    assert not unmatched_removals(node_of(own), below, ("spec",), node_of({"spec": own}))
 
 
 def node_of(value: Any) -> Node:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import DeleteBudget
 from shared.fleet.resolve.placeholders import Placeholders
-from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value, texts, without_nulls
+from shared.fleet.yaml_tree.merging import merge, plain_value, without_nulls
+from shared.fleet.yaml_tree.nodes import Items, Mark, Node, texts
 from tests.support import fleet_files
 from tests.support.resolved_fleets import GOOD, ONE, resolved, with_change, with_files
 from tests.support.yaml_nodes import node
@@ -42,8 +43,8 @@ def marked(value: Any, layer: int) -> Node:
         inner: Any = found.value
         if isinstance(inner, dict):
             inner = {key: at(item) for key, item in inner.items()}
-        elif isinstance(inner, tuple):
-            inner = tuple(at(item) for item in inner)
+        elif isinstance(inner, Items):
+            inner = Items(at(item) for item in inner)
         return Node(inner, Mark(str(layer), 1, 1))
 
     return at(node(value))

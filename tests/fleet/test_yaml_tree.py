@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.fleet.resolve.yaml_tree import MAX_BYTES, YamlError, merge, parse, without_nulls
+from shared.fleet.yaml_tree.merging import merge, without_nulls
+from shared.fleet.yaml_tree.parser import MAX_BYTES, YamlError, parse
 from tests.support.yaml_nodes import node
 
 relaxed = settings(suppress_health_check=[HealthCheck.too_slow])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import Files
@@ -10,9 +11,12 @@ from shared.fleet.resolve.resolver import resolve
 from tests.support import fleet_files
 
 
-def resolved(files: dict[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
-    shas = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
-    return resolve("example", Files(shas, other), files)
+def resolved(files: Mapping[str, bytes], other: frozenset[str] = frozenset()) -> DesiredFleet:
+    return resolve("example", files_of(files, other), files)
+
+
+def files_of(files: Mapping[str, bytes], other: frozenset[str] = frozenset()) -> Files:
+    return Files({path: hashlib.sha256(content).hexdigest() for path, content in files.items()}, other)
 
 
 def edited(old: str, new: str, path: str = "clusters/one/cluster.yaml") -> DesiredFleet:

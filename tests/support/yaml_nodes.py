@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.fleet.resolve.yaml_tree import Mark, Node
+from shared.fleet.yaml_tree.nodes import Items, Mark, Node
 
 HERE = Mark("test.yaml", 1, 1)
 
@@ -14,5 +14,5 @@ def node(value: Any) -> Node:
     if isinstance(value, dict):
         return Node({key: node(inner) for key, inner in value.items()}, HERE)
     if isinstance(value, list):
-        return Node(tuple(node(inner) for inner in value), HERE)
+        return Node(Items(node(inner) for inner in value), HERE)
     return Node(value, HERE)

@@ -8,7 +8,7 @@ from typing import Any
 from shared.fleet.aks.comparison import same
 from shared.fleet.json_tree import Json, Path, children, is_named_list
 from shared.fleet.kubernetes_versions import numbers
-from shared.fleet.resolve.yaml_tree import REMOVED
+from shared.fleet.yaml_tree.merging import REMOVED
 
 OURS = ("flux", "deletionProtection", "suspend", "minNodeImageVersion")
 """Fields that Azure does not know: the cluster inherits them from its layers."""

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
 from shared.fleet.manifests import Cluster
-from shared.fleet.resolve.cross_field_rules import Finding, findings
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,
     Problems,
     layer_problems,
+    over_limit,
     part,
     reference,
     same_names,
@@ -23,20 +23,15 @@ from shared.fleet.resolve.manifest_file import (
     wrong_name,
 )
 from shared.fleet.resolve.placeholders import Placeholders
-from shared.fleet.resolve.problems import Problem, problem_at, problem_in, problems_of
-from shared.fleet.resolve.removals import unmatched_removals
+from shared.fleet.resolve.problems import Problem, described, problem_at, problem_in
+from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
 from shared.fleet.resolve.repository_layout import CLUSTER_FILE, NOT_PLAIN, Files, cluster_path
-from shared.fleet.resolve.yaml_tree import (
-    Mark,
-    Node,
-    Root,
-    YamlError,
-    merge,
-    parse,
-    plain_value,
-    without_nulls,
-    without_removed,
-)
+from shared.fleet.resolve.rules.cross_field_rules import Finding, findings
+from shared.fleet.resolve.validation import problems_of
+from shared.fleet.resolve.work import Work, units_of
+from shared.fleet.yaml_tree.merging import merge, plain_value, without_nulls, without_removed
+from shared.fleet.yaml_tree.nodes import Items, Mark, Node, Root
+from shared.fleet.yaml_tree.parser import YamlError, parse
 
 SPEC = ("spec",)
 BATCH = 256
@@ -72,9 +67,11 @@ class ClusterResolver:
     def __init__(self, layers: Layers, files: Files, contents: Contents) -> None:
         self._layers, self._files, self._contents = layers, files, contents
         self._last: tuple[str, Node | None] = ("", None)
+        self._share = layers.work.limit
 
     def clusters(self, names: Sequence[str]) -> Iterator[tuple[str, Desired | Problems]]:
         """Yield each of these clusters, or its problems, with the name of its folder."""
+        self._share = self._layers.work.share(len(names))
         for start in range(0, len(names), BATCH):
             batch = names[start : start + BATCH]
             for name, filled in [(name, self._filled(name)) for name in batch]:
@@ -133,6 +130,8 @@ class ClusterResolver:
         spec = given if given is not None and is_object else Node({}, root.mark)
         cluster_class, environment, problems = self._chosen(spec)
         base = self._layers.base(cluster_class, environment)
+        if not self._layers.work.admits(base.size, self._share):
+            return (problem_at(root.mark, "", _over_share(base.size, self._share, self._layers.work)),)
         if problems or base.problems:
             own = [*_header(root), *layer_problems(root, SPEC, chooses=("class", "environment")), *problems]
             return (*sorted(own), *base.problems)
@@ -140,7 +139,9 @@ class ClusterResolver:
             return _Merged(root, base, cluster_class, environment)
         own_spec = without(spec, "class", "environment")
         merged = Node({**root.value, "spec": _protected(merge(base.node, own_spec), base)}, root.mark)
-        unmatched = unmatched_removals(own_spec, [base.node], SPEC, root) if root.has_removals else ()
+        unmatched = (
+            unmatched_removals(own_spec, LayersBelow([base.node]), SPEC, root) if root.has_removals else ()
+        )
         return _Merged(merged, base, cluster_class, environment, tuple(unmatched))
 
     def _parsed(self, name: str) -> Root | Problems:
@@ -149,10 +150,13 @@ class ClusterResolver:
             return self._files.misplaced[name]
         if path not in self._files.blobs:
             return (problem_at(Mark(path, 1, 1), "", self._no_file(name)),)
+        content, work = self._contents[path], self._layers.work
+        if not work.admits(units_of(content), self._share):
+            return (problem_at(Mark(path, 1, 1), "", over_limit(content, work, self._share)),)
         try:
-            return parse(self._contents[path], path)
+            return parse(content, path)
         except YamlError as error:
-            return (problem_at(error.mark, "", error.message),)
+            return (problem_at(error.mark, error.field, error.message),)
 
     def _no_file(self, name: str) -> str:
         near = cluster_path(name).removesuffix("yaml") + "yml"
@@ -200,14 +204,22 @@ class ClusterResolver:
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 
+def _over_share(size: int, share: int, work: Work) -> str:
+    return (
+        f"is not resolved: all clusters together take more than {work.limit:,} units of work, and its class, "
+        f"environment and fleet with {size:,} values take more than its share of {share:,}; make them smaller"
+    )
+
+
 def _placed(node: Node, violations: Iterable[Finding]) -> Problems:
-    return tuple(sorted(problem_in(node, (*SPEC, *path), message) for path, message in violations))
+    places = ((node.find((*SPEC, *path)).mark, (path, message)) for path, message in violations)
+    return tuple(described(places, lambda _, one: problem_in(node, (*SPEC, *one[0]), one[1])))
 
 
 def _validation_problems(error: ValidationError, node: Node) -> list[Problem]:
     """Return the problems of a merged manifest; of a list with duplicate names, only the duplicates."""
     duplicates = same_names(part(node, *SPEC), SPEC, node)
-    lists = tuple(f"{problem.field}[" for problem in duplicates)
+    lists = tuple({f"{problem.field}[" for problem in duplicates if problem.field})
     others = problems_of(error, without_removed(node), Cluster)
     return sorted([*duplicates, *(other for other in others if not f"{other.field}[".startswith(lists))])
 
@@ -236,5 +248,5 @@ def _fill(node: Node, placeholders: Placeholders) -> Node:
     elif isinstance(value, dict):
         value = {key: _fill(inner, placeholders) for key, inner in value.items()}
     elif isinstance(value, tuple):
-        value = tuple(_fill(inner, placeholders) for inner in value)
+        value = Items(_fill(inner, placeholders) for inner in value)
     return Node(value, node.mark)

@@ -10,7 +10,7 @@ from shared.fleet.manifests import Environment, Guards
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.systems import Tenant
-from shared.fleet.resolve.yaml_tree import Node
+from shared.fleet.yaml_tree.nodes import Node
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class DesiredFleet:
     - ``guards``: None while fleet.yaml is invalid; nothing is deleted then.
     - ``environments``: in the order of fleet.yaml.
     - ``inputs``: by cluster, a hash of everything that the cluster is resolved from, where it is known.
+    - ``left_out``: how many files and clusters were not read because the plan's work was used up.
     - ``resolver``: resolves one cluster again to find the places of its values, because the trees of all
       clusters would fill the memory.
     """
@@ -43,6 +44,7 @@ class DesiredFleet:
     environments: Mapping[str, Environment] = field(default_factory=dict)
     systems: Mapping[str, Tenant] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    left_out: int = 0
     resolver: ClusterResolver | None = field(default=None, repr=False, compare=False)
 
     def explained(self, name: str) -> Resolved | None:
@@ -83,9 +85,7 @@ def _item(node: Node, rest: str) -> tuple[Node, str] | None:
 
 
 def _entry(node: Node, rest: str) -> tuple[Node, str] | None:
-    keys = node.value if isinstance(node.value, dict) else ()
-    matching = [key for key in keys if rest == key or rest.startswith((f"{key}.", f"{key}["))]
-    if not matching:
-        return None
-    key = max(matching, key=len)
-    return node.value[key], rest[len(key) :].removeprefix(".")
+    keys = node.value if isinstance(node.value, dict) else {}
+    ends = [len(rest), *(end for end in range(len(rest) - 1, 0, -1) if rest[end] in ".[")]
+    key = next((rest[:end] for end in ends if rest[:end] in keys), None)
+    return (keys[key], rest[len(key) :].removeprefix(".")) if key is not None else None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -16,11 +18,19 @@ from shared.fleet.manifests import ClusterSpec, Environment, Fleet
 from shared.fleet.manifests.base import models_in
 from shared.fleet.resolve.manifest_file import Problems
 from shared.fleet.resolve.placeholders import has_placeholder
-from shared.fleet.resolve.problems import nearest
+from shared.fleet.resolve.problems import SHOWN_OF_FILE, Problem, nearest, problem_at
 from shared.fleet.resolve.repository_layout import FLEET_FILE
-from shared.fleet.resolve.yaml_tree import Mark, Node, merge, plain_value
+from shared.fleet.resolve.work import Work
+from shared.fleet.yaml_tree.merging import merge, plain_value
+from shared.fleet.yaml_tree.nodes import Mark, Node, size_of
 
 EMPTY = Node({}, Mark(FLEET_FILE, 1, 1))
+
+
+MAX_VALUES = 20_000
+"""How many values the layers of a cluster may have together: each of its clusters is resolved from all."""
+MAX_INHERITANCE = 16
+"""How many classes a class may inherit from, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +45,25 @@ class Layer:
     production: Node | None = None
     problems: Problems = ()
 
+    @cached_property
+    def size(self) -> int:
+        """How many values the layer has."""
+        return size_of(self.spec)
+
 
 @dataclass(frozen=True)
 class Base:
     """All layers below the clusters of one class and environment, merged.
 
     ``finished`` has the validated models of its parts by the id of their node. Clusters that do not change a
-    part share its model, which saves time and memory.
+    part share its model, which saves time and memory. ``size`` is the number of values in the layers.
     """
 
     node: Node
     finished: Mapping[int, Any]
     production: Node | None
     problems: Problems
+    size: int
 
 
 @dataclass(frozen=True)
@@ -60,6 +76,7 @@ class Layers:
     manifests: Mapping[str, Environment]
     classes: Mapping[str, Layer]
     problems: Problems
+    work: Work = field(default_factory=Work)
     _bases: dict[tuple[str, str], Base] = field(default_factory=dict)
 
     def unknown(self, kind: str, name: str) -> str:
@@ -77,11 +94,16 @@ class Layers:
     def _merged(self, cluster_class: str, environment: str) -> Base:
         over = self.environments.get(environment, Layer())
         layers = [self.fleet, *lineage(cluster_class, self.classes), over]
+        size = sum(layer.size for layer in layers)
+        problems = tuple(dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems))
+        if size > MAX_VALUES:
+            problem = _too_large(max(layers, key=attrgetter("size")), size)
+            return Base(EMPTY, {}, over.production, (problem, *problems)[:SHOWN_OF_FILE], 0)
+        self.work.spend(size)
         node = layers[0].spec
         for layer in layers[1:]:
             node = merge(node, layer.spec)
-        problems = dict.fromkeys(problem for layer in reversed(layers) for problem in layer.problems)
-        return Base(node, _finished(node), over.production, tuple(problems))
+        return Base(node, _finished(node), over.production, problems[:SHOWN_OF_FILE], size)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
@@ -95,10 +117,18 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"there is no {kind} {name}; " + (f"there are {shown}" if names else f"add the file {file}")
 
 
+def _too_large(layer: Layer, size: int) -> Problem:
+    message = (
+        f"this file and the layers that it is merged with have {size:,} values, at most {MAX_VALUES:,} are "
+        "merged into a cluster; make it smaller"
+    )
+    return problem_at(layer.spec.mark, "", message)
+
+
 def lineage(name: str, classes: Mapping[str, Layer]) -> list[Layer]:
-    """Return a class and the classes it inherits from, the base class first."""
+    """Return a class and the classes it inherits from, the base class first, as many as it may have."""
     line: dict[str, Layer] = {}
-    while name in classes and name not in line:
+    while name in classes and name not in line and len(line) <= MAX_INHERITANCE:
         line[name] = classes[name]
         name = classes[name].parent
     return list(reversed(line.values()))

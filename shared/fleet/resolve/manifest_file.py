@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -10,21 +10,25 @@ from pydantic import ValidationError
 
 from shared.fleet.manifests import ClusterClass, ClusterSpec, Environment, Fleet, System
 from shared.fleet.resolve.placeholders import misspelt
-from shared.fleet.resolve.problems import Path, Problem, field_of, problem_at, problems_of
-from shared.fleet.resolve.yaml_tree import (
-    Mark,
-    Node,
-    YamlError,
-    by_name,
-    parse,
-    without_nulls,
-    without_removed,
-)
+from shared.fleet.resolve.problems import Path, Problem, described, field_of, limited, problem_at
+from shared.fleet.resolve.validation import problems_of
+from shared.fleet.resolve.work import Work, units_of
+from shared.fleet.yaml_tree.merging import without_nulls, without_removed
+from shared.fleet.yaml_tree.nodes import Items, Mark, Node, by_name
+from shared.fleet.yaml_tree.parser import YamlError, parse
 
 Contents = Mapping[str, bytes]
 """The content of files by their path."""
 Problems = tuple[Problem, ...]
 Shared = TypeVar("Shared", Fleet, Environment, ClusterClass, System)
+
+
+def over_limit(content: bytes, work: Work, share: int) -> str:
+    """Return the message for a file that is not read, because the plan's work is used up."""
+    return (
+        f"is not read: all manifests together take more than {work.limit:,} units of work, and this one with "
+        f"{len(content):,} bytes takes more than its share of {share:,}; make it smaller"
+    )
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,21 @@ class Loaded(Generic[Shared]):
     problems: Problems = ()
 
 
-def load(path: str, model: type[Shared], contents: Contents, *, name: str = "") -> Loaded[Shared]:
-    """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given."""
+def load(
+    path: str, model: type[Shared], contents: Contents, work: Work, share: int, *, name: str = ""
+) -> Loaded[Shared]:
+    """Return the manifest of a shared file; its metadata.name must be ``name`` where that is given.
+
+    ``share`` is how many units of work the file may take in any case.
+    """
+    content = contents[path]
+    if not work.admits(units_of(content), share):
+        start = Mark(path, 1, 1)
+        return Loaded(Node({}, start), problems=(problem_at(start, "", over_limit(content, work, share)),))
     try:
-        node = parse(contents[path], path)
+        node = parse(content, path)
     except YamlError as error:
-        return Loaded(Node({}, error.mark), problems=(problem_at(error.mark, "", error.message),))
+        return Loaded(Node({}, error.mark), problems=(problem_at(error.mark, error.field, error.message),))
     try:
         manifest = model.model_validate(node.plain())
     except ValidationError as error:
@@ -89,24 +102,28 @@ def layer_problems(root: Node, at: Path, *, chooses: tuple[str, ...] = ()) -> li
         ClusterSpec.model_validate(rest.plain())
     except ValidationError as error:
         problems += problems_of(error, without_removed(root), ClusterSpec, at=at, partial=True)
-    return sorted({*problems, *same_names(layer, at, root), *misspelt(layer, at, root)})
+    return list(limited([*problems, *same_names(layer, at, root), *misspelt(layer, at, root)]))
 
 
 def same_names(layer: Node, at: Path, root: Node) -> list[Problem]:
     """Return a problem for each duplicate name in a list: such a list cannot be merged by name."""
-    problems = []
+    return described(_same_names(layer), lambda mark, same: _same_name(mark, *same, at, root))
+
+
+def _same_names(layer: Node) -> Iterator[tuple[Mark, tuple[str, str, Mark]]]:
+    """Yield each item whose name an item before it has: its place, the list, the name and the first place."""
     for key, node in layer.value.items():
-        if not isinstance(node.value, tuple) or by_name(node):
+        if not isinstance(node.value, Items) or by_name(node):
             continue
-        first: dict[str, Mark] = {}
         for item in node.value:
-            if item.name is None:
-                continue
-            if item.name in first:
-                message = f"has {item.name} twice, first in line {first[item.name].line}; names must differ"
-                problems.append(problem_at(item.mark, field_of((*at, key), root), message))
-            first.setdefault(item.name, item.mark)
-    return problems
+            first = node.value.named(item.name) if item.name is not None else None
+            if first is not None and first is not item:
+                yield item.mark, (key, str(item.name), first.mark)
+
+
+def _same_name(mark: Mark, key: str, name: str, first: Mark, at: Path, root: Node) -> Problem:
+    message = f"has {name} twice, first in line {first.line}; names must differ"
+    return problem_at(mark, field_of((*at, key), root), message)
 
 
 def reference(spec: Node, kind: str) -> tuple[str, Problem | None]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
-from shared.fleet.resolve.problems import Path, Problem, field_of, problem_at, problem_in
-from shared.fleet.resolve.yaml_tree import Node, texts
+from shared.fleet.resolve.problems import Path, Problem, described, field_of, problem_at, problem_in
+from shared.fleet.yaml_tree.nodes import Node, texts
 
 NAMES = ("name", "environment", "class", "location")
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(NAMES)})\}}")
@@ -36,21 +36,26 @@ class Placeholders:
             self.failed = True
         return value or braces[0]
 
-    def problems(self, node: Node) -> Iterator[Problem]:
-        """Yield a problem for every placeholder that is misspelt or has no value in the cluster."""
-        for path, text in texts(node):
-            for name in dict.fromkeys(_BRACES.findall(text)):
-                if not self._values.get(name) and _meant(name):
-                    yield problem_in(node, path, _message(name))
+    def problems(self, node: Node) -> list[Problem]:
+        """Return a problem for every placeholder that is misspelt or has no value in the cluster."""
+        wrong = (
+            (node.find(path).mark, (path, name))
+            for path, text in texts(node)
+            for name in dict.fromkeys(_BRACES.findall(text))
+            if not self._values.get(name) and _meant(name)
+        )
+        return described(wrong, lambda _, one: problem_in(node, one[0], _message(one[1])))
 
 
-def misspelt(layer: Node, at: Path, root: Node) -> Iterator[Problem]:
-    """Yield a problem for every misspelt placeholder of a layer; ``at`` is where the layer is in its file."""
-    for path, text in texts(layer):
-        for name in dict.fromkeys(_BRACES.findall(text)):
-            if name not in NAMES and _meant(name):
-                place = (*at, *path)
-                yield problem_at(root.find(place).mark, field_of(place, root), _message(name))
+def misspelt(layer: Node, at: Path, root: Node) -> list[Problem]:
+    """Return the misspelt placeholders of a layer as problems; ``at`` is where the layer is in its file."""
+    wrong = (
+        (root.find((*at, *path)).mark, ((*at, *path), name))
+        for path, text in texts(layer)
+        for name in dict.fromkeys(_BRACES.findall(text))
+        if name not in NAMES and _meant(name)
+    )
+    return described(wrong, lambda mark, one: problem_at(mark, field_of(one[0], root), _message(one[1])))
 
 
 def has_placeholder(node: Node) -> bool:

@@ -3,70 +3,117 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
-
-from pydantic import BaseModel, ValidationError
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import TypeVar
 
 from shared.fleet.json_tree import path_text
-from shared.fleet.manifests.base import Manifest, models_in, shown
-from shared.fleet.resolve.yaml_tree import Mark, Node, WrittenFloat, WrittenInt, by_name
+from shared.fleet.manifests.base import shown
+from shared.fleet.yaml_tree.nodes import Mark, Node, by_name
 
 Path = tuple[str | int, ...]
-MANY_FIELDS = 12
-"""The maximum number of fields that a message lists."""
+T = TypeVar("T")
+SHOWN_OF_FILE = 100
+"""How many problems of one file are described; the others are counted."""
+SHOWN_OF_PLAN = 1_000
+"""How many problems a plan lists."""
+CANDIDATES = 200
+"""Among how many names the one that was meant is searched."""
+MAX_PATH = 400
 
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One problem: ``file:line:column field: message``."""
+    """One problem: ``file:line:column field: message``.
+
+    ``more`` is how many other problems it stands for, which are not described; 0 for a problem itself.
+    """
 
     file: str
     line: int
     column: int
     field: str
     message: str
+    more: int = 0
 
     def __str__(self) -> str:
         field = f" {self.field}" if self.field else ""
         return f"{self.file}:{self.line}:{self.column}{field}: {self.message}"
 
 
+def printable(text: str, limit: int) -> str:
+    """Return the name of a file or folder as one line without control characters, which are escaped."""
+    safe = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+    )
+    return safe if len(safe) <= limit else f"{safe[: limit - 3]}..."
+
+
 def problem_at(mark: Mark, field: str, message: str) -> Problem:
     """Return a problem at a place."""
-    return Problem(mark.file, mark.line, mark.column, shown(field, 200), shown(message, 1000))
+    file = printable(mark.file, MAX_PATH)
+    return Problem(file, mark.line, mark.column, shown(field, 200), shown(message, 1000))
 
 
-def problems_of(
-    error: ValidationError, root: Node, model: type[BaseModel], *, at: Path = (), partial: bool = False
-) -> list[Problem]:
-    """Translate pydantic's errors into problems with places in the manifest.
+def described(places: Iterable[tuple[Mark, T]], describe: Callable[[Mark, T], Problem]) -> list[Problem]:
+    """Return the problems at these places: the first ones of each file described, the others counted.
 
-    ``at`` is where the model's value is in the manifest. ``partial``: the value is one layer of several, so a
-    missing field, or a rule about several fields, is no problem yet.
+    A description may cost much more than to find the place, and nobody reads thousands of them.
     """
-    details = [(detail, _path(detail)) for detail in error.errors()]
-    consequences = _consequences(details, model)
-    problems: dict[tuple[Mark, str], Problem] = {}
-    for detail, path in details:
-        place = root.find((*at, *path))
-        if (detail["type"], path_text(path)) in consequences or (
-            partial and _may_be_completed(detail, place)
-        ):
-            continue
-        field = field_of((*at, *path), root)
-        message = _message(detail, path, model, nulled=place.value is None)
-        if place.mark.file != root.mark.file and isinstance(place.value, str) and "{" in place.value:
-            # A shared file's string is invalid once it is filled in: one problem, of that file.
-            cluster = root.find(("metadata", "name")).value
-            problem = problem_at(place.mark, field, f"{message} (for the cluster {cluster})")
-        else:
-            problem = problem_in(root, (*at, *path), message)
-        # Of several errors in one value (of a union, for example) the first is the clearest.
-        problems.setdefault((place.mark, field), problem)
-    return sorted(problems.values())
+    files: dict[str, list[tuple[Mark, T]]] = {}
+    for mark, what in places:
+        files.setdefault(mark.file, []).append((mark, what))
+    problems: list[Problem] = []
+    for found in files.values():
+        found.sort(key=lambda each: (each[0].line, each[0].column))
+        problems += [describe(mark, what) for mark, what in found[:SHOWN_OF_FILE]]
+        if len(found) > SHOWN_OF_FILE:
+            problems.append(_more(problem_at(found[SHOWN_OF_FILE][0], "", ""), len(found) - SHOWN_OF_FILE))
+    return sorted(problems)
+
+
+def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return each problem once, at most ``SHOWN_OF_FILE`` of a file, with the number of the others."""
+    kept: list[Problem] = []
+    for _, group in groupby(sorted({*problems}), attrgetter("file")):
+        found = list(group)
+        whole = [problem for problem in found if not problem.more]
+        hidden = [*whole[SHOWN_OF_FILE:], *(problem for problem in found if problem.more)]
+        kept += whole[:SHOWN_OF_FILE]
+        if hidden:
+            kept.append(_more(min(hidden), sum(problem.more or 1 for problem in hidden)))
+    return tuple(kept)
+
+
+def limited_plan(problems: Iterable[Problem], *, first: Callable[[Problem], bool]) -> tuple[Problem, ...]:
+    """Return at most ``SHOWN_OF_PLAN`` problems, with the number of the others.
+
+    Every file has its first problem before another has its second; of these, files that are ``first`` come
+    first. So one file cannot hide the problems of the others.
+    """
+    files = [list(group) for _, group in groupby(sorted(problems), attrgetter("file"))]
+    ranked = sorted(
+        (rank, not first(problem), problem) for found in files for rank, problem in enumerate(found)
+    )
+    if len(ranked) <= SHOWN_OF_PLAN:
+        return tuple(sorted(problem for _, _, problem in ranked))
+    kept = sorted(problem for _, _, problem in ranked[:SHOWN_OF_PLAN])
+    hidden = [problem for _, _, problem in ranked[SHOWN_OF_PLAN:]]
+    count = number_of(hidden)
+    message = f"... and {count:,} more problem{'s' * (count > 1)} of this plan; correct those above first"
+    return (*kept, replace(hidden[0], field="", message=message, more=count))
+
+
+def number_of(problems: Iterable[Problem]) -> int:
+    """Return how many problems these are, those that are only counted included."""
+    return sum(problem.more or 1 for problem in problems)
+
+
+def _more(first: Problem, count: int) -> Problem:
+    message = f"... and {count:,} more problem{'s' * (count > 1)} in this file; correct those above first"
+    return replace(first, field="", message=message, more=count)
 
 
 def problem_in(root: Node, path: Path, message: str) -> Problem:
@@ -88,13 +135,6 @@ def problem_in(root: Node, path: Path, message: str) -> Problem:
     return problem_at(place.mark, field, message)
 
 
-def _may_be_completed(detail: Any, place: Node) -> bool:
-    """Return whether another layer, or a placeholder, may resolve an error in one layer."""
-    if detail["type"] in ("missing", "too_short") or (isinstance(place.value, str) and "{" in place.value):
-        return True
-    return detail["type"] == "value_error" and isinstance(place.value, dict | tuple)
-
-
 def field_of(path: Path, root: Node) -> str:
     """Return a path as a message shows it: items of a list by name where all names are unique."""
     steps: list[str | int] = []
@@ -107,152 +147,14 @@ def field_of(path: Path, root: Node) -> str:
     return path_text(tuple(steps))
 
 
-def _path(detail: Any) -> Path:
-    """Return the path of an error without pydantic's steps for validators and invalid keys."""
-    steps = (step for step in detail["loc"] if step != "[key]")
-    return tuple(step for step in steps if isinstance(step, int) or not step.startswith("function-"))
-
-
-def _consequences(details: Iterable[tuple[Any, Path]], model: type[BaseModel]) -> set[tuple[str, str]]:
-    """Return the errors (type, field) that only follow from another one.
-
-    Pydantic counts a list as too short when its items are invalid; a misspelt field is also a missing one.
-    """
-    consequences: set[tuple[str, str]] = set()
-    for detail, path in details:
-        consequences |= {("too_short", path_text(path[:depth])) for depth in range(len(path))}
-        if detail["type"] == "extra_forbidden":
-            near = nearest(str(path[-1]), _fields_at(path[:-1], model))
-            consequences.add(("missing", path_text((*path[:-1], near))))
-    return consequences
-
-
-def _quoted(value: Any) -> str:
-    """Return the hint to write a number or boolean as a string."""
-    return f'; write it in quotes, as "{_shown(value)}"' if isinstance(value, int | float) else ""
-
-
-def _unquoted(value: Any, right: re.Pattern[str]) -> str:
-    """Return the hint to write a string as the number or boolean that it looks like."""
-    return "; remove the quotes" if isinstance(value, str) and right.fullmatch(value) else ""
-
-
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_BOOLEAN = re.compile(r"true|false")
-
-
-def _one_of(value: Any, expected: str) -> str:
-    """Return a hint with the string that was probably meant."""
-    texts = _TEXT.findall(expected)
-    if not isinstance(value, str):
-        return _quoted(value) if _shown(value) in texts else ""
-    near = nearest(value, texts) if len(texts) > 1 else ""
-    return f"; did you mean {near}?" if near else ""
-
-
-_TEXT = re.compile(r"'([^']*)'")
-
-
-def _as_list(value: Any) -> str:
-    """Return a hint about how to write a list."""
-    if isinstance(value, dict):
-        return "; begin each item with a hyphen"
-    return f"; write [{_shown(value)}]" if isinstance(value, str | int | float) else ""
-
-
-def _as_object(path: Path, model: type[BaseModel]) -> str:
-    """Return a hint with the fields of an object."""
-    fields = _fields_at(path, model)
-    if len(fields) > MANY_FIELDS:
-        return ""
-    return f"; its field{' is' if len(fields) == 1 else 's are'} {', '.join(sorted(fields))}"
-
-
-def _message(detail: Any, path: Path, model: type[BaseModel], *, nulled: bool) -> str:
-    kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
-    given = _shown(value)
-    simple = {
-        "missing": "is required; add it",
-        "string_type": f"must be a string, got {given}{_quoted(value)}",
-        "int_type": f"must be an integer, got {_literal(value)}{_unquoted(value, _INTEGER)}",
-        "bool_type": f"must be true or false, got {_literal(value)}{_unquoted(value, _BOOLEAN)}",
-        "dict_type": f"must be an object, got {given}",
-        "tuple_type": f"must be a list, got {given}{_as_list(value)}",
-        "enum": f"must be {context.get('expected')}, got {given}",
-        "greater_than_equal": f"must be {context.get('ge')} or more, got {given}",
-        "less_than_equal": f"must be {context.get('le')} or less, got {given}",
-        "too_short": f"is too short; it needs at least {context.get('min_length')} item",
-        "too_long": f"has at most {context.get('max_length')} items",
-        "string_too_short": "must not be empty",
-        "string_too_long": f"must have at most {context.get('max_length')} characters",
-    }
-    if kind == "missing" and detail["loc"] and nulled:
-        if len(path) == 1:
-            return "is required; write its fields below it"
-        return "is required, and null removes it; write a value, or remove this line if a layer below has one"
-    if kind in ("model_type", "model_attributes_type"):
-        return f"must be an object, got {given}{_as_object(path, model)}"
-    if kind == "literal_error":
-        expected = str(context.get("expected"))
-        return f"must be {expected}, got {given}{_one_of(value, expected)}"
-    if kind == "extra_forbidden":
-        return _unknown_field(str(path[-1]), path, model)
-    if kind == "value_error":
-        return str(context["error"])
-    return simple.get(kind, f"{detail['msg']}, got {given}")
-
-
-def _unknown_field(name: str, path: Path, model: type[BaseModel]) -> str:
-    parent = _model_at(path[:-1], model)
-    instead = parent.instead.get(name) if issubclass(parent, Manifest) else None
-    if instead:
-        return f"there is no such field; {instead}"
-    fields = _fields_at(path[:-1], model)
-    near = nearest(name, fields)
-    if near:
-        return f"there is no such field; did you mean {near}?"
-    if len(fields) > MANY_FIELDS:
-        return "there is no such field; the reference of manifests lists all fields"
-    return f"there is no such field; the fields here are {', '.join(sorted(fields))}"
-
-
 def nearest(name: str, fields: Iterable[str]) -> str:
-    """Return the name that was probably meant, "" when none is similar."""
+    """Return the name that was probably meant, "" when none is similar.
+
+    Of thousands of names, only those with the same first letter and nearly the same length are compared.
+    """
     fields = list(fields)
-    same = [field for field in fields if field.lower() == name.lower()]
-    return next(iter(same or difflib.get_close_matches(name, fields, n=1, cutoff=0.6)), "")
-
-
-def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
-    return [info.alias or name for name, info in _model_at(path, model).model_fields.items()]
-
-
-def _model_at(path: Path, model: type[BaseModel]) -> type[BaseModel]:
-    """Return the model of the object at a path."""
-    for step in path:
-        if isinstance(step, int):
-            continue
-        fields = model.model_fields.items()
-        annotation = next((info.annotation for name, info in fields if (info.alias or name) == step), None)
-        model = next(models_in(annotation), model)
-    return model
-
-
-def _shown(value: Any) -> str:
-    """Return a short form of a value for a message."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None:
-        return "nothing"
-    if isinstance(value, WrittenInt | WrittenFloat):
-        return shown(value.text)
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return shown(str(value))
-
-
-def _literal(value: Any) -> str:
-    """Return a short form of a value in which a string has quotes."""
-    return f'"{_shown(value)}"' if isinstance(value, str) else _shown(value)
+    same = next((field for field in fields if field.lower() == name.lower()), "")
+    if len(fields) > CANDIDATES:
+        alike = (field for field in fields if field[:1] == name[:1] and abs(len(field) - len(name)) <= 2)
+        fields = list(islice(alike, CANDIDATES))
+    return same or next(iter(difflib.get_close_matches(name, fields, n=1, cutoff=0.6)), "")

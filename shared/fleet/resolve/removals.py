@@ -5,26 +5,54 @@ One layer below with the name is enough, even if another layer has removed it si
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from shared.fleet.resolve.problems import Path, Problem, field_of, nearest, problem_at
-from shared.fleet.resolve.yaml_tree import Node, by_name, removed
+from shared.fleet.resolve.problems import Path, Problem, described, field_of, nearest, problem_at
+from shared.fleet.yaml_tree.merging import removed
+from shared.fleet.yaml_tree.nodes import Node, by_name
 
 
-def unmatched_removals(layer: Node, below: Sequence[Node], at: Path, root: Node) -> list[Problem]:
+class LayersBelow:
+    """The names that the layers below have at each path; each node is looked at once for all removals."""
+
+    def __init__(self, layers: Sequence[Node]) -> None:
+        self.any = bool(layers)
+        self._children: dict[Path, Mapping[str, list[Node]]] = {(): _by_step(layers)}
+
+    def at(self, path: Path) -> Mapping[str, list[Node]]:
+        """Return the entries of the objects, and the named items of the lists, at a path."""
+        if path not in self._children:
+            self._children[path] = _by_step(self.at(path[:-1]).get(str(path[-1]), ()))
+        return self._children[path]
+
+
+def _by_step(nodes: Sequence[Node]) -> Mapping[str, list[Node]]:
+    steps: dict[str, list[Node]] = {}
+    for node in nodes:
+        for name, inner in (node.value if isinstance(node.value, dict) else by_name(node)).items():
+            steps.setdefault(name, []).append(inner)
+    return steps
+
+
+def unmatched_removals(layer: Node, below: LayersBelow, at: Path, root: Node) -> list[Problem]:
     """Return a problem for each removal of a name that no layer below has.
 
     ``at`` is where the layer is in its file, whose root is ``root``.
     """
-    problems = []
-    for path, node in _removals(layer, ()):
-        if not any(_has(other, path) for other in below):
-            name, near = str(path[-1]), nearest(str(path[-1]), _names(below, path[:-1]))
-            hint = f"did you mean {near}?" if near else "remove this line"
-            reason = f"no layer below has {name}" if below else "fleet.yaml is the lowest layer"
-            message = f"there is nothing to remove: {reason}; {hint}"
-            problems.append(problem_at(node.mark, field_of((*at, *path), root), message))
-    return problems
+    unmatched = (
+        (node.mark, path) for path, node in _removals(layer, ()) if str(path[-1]) not in below.at(path[:-1])
+    )
+    return described(
+        unmatched, lambda mark, path: problem_at(mark, field_of((*at, *path), root), _message(path, below))
+    )
+
+
+def _message(path: Path, below: LayersBelow) -> str:
+    name = str(path[-1])
+    near = nearest(name, below.at(path[:-1]))
+    hint = f"did you mean {near}?" if near else "remove this line"
+    reason = f"no layer below has {name}" if below.any else "fleet.yaml is the lowest layer"
+    return f"there is nothing to remove: {reason}; {hint}"
 
 
 def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
@@ -36,24 +64,9 @@ def _removals(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
                 yield (*path, key), inner
             elif isinstance(inner.value, dict | tuple):
                 yield from _removals(inner, (*path, key))
-    elif isinstance(value, tuple) and by_name(node):
+    else:
         for name, item in by_name(node).items():
             if removed(item):
                 yield (*path, name), item
             else:
                 yield from _removals(item, (*path, name))
-
-
-def _has(node: Node, path: Path) -> bool:
-    below: Node | None = node
-    for step in path:
-        below = below.child(step) if below else None
-    return below is not None
-
-
-def _names(nodes: Sequence[Node], path: Path) -> Iterator[str]:
-    """Yield the names in the object or list at a path of each node."""
-    for node in nodes:
-        if _has(node, path):
-            around = node.find(path)
-            yield from around.value if isinstance(around.value, dict) else by_name(around)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from shared.fleet.resolve.problems import Problem, problem_at
-from shared.fleet.resolve.yaml_tree import Mark
+from shared.fleet.resolve.problems import Problem, printable, problem_at
+from shared.fleet.yaml_tree.nodes import Mark
 
 FLEET_FILE = "fleet.yaml"
 CLUSTERS = "clusters"
@@ -21,6 +21,9 @@ CLUSTER_FILE = "cluster.yaml"
 ENVIRONMENTS, CLASSES, SYSTEMS = "environments", "classes", "systems"
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+_NAME_RULE = "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
+MAX_SHOWN = 100
+"""Characters of a folder's name; a cluster's name has at most 63."""
 _MANIFEST = re.compile(r"(.+)\.ya?ml\Z")
 NOT_PLAIN = "{} is a symlink or submodule; Roadstead reads plain files: put the file itself there"
 
@@ -34,36 +37,46 @@ class Files:
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
-        """The names of the cluster folders, also of those without a readable file."""
-        names = {path.split("/")[1] for path in (*self.blobs, *self.other) if _inside(path)}
+        """The names of the cluster folders, also of those without a readable file, as they may be shown."""
+        names = {_shown(path.split("/")[1]) for path in (*self.blobs, *self.other) if _inside(path)}
         return tuple(sorted(names | self.misplaced.keys()))
 
     @cached_property
     def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:
         """The problems of misplaced entries below ``clusters/``, by cluster."""
-        problems: dict[str, tuple[Problem, ...]] = {}
+        problems: dict[str, dict[Problem, None]] = {}
         for path in sorted({*self.blobs, *self.other}):
-            for name, message in self._misplaced(path):
-                problems[name] = (*problems.get(name, ()), problem_at(Mark(path, 1, 1), "", message))
-        return problems
+            for name, place, message in self._misplaced(path):
+                problem = problem_at(Mark(place, 1, 1), "", message)
+                problems.setdefault(_shown(name), {})[problem] = None
+        return {name: tuple(found) for name, found in problems.items()}
 
-    def _misplaced(self, path: str) -> Iterator[tuple[str, str]]:
+    def _misplaced(self, path: str) -> Iterator[tuple[str, str, str]]:
         parts = path.split("/")
         if parts[0] != CLUSTERS or len(parts) == 1:
             return
         right = f"{CLUSTERS}/{{}}/{CLUSTER_FILE}"
-        if path in self.other and (len(parts) == 2 or parts[2:] == [CLUSTER_FILE]):
-            yield parts[1], NOT_PLAIN.format(path)
+        if len(parts) > 2 and _shown(parts[1]) != parts[1]:
+            yield parts[1], f"{CLUSTERS}/{parts[1]}", f"the folder's name must be {_NAME_RULE}"
+        elif path in self.other and (len(parts) == 2 or parts[2:] == [CLUSTER_FILE]):
+            yield parts[1], path, NOT_PLAIN.format(path)
         elif len(parts) == 2:
             manifest = _MANIFEST.match(parts[1])
             name = manifest[1] if manifest else parts[1]
             if _NAME.match(name):
-                yield name, f"a cluster is a folder; write its manifest to {right.format(name)}"
+                yield name, path, f"a cluster is a folder; write its manifest to {right.format(name)}"
         elif len(parts) > 3 and parts[-1] == CLUSTER_FILE and _NAME.match(parts[-2]):
-            yield parts[-2], f"is too deep to be read; move it to {right.format(parts[-2])}"
+            yield parts[-2], path, f"is too deep to be read; move it to {right.format(parts[-2])}"
 
     def of(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
         """Return the paths of the manifests ``<folder>/<name>.yaml``, and the problems there, by name."""
+        return self._manifests[folder]
+
+    @cached_property
+    def _manifests(self) -> Mapping[str, tuple[Mapping[str, str], Mapping[str, Problem]]]:
+        return {folder: self._read_folder(folder) for folder in (ENVIRONMENTS, CLASSES, SYSTEMS)}
+
+    def _read_folder(self, folder: str) -> tuple[Mapping[str, str], Mapping[str, Problem]]:
         paths: dict[str, str] = {}
         problems: dict[str, Problem] = {}
         for path in sorted(path for path in (*self.blobs, *self.other) if path.startswith(f"{folder}/")):
@@ -86,10 +99,7 @@ class Files:
         if "/" in name:
             return f"is too deep to be read; move it to {folder}/{path.rpartition('/')[2]}"
         if not _NAME.match(name):
-            return (
-                "the file's name must be 1 to 63 lowercase letters, digits and hyphens, with a letter or "
-                "digit at both ends"
-            )
+            return f"the file's name must be {_NAME_RULE}"
         return f"must be called {folder}/{name}.yaml" if path.endswith(".yml") else ""
 
     @cached_property
@@ -106,6 +116,10 @@ class Files:
 def blob_id(content: bytes) -> str:
     """Return the id that git gives to a file's content: 40 hexadecimal digits."""
     return hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
+
+
+def _shown(name: str) -> str:
+    return printable(name, MAX_SHOWN)
 
 
 def _inside(path: str) -> bool:

@@ -21,12 +21,11 @@ from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
-from shared.fleet.resolve.cross_field_rules import Finding, duplicates
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Inputs, Known, unchanged
 from shared.fleet.resolve.layers import Layers
 from shared.fleet.resolve.manifest_file import Contents, Problems
-from shared.fleet.resolve.problems import Problem, problem_at
+from shared.fleet.resolve.problems import Problem, limited, limited_plan, problem_at
 from shared.fleet.resolve.repository_layout import (
     CLUSTERS,
     Files,
@@ -34,9 +33,11 @@ from shared.fleet.resolve.repository_layout import (
     cluster_paths,
     shared_paths,
 )
+from shared.fleet.resolve.rules.cross_field_rules import Finding, duplicates
 from shared.fleet.resolve.shared_files import read_layers
 from shared.fleet.resolve.systems import read_systems
-from shared.fleet.resolve.yaml_tree import Mark
+from shared.fleet.resolve.work import Work
+from shared.fleet.yaml_tree.nodes import Mark
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,10 @@ def resolve(
     *,
     known: Mapping[str, Known] | None = None,
     code_version: str = "",
+    work: Work | None = None,
 ) -> DesiredFleet:
     """Return what the files request; ``contents`` has every manifest of the repository by its path."""
-    shared = resolve_shared(fleet, files, contents, known=known or {}, code_version=code_version)
+    shared = resolve_shared(fleet, files, contents, known=known or {}, code_version=code_version, work=work)
     return finish(resolve_clusters(shared, {}), {})
 
 
@@ -101,15 +103,21 @@ def first_files(files: Files, known: Mapping[str, Known]) -> list[str]:
 
 @_no_garbage_collection()
 def resolve_shared(
-    fleet: str, files: Files, contents: Contents, *, known: Mapping[str, Known], code_version: str = ""
+    fleet: str,
+    files: Files,
+    contents: Contents,
+    *,
+    known: Mapping[str, Known],
+    code_version: str = "",
+    work: Work | None = None,
 ) -> SharedStage:
     """Resolve the shared files of the fleet that is called ``fleet``.
 
     ``known`` is what is recorded of the clusters: a cluster that is certain to be unchanged is not resolved
     again. Without ``known`` the result is the same. ``code_version`` names the version of this code; without
-    it the inputs of the clusters are unknown.
+    it the inputs of the clusters are unknown. ``work`` limits what all three stages may take.
     """
-    layers = read_layers(fleet, files, contents)
+    layers = read_layers(fleet, files, contents, work)
     inputs = Inputs(layers, files, code_version) if code_version else None
     same = unchanged(known, inputs, files) if inputs else {}
     changed = [name for name in files.folders if name in known and name not in same]
@@ -131,7 +139,7 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
         if isinstance(result, Desired):
             clusters[name] = result
         else:
-            invalid[name] = result
+            invalid[name] = limited(result)
     clashes = duplicates({name: cluster.azure_names for name, cluster in clusters.items()})
     unread = (name for name in clashes if name in shared.unchanged)
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
@@ -146,17 +154,18 @@ def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     clashing = {name: resolver.place(name, findings) for name, findings in stage.clashes.items()}
     clusters = {name: cluster for name, cluster in stage.clusters.items() if name not in clashing}
     invalid = {**stage.invalid, **clashing}
-    systems, problems = read_systems(files, stage.contents, clusters, known=files.folders)
+    systems, problems = read_systems(files, stage.contents, clusters, layers.work)
     each_once = {*layers.problems, *problems, *_each_once(invalid.values())}
     return DesiredFleet(
         clusters,
         {name: _with_references(name, invalid[name]) for name in sorted(invalid)},
-        tuple(sorted(each_once)),
+        limited_plan(limited(each_once), first=_is_shared),
         layers.manifest.spec.guards if layers.manifest else None,
         dict(sorted(invalid.items())),
         layers.manifests,
         systems,
         dict(_inputs(shared, clusters)),
+        layers.work.refused,
         resolver,
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from shared.fleet.manifests import ClusterClass, Environment, Fleet
+from shared.fleet.resolve.inheritance import inheritance_problems
 from shared.fleet.resolve.layers import Layer, Layers, lineage, unknown
 from shared.fleet.resolve.manifest_file import (
     Contents,
     Loaded,
     Problems,
+    Shared,
     layer_problems,
     load,
     part,
@@ -18,32 +20,36 @@ from shared.fleet.resolve.manifest_file import (
     same_names,
     without,
 )
-from shared.fleet.resolve.problems import Problem, problem_at
-from shared.fleet.resolve.removals import unmatched_removals
-from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files
-from shared.fleet.resolve.yaml_tree import Mark, Node
+from shared.fleet.resolve.problems import Problem, described, limited, problem_at
+from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
+from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, FLEET_FILE, Files, shared_paths
+from shared.fleet.resolve.work import Work
+from shared.fleet.yaml_tree.nodes import Mark, Node
 
 DEFAULTS = ("spec", "defaults")
 
 
-def read_layers(fleet: str, files: Files, contents: Contents) -> Layers:
+def read_layers(fleet: str, files: Files, contents: Contents, work: Work | None = None) -> Layers:
     """Return the shared files of the fleet that is called ``fleet``."""
-    loaded = _fleet_file(fleet, files, contents)
+    work = work or Work()
+    read = _SharedFiles(files, contents, work, work.share(len(shared_paths(files))))
+    loaded = _fleet_file(fleet, read)
     unassigned: list[Problem] = []
     listed: dict[str, list[Problem]] = {}
-    environments, manifests = _environments(files, contents, unassigned)
-    classes = _classes(files, contents, unassigned)
+    environments, manifests = _environments(read, unassigned)
+    classes = _classes(read, unassigned)
     problems: Problems = loaded.problems
     manifest, order, fleet_spec = loaded.manifest, tuple(manifests), part(loaded.node, *DEFAULTS)
     if manifest is not None:
         order = manifest.spec.environments
-        unmatched = unmatched_removals(fleet_spec, (), DEFAULTS, loaded.node)
+        unmatched = unmatched_removals(fleet_spec, LayersBelow(()), DEFAULTS, loaded.node)
         duplicates = same_names(part(loaded.node, "spec"), ("spec",), loaded.node)
         problems = (*duplicates, *layer_problems(loaded.node, DEFAULTS), *unmatched)
         listed = _listed(loaded.node, order, environments)
         unassigned += [problem for problems_of_one in listed.values() for problem in problems_of_one]
+        named = frozenset(order)
         environments = {
-            name: _in_list(name, layer, order, listed.get(name, ())) for name, layer in environments.items()
+            name: _in_list(name, layer, named, listed.get(name, ())) for name, layer in environments.items()
         }
     base = Layer(fleet_spec, problems=tuple(problems))
     all_problems = [*base.problems, *unassigned]
@@ -57,18 +63,33 @@ def read_layers(fleet: str, files: Files, contents: Contents) -> Layers:
         environments,
         {name: manifests[name] for name in order if name in manifests},
         classes,
-        tuple(dict.fromkeys(all_problems)),
+        limited(all_problems),
+        work,
     )
 
 
-def _fleet_file(name: str, files: Files, contents: Contents) -> Loaded[Fleet]:
-    start = Mark(FLEET_FILE, 1, 1)
+@dataclass(frozen=True)
+class _SharedFiles:
+    """The shared files, and the units of work that each of them may take."""
+
+    files: Files
+    contents: Contents
+    work: Work
+    share: int
+
+    def load(self, path: str, model: type[Shared], name: str = "") -> Loaded[Shared]:
+        """Return the manifest of a file."""
+        return load(path, model, self.contents, self.work, self.share, name=name)
+
+
+def _fleet_file(name: str, read: _SharedFiles) -> Loaded[Fleet]:
+    start, files = Mark(FLEET_FILE, 1, 1), read.files
     if files.unreadable:
         return Loaded(Node({}, start), problems=files.unreadable)
     if FLEET_FILE not in files.blobs:
         message = "the repository has no fleet.yaml; add one with kind: Fleet"
         return Loaded(Node({}, start), problems=(problem_at(start, "", message),))
-    loaded = load(FLEET_FILE, Fleet, contents)
+    loaded = read.load(FLEET_FILE, Fleet)
     given = loaded.manifest.metadata.name if loaded.manifest else name
     if given == name:
         return loaded
@@ -78,12 +99,12 @@ def _fleet_file(name: str, files: Files, contents: Contents) -> Loaded[Fleet]:
 
 
 def _environments(
-    files: Files, contents: Contents, unassigned: list[Problem]
+    read: _SharedFiles, unassigned: list[Problem]
 ) -> tuple[dict[str, Layer], dict[str, Environment]]:
-    paths, wrong = files.of(ENVIRONMENTS)
+    paths, wrong = read.files.of(ENVIRONMENTS)
     layers, manifests = _unreadable(wrong, unassigned), {}
     for name, path in paths.items():
-        loaded = load(path, Environment, contents, name=name)
+        loaded = read.load(path, Environment, name)
         layers[name] = Layer(problems=loaded.problems)
         if loaded.manifest is not None:
             manifests[name] = loaded.manifest
@@ -103,20 +124,27 @@ def _listed(
     fleet: Node, order: tuple[str, ...], environments: Mapping[str, Layer]
 ) -> dict[str, list[Problem]]:
     """Return the problems of the list of environments in fleet.yaml, by environment."""
+    first = {name: number for number, name in reversed([*enumerate(order)])}
+    wrong = [
+        (fleet.find(("spec", "environments", number)).mark, (number, name, first[name] != number))
+        for number, name in enumerate(order)
+        if first[name] != number or name not in environments
+    ]
     problems: dict[str, list[Problem]] = {}
-    for number, name in enumerate(order):
-        mark, field = fleet.find(("spec", "environments", number)).mark, f"spec.environments[{number}]"
-        if name in order[:number]:
-            problem = problem_at(mark, field, f"{name} is listed twice; keep the first")
-        elif name not in environments:
-            problem = problem_at(mark, field, unknown("environment", name, environments))
-        else:
-            continue
+
+    def describe(mark: Mark, entry: tuple[int, str, bool]) -> Problem:
+        number, name, again = entry
+        twice = f"{name} is listed twice; keep the first"
+        message = twice if again else unknown("environment", name, environments)
+        problem = problem_at(mark, f"spec.environments[{number}]", message)
         problems.setdefault(name, []).append(problem)
-    return problems
+        return problem
+
+    more = [problem for problem in described(wrong, describe) if problem.more]
+    return problems | ({"": more} if more else {})
 
 
-def _in_list(name: str, layer: Layer, order: tuple[str, ...], wrong: Iterable[Problem]) -> Layer:
+def _in_list(name: str, layer: Layer, order: Collection[str], wrong: Iterable[Problem]) -> Layer:
     """Return an environment with the problems of its entry in the list."""
     if wrong or layer.problems:
         return replace(layer, problems=(*layer.problems, *wrong))
@@ -136,7 +164,7 @@ def _with_unmatched_removals(
     invalid, nothing is reported, because the names that it should have are unknown.
     """
     valid = all(not layer.problems for layer in (fleet, *classes.values()))
-    under = [fleet.spec, *(layer.spec for layer in classes.values())]
+    under = LayersBelow([fleet.spec, *(layer.spec for layer in classes.values())])
     above = {
         name: _checked_removals(layer, under, DEFAULTS) if valid else layer
         for name, layer in environments.items()
@@ -147,11 +175,12 @@ def _with_unmatched_removals(
         if any(parent.problems for parent in (layer, *parents)):
             checked[name] = layer
         else:
-            checked[name] = _checked_removals(layer, [parent.spec for parent in parents], ("spec",))
+            below = LayersBelow([parent.spec for parent in parents])
+            checked[name] = _checked_removals(layer, below, ("spec",))
     return above, checked
 
 
-def _checked_removals(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) -> Layer:
+def _checked_removals(layer: Layer, below: LayersBelow, at: tuple[str, ...]) -> Layer:
     root = layer.spec
     for step in reversed(at):
         root = Node({step: root}, root.mark)
@@ -159,18 +188,18 @@ def _checked_removals(layer: Layer, below: Sequence[Node], at: tuple[str, ...]) 
     return replace(layer, problems=(*layer.problems, *unmatched)) if unmatched else layer
 
 
-def _classes(files: Files, contents: Contents, unassigned: list[Problem]) -> dict[str, Layer]:
-    paths, wrong = files.of(CLASSES)
+def _classes(read: _SharedFiles, unassigned: list[Problem]) -> dict[str, Layer]:
+    paths, wrong = read.files.of(CLASSES)
     layers, nodes = _unreadable(wrong, unassigned), {}
     for name, path in paths.items():
-        loaded = load(path, ClusterClass, contents, name=name)
+        loaded = read.load(path, ClusterClass, name)
         layers[name] = Layer(problems=loaded.problems)
         if loaded.manifest is not None:
             nodes[name] = part(loaded.node, "spec")
             layers[name] = _class(loaded.node, nodes[name])
-    for name, spec in nodes.items():
-        inherited = tuple(_inheritance(name, spec, layers))
-        layers[name] = replace(layers[name], problems=(*layers[name].problems, *inherited))
+    marks = {name: spec.find(("class",)).mark for name, spec in nodes.items()}
+    for name, problem in inheritance_problems(marks, layers):
+        layers[name] = replace(layers[name], problems=(*layers[name].problems, problem))
     return layers
 
 
@@ -178,18 +207,3 @@ def _class(root: Node, spec: Node) -> Layer:
     parent, wrong = reference(spec, "class")
     problems = (*layer_problems(root, ("spec",), chooses=("class",)), *([wrong] if wrong else []))
     return Layer(without(spec, "class", "environment"), parent, problems=problems)
-
-
-def _inheritance(name: str, spec: Node, classes: Mapping[str, Layer]) -> Iterator[Problem]:
-    """Yield the problems of the class that a class inherits from."""
-    parent, mark = classes[name].parent, spec.find(("class",)).mark
-    if parent and parent not in classes:
-        yield problem_at(mark, "spec.class", unknown("class", parent, classes.keys() - {name}))
-    ancestors = [name]
-    while parent in classes and parent not in ancestors:
-        ancestors.append(parent)
-        parent = classes[parent].parent
-    if parent == name:
-        cycle = " -> ".join((*ancestors, name))
-        message = f"the classes inherit from each other in a cycle: {cycle}; remove one of these spec.class"
-        yield problem_at(mark, "spec.class", message)

@@ -10,9 +10,10 @@ from shared.fleet.manifests import System, SystemSpec
 from shared.fleet.manifests.system import CLASS_LABEL, ENVIRONMENT_LABEL
 from shared.fleet.resolve.layers import unknown
 from shared.fleet.resolve.manifest_file import Contents, load
-from shared.fleet.resolve.problems import Problem, nearest, problem_at
-from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files
-from shared.fleet.resolve.yaml_tree import Node
+from shared.fleet.resolve.problems import Problem, described, nearest, problem_at
+from shared.fleet.resolve.repository_layout import CLASSES, ENVIRONMENTS, SYSTEMS, Files, shared_paths
+from shared.fleet.resolve.work import Work
+from shared.fleet.yaml_tree.nodes import Mark, Node
 
 
 @dataclass(frozen=True)
@@ -25,22 +26,27 @@ class Tenant:
 
 
 def read_systems(
-    files: Files, contents: Contents, clusters: Mapping[str, Desired], *, known: Collection[str]
+    files: Files, contents: Contents, clusters: Mapping[str, Desired], work: Work
 ) -> tuple[dict[str, Tenant], list[Problem]]:
-    """Return the tenants by name, and all problems; ``known`` are the clusters that have a folder."""
+    """Return the tenants by name, and all problems."""
     paths, wrong = files.of(SYSTEMS)
-    problems, tenants = list(wrong.values()), {}
-    taken: dict[tuple[str, str], str] = {}
+    problems, tenants, known = list(wrong.values()), {}, frozenset(files.folders)
+    taken, share = _Taken(), work.share(len(shared_paths(files)))
     for name, path in paths.items():
-        loaded = load(path, System, contents, name=name)
+        loaded = load(path, System, contents, work, share, name=name)
         problems += loaded.problems
         if loaded.manifest is None:
             continue
+        work.spend(len(clusters))
         tenant = Tenant(name, loaded.manifest.spec, tuple(_selected(loaded.manifest, clusters)))
+        if not work.admits(taken.work(tenant), share):
+            message = f"too many systems have these namespaces; a file may take {share:,} units of work here"
+            problems.append(problem_at(loaded.node.mark, "spec.namespaces", message))
+            continue
         own_problems = [
             *_unknown(loaded.node, tenant, known),
             *_unknown_layers(loaded.node, tenant, files),
-            *_taken(loaded.node, tenant, taken),
+            *_occupied(loaded.node, tenant, taken),
         ]
         problems += own_problems
         if not own_problems:
@@ -50,9 +56,9 @@ def read_systems(
 
 def _selected(system: System, clusters: Mapping[str, Desired]) -> Iterator[str]:
     selector = system.spec.clusters
-    wanted = selector.match_labels
+    wanted, names = selector.match_labels, frozenset(selector.names)
     for name, cluster in clusters.items():
-        if name in selector.names or (wanted and wanted.items() <= _labels(cluster).items()):
+        if name in names or (wanted and wanted.items() <= _labels(cluster).items()):
             yield name
 
 
@@ -61,15 +67,20 @@ def _labels(cluster: Desired) -> dict[str, str]:
     return {**cluster.labels, ENVIRONMENT_LABEL: cluster.environment, CLASS_LABEL: cluster.cluster_class}
 
 
-def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> Iterator[Problem]:
-    for number, name in enumerate(tenant.spec.clusters.names):
-        if name not in known:
-            near = nearest(name, known)
-            right = (
-                f"did you mean {near}?" if near else f"add clusters/{name}/cluster.yaml, or remove the name"
-            )
-            mark = node.find(("spec", "clusters", "names", number)).mark
-            yield problem_at(mark, f"spec.clusters.names[{number}]", f"there is no cluster {name}; {right}")
+def _unknown(node: Node, tenant: Tenant, known: Collection[str]) -> list[Problem]:
+    unknown_names = (
+        (node.find(("spec", "clusters", "names", number)).mark, (number, name))
+        for number, name in enumerate(tenant.spec.clusters.names)
+        if name not in known
+    )
+
+    def describe(mark: Mark, entry: tuple[int, str]) -> Problem:
+        number, name = entry
+        near = nearest(name, known)
+        right = f"did you mean {near}?" if near else f"add clusters/{name}/cluster.yaml, or remove the name"
+        return problem_at(mark, f"spec.clusters.names[{number}]", f"there is no cluster {name}; {right}")
+
+    return described(unknown_names, describe)
 
 
 def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Problem]:
@@ -86,14 +97,44 @@ def _unknown_layers(node: Node, tenant: Tenant, files: Files) -> Iterator[Proble
             yield problem_at(mark, f"spec.clusters.matchLabels.{label}", message)
 
 
-def _taken(node: Node, tenant: Tenant, taken: dict[tuple[str, str], str]) -> Iterator[Problem]:
-    """Yield a problem for each namespace that belongs to another system on one of the same clusters."""
-    for number, namespace in enumerate(tenant.spec.namespaces):
-        others = {cluster: taken.setdefault((cluster, namespace), tenant.name) for cluster in tenant.clusters}
-        cluster = next((cluster for cluster, other in others.items() if other != tenant.name), None)
-        if cluster is not None:
-            mark = node.find(("spec", "namespaces", number)).mark
-            message = (
-                f"{namespace} on {cluster} belongs to the system {others[cluster]}; choose another namespace"
-            )
-            yield problem_at(mark, f"spec.namespaces[{number}]", message)
+class _Taken:
+    """Which systems have a namespace; for two systems, one cluster that both are on is looked for once."""
+
+    def __init__(self) -> None:
+        self._systems: dict[str, list[Tenant]] = {}
+        self._common: dict[tuple[str, str], str] = {}
+
+    def work(self, tenant: Tenant) -> int:
+        """Return how many systems have to be compared with this one."""
+        return sum(len(self._systems.get(name, ())) for name in tenant.spec.namespaces)
+
+    def add(self, namespace: str, tenant: Tenant) -> tuple[str, str] | None:
+        """Take a namespace; return the system that has it on one of the same clusters, and that cluster."""
+        others = self._systems.setdefault(namespace, [])
+        shared = ((other.name, self._on_both(tenant, other)) for other in others if other is not tenant)
+        first = next((found for found in shared if found[1]), None)
+        others.append(tenant)
+        return first
+
+    def _on_both(self, tenant: Tenant, other: Tenant) -> str:
+        key = (tenant.name, other.name)
+        if key not in self._common:
+            others = frozenset(other.clusters)
+            self._common[key] = next((cluster for cluster in tenant.clusters if cluster in others), "")
+        return self._common[key]
+
+
+def _occupied(node: Node, tenant: Tenant, taken: _Taken) -> list[Problem]:
+    """Return a problem for each namespace that belongs to another system on one of the same clusters."""
+    found = ((number, name, taken.add(name, tenant)) for number, name in enumerate(tenant.spec.namespaces))
+    places = (
+        (node.find(("spec", "namespaces", number)).mark, (number, name, *other))
+        for number, name, other in found
+        if other is not None
+    )
+    return described(places, lambda mark, one: _belongs_to_another(mark, *one))
+
+
+def _belongs_to_another(mark: Mark, number: int, namespace: str, system: str, cluster: str) -> Problem:
+    message = f"{namespace} on {cluster} belongs to the system {system}; choose another namespace"
+    return problem_at(mark, f"spec.namespaces[{number}]", message)

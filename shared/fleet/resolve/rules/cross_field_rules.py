@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from shared.fleet.desired import AzureNames
 from shared.fleet.manifests import ClusterSpec, NetworkProfile
-from shared.fleet.resolve.aks_rules import broken_rules
 from shared.fleet.resolve.problems import Path
+from shared.fleet.resolve.rules.aks_rules import broken_rules
 
 Finding = tuple[Path, str]
 """A path in a cluster's spec, and a message."""
@@ -122,7 +122,7 @@ def _dns(dns: str, services: tuple[str, ...]) -> Iterator[str]:
 
 def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
     """Return, by cluster, the names in Azure that another cluster has too."""
-    clashes: dict[str, list[Finding]] = {}
+    clashes: dict[str, dict[Finding, None]] = {}
     prefixes: dict[tuple[str, ...], str] = {}
     groups: dict[tuple[str, str], str] = {}
     own = {_key(spec.subscription_id, spec.resource_group): name for name, spec in specs.items()}
@@ -151,24 +151,21 @@ def duplicates(specs: Mapping[str, AzureNames]) -> Mapping[str, list[Finding]]:
         )
         if key in own:
             message = f"{group} is the resourceGroup of {own[key]}; AKS creates this group: choose a new name"
-            clashes.setdefault(name, []).append((("nodeResourceGroup",), message))
-    return clashes
+            clashes.setdefault(name, {})[("nodeResourceGroup",), message] = None
+    return {name: list(found) for name, found in clashes.items()}
 
 
 K = TypeVar("K")
 
 
 def _note(
-    clashes: dict[str, list[Finding]], taken: dict[K, str], key: K, name: str, path: Path, what: str
+    clashes: dict[str, dict[Finding, None]], taken: dict[K, str], key: K, name: str, path: Path, what: str
 ) -> None:
     """Record that a cluster has a name; if another cluster has it too, add a finding to both."""
     other = taken.setdefault(key, name)
     if other != name:
         for one, two in ((name, other), (other, name)):
-            message = f"{two} has {what} too; they must differ"
-            finding = (path, message)
-            if finding not in clashes.setdefault(one, []):
-                clashes[one].append(finding)
+            clashes.setdefault(one, {})[path, f"{two} has {what} too; they must differ"] = None
 
 
 def _key(subscription: str, group: str) -> tuple[str, str]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from shared.fleet.kubernetes_versions import numbers
 from shared.fleet.manifests import ClusterSpec, NodePool
-from shared.fleet.resolve.automatic import other_than_preset
 from shared.fleet.resolve.problems import Path
+from shared.fleet.resolve.rules.automatic import other_than_preset
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Rules over several fields of a cluster, and between clusters; all are checked offline."""

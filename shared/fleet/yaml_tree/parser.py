@@ -1,0 +1,159 @@
+"""Reads a YAML file into a tree, within bounds. Aliases and tags are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from shared.fleet.json_tree import path_text
+from shared.fleet.yaml_tree.merging import REMOVED
+from shared.fleet.yaml_tree.nodes import Items, Mark, Node, Root
+from shared.fleet.yaml_tree.scalars import ScalarError, refuse_tag, scalar
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 32
+MAX_NODES = 20_000
+"""Bounds of one manifest: a few hundred bytes of YAML can otherwise grow to megabytes, or to a stack
+overflow in the C parser."""
+
+
+class YamlError(Exception):
+    """The content is not one YAML document that can be stored: the reason and the place.
+
+    ``field`` is the path of the value, "" for the file as a whole.
+    """
+
+    def __init__(self, message: str, mark: Mark, field: str = "") -> None:
+        super().__init__(message)
+        self.message, self.mark, self.field = message, mark, field
+
+
+def parse(content: bytes, file: str) -> Root:
+    """Return the one YAML document of a file; raise YamlError for anything else."""
+    start = Mark(file, 1, 1)
+    if len(content) > MAX_BYTES:
+        raise YamlError(f"the file has {len(content)} bytes; make it at most {MAX_BYTES}", start)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise YamlError("the file is not UTF-8 text; save it as UTF-8", Mark(file, line, 1)) from error
+    if "<<<<<<<" in text or ">>>>>>>" in text:
+        _refuse_conflict_markers(text, file)
+    try:
+        return _Builder(text, file).document()
+    except yaml.MarkedYAMLError as error:
+        place = error.problem_mark or error.context_mark
+        mark = Mark(file, place.line + 1, place.column + 1) if place else start
+        raise YamlError(_syntax_message(str(error.problem or error.context)), mark) from error
+    except yaml.YAMLError as error:
+        raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}", start) from error
+
+
+_CONFLICT_MARKER = re.compile(r"^(<<<<<<<|>>>>>>>)( .*)?\r?$", re.MULTILINE)
+
+
+def _refuse_conflict_markers(text: str, file: str) -> None:
+    marker = _CONFLICT_MARKER.search(text)
+    if marker:
+        mark = Mark(file, text.count("\n", 0, marker.start()) + 1, 1)
+        raise YamlError("this file has merge-conflict markers; resolve the conflict", mark)
+
+
+def _syntax_message(problem: str) -> str:
+    """Return the parser's message with a hint about the likely place."""
+    if "\\t" in problem or "tab character" in problem:
+        return "not valid YAML: found a tab; indent with spaces"
+    return f"not valid YAML: {problem}; check the brackets, quotes and indentation here and just above"
+
+
+class _Builder:
+    """Builds nodes from libyaml's events, bounded in depth and number."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
+        self._file = file
+        self._path: list[str | int] = []
+        self._count = 0
+        self._has_removals = False
+
+    def document(self) -> Root:
+        """Return the only document."""
+        next(self._events)  # stream start
+        event = next(self._events)
+        if isinstance(event, yaml.StreamEndEvent):
+            raise YamlError(
+                "the file is empty; a manifest has apiVersion, kind, metadata and spec",
+                Mark(self._file, 1, 1),
+            )
+        root = self._node(next(self._events))
+        next(self._events)  # document end
+        event = next(self._events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise YamlError(
+                "a second document begins here; a file holds one, so remove the ---", self._mark(event)
+            )
+        return Root(root.value, root.mark, self._has_removals, self._count)
+
+    def _node(self, event: Any) -> Node:
+        mark = self._mark(event)
+        self._count += 1
+        if isinstance(event, yaml.AliasEvent):
+            raise self._error("YAML aliases (*name) are not allowed; write the value out", mark)
+        if self._count > MAX_NODES:
+            raise self._error(f"the file has more than {MAX_NODES} values; make it smaller", mark)
+        if len(self._path) > MAX_DEPTH:
+            raise YamlError(f"nested more than {MAX_DEPTH} levels deep; make it flatter", mark)
+        try:
+            value = self._value(event)
+        except ScalarError as error:
+            raise self._error(str(error), mark) from error
+        if value is None or value == REMOVED[1]:
+            self._has_removals = True
+        return Node(value, mark)
+
+    def _value(self, event: Any) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return scalar(event)
+        refuse_tag(event.tag)
+        return self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
+
+    def _mapping(self) -> dict[str, Node]:
+        result: dict[str, Node] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            mark = self._mark(event)
+            key = self._key(event, mark)
+            self._path.append(key)
+            if key in result:
+                first = result[key].mark.line
+                raise self._error(f"{key} is written twice, first in line {first}; keep one", mark)
+            value = self._node(next(self._events))
+            self._path.pop()
+            result[key] = Node(value.value, mark)  # a problem is shown at the key
+        return result
+
+    def _key(self, event: Any, mark: Mark) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._error("a key must be a plain string", mark)
+        try:
+            refuse_tag(event.tag)
+        except ScalarError as error:
+            raise self._error(str(error), mark) from error
+        return str(event.value)
+
+    def _sequence(self) -> Items:
+        items: list[Node] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            self._path.append(len(items))
+            items.append(self._node(event))
+            self._path.pop()
+        return Items(items)
+
+    def _mark(self, event: Any) -> Mark:
+        return Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def _error(self, message: str, mark: Mark) -> YamlError:
+        return YamlError(message, mark, path_text(self._path))
