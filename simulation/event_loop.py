@@ -40,9 +40,10 @@ class Unbounded(BaseException):
 class Actor:
     """Who acts now: a function of a fleet with the lock of its message and the lease that it took.
 
-    Without a cloud: an operator.
+    Without a cloud: an operator. ``since`` is when it began.
     """
 
+    since: datetime
     cloud: MemoryCloud | None = None
     queue: str = ""
     lock: SessionLock | None = None
@@ -52,7 +53,8 @@ class Actor:
 class EventLoop:
     """Runs the functions of some fleets; ``workers`` are the ports of the workers of each fleet, by name.
 
-    ``on_delivery`` is called before a message of the queue "jobs" is delivered. ``sent`` has every message.
+    ``on_delivery`` is called before a message of the queue "jobs" is delivered, ``after_event``
+    after every event. ``sent`` has every message.
     """
 
     def __init__(self, chance: random.Random, clouds: Sequence[MemoryCloud], *, verbose: bool) -> None:
@@ -60,12 +62,13 @@ class EventLoop:
         self.clock, self.azure = clouds[0].clock, clouds[0].azure
         self.workers: Mapping[str, Sequence[Ports]] = {}
         self.on_delivery: Callable[[MemoryCloud, str], None] = lambda _cloud, _session: None
+        self.after_event: Callable[[], None] = lambda: None
         self.sent: list[tuple[MemoryCloud, str, Message]] = []
         self.trace: list[str] = []
         self.began = self.clock()
         self.events = 0
         self._calm_since: datetime | None = None
-        self._actors: list[Actor] = [Actor()]
+        self._actors: list[Actor] = [Actor(self.began)]
         self._thaws: list[datetime] = []
         self._scheduled: list[tuple[datetime, int, Callable[[], None]]] = []
         self._timer_due = {id(cloud): self.began + timedelta(seconds=TIMER_SECONDS) for cloud in clouds}
@@ -114,7 +117,7 @@ class EventLoop:
 
     def run_function(self, cloud: MemoryCloud, function: Callable[[Ports], object]) -> None:
         """Run a function of a fleet on one of its workers."""
-        with self.as_actor(Actor(cloud)):
+        with self.as_actor(Actor(self.clock(), cloud)):
             try:
                 function(self._worker(cloud))
             except (Crash, ReconcileError) as error:
@@ -140,7 +143,7 @@ class EventLoop:
         # Freezes are nested, so a later one must not outlast the first.
         self._thaws.append(min([self.clock() + timedelta(seconds=seconds), *self._thaws[-1:]]))
         try:
-            with self.as_actor(Actor()):
+            with self.as_actor(Actor(self.clock())):
                 self.run_until(self._thaws[-1])
         finally:
             self._thaws.pop()
@@ -150,6 +153,7 @@ class EventLoop:
         """Run every event before a time; stop early when none is due and ``done`` holds."""
         while self.clock() < end:
             if self._run_one():
+                self.after_event()
                 continue
             if done():
                 return
@@ -199,12 +203,12 @@ class EventLoop:
         if queue == "jobs":
             self.on_delivery(cloud, lock.session)
         self.log("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)
-        with self.as_actor(Actor(cloud, queue, lock)):
+        with self.as_actor(Actor(self.clock(), cloud, queue, lock)):
             cloud.deliver(queue, lock, self._worker(cloud))
         return True
 
     def _deliver_dead_letter(self, cloud: MemoryCloud, queue: str) -> bool:
-        with self.as_actor(Actor(cloud)):
+        with self.as_actor(Actor(self.clock(), cloud)):
             return cloud.deliver_dead_letter(queue, self._worker(cloud))
 
     def _jump(self, end: datetime) -> None:

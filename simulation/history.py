@@ -20,11 +20,13 @@ LIST_LAG = 10.0
 class FleetHistory:
     """What the operators of a fleet committed and approved.
 
-    ``head_line`` has every commit in the order in which it became the head of the branch.
+    ``head_line`` has every commit in the order in which it became the head of the branch, the last one at
+    ``pushed_at``.
     """
 
     def __init__(self) -> None:
         self.head_line: list[str] = []
+        self.pushed_at = LONG_AGO
         self._moved_at: list[datetime] = []
         self.approved: defaultdict[str, set[str]] = defaultdict(set)
         self._desired: dict[str, DesiredFleet] = {}

@@ -22,6 +22,7 @@ from simulation.desired_state import matches_manual_cluster
 from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop
 from simulation.history import LONG_AGO, AzureHistory, FleetHistory, PlannedHead
 from simulation.oracle import Oracle, serves
+from simulation.rule import RuleViolated
 
 SECRET = "never-to-be-stored"  # noqa: S105
 FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
@@ -35,14 +36,6 @@ MOST_MESSAGES = 2
 Earlier messages may still wait for their time and then have no effect; no new message names a sequence
 number that is over.
 """
-
-
-class RuleViolated(BaseException):
-    """A rule did not hold; ``rule`` is its short name. Not an Exception, so that no handler swallows it."""
-
-    def __init__(self, rule: str, message: str) -> None:
-        super().__init__(f"{rule}: {message}")
-        self.rule = rule
 
 
 @dataclass

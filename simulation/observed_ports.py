@@ -7,9 +7,10 @@ from typing import Any
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.record import ClusterRecord
-from shared.ports import FleetRecord, Message
+from shared.ports import FleetRecord, Message, PlanRecord
 from simulation.event_loop import EventLoop
 from simulation.invariants import Invariants
+from simulation.shown import Shown
 
 
 class ObservedState(MemoryState):
@@ -17,19 +18,21 @@ class ObservedState(MemoryState):
 
     def __init__(self) -> None:
         super().__init__()
-        self._observer: tuple[Invariants, MemoryCloud] | None = None
+        self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
 
-    def observe(self, invariants: Invariants, cloud: MemoryCloud) -> None:
-        """Report to the invariants from now on."""
-        self._observer = invariants, cloud
+    def observe(self, invariants: Invariants, shown: Shown, cloud: MemoryCloud) -> None:
+        """Report to the invariants from now on, and note what changes in what is shown."""
+        self._observer = invariants, shown, cloud
 
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record."""
         before = self.cluster(record.name)
         saved = super().save(record)
         if self._observer is not None:
-            invariants, cloud = self._observer
+            invariants, shown, cloud = self._observer
             invariants.saved(cloud, before, saved)
+            shown.saved(cloud, before, saved)
+            shown.changed(cloud, saved.name)
         return saved
 
     def delete(self, record: ClusterRecord) -> None:
@@ -37,16 +40,25 @@ class ObservedState(MemoryState):
         exists = self.cluster(record.name) is not None
         super().delete(record)
         if exists and self._observer is not None:
-            invariants, cloud = self._observer
+            invariants, shown, cloud = self._observer
             invariants.removed(cloud, record)
+            shown.changed(cloud, record.name)
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record."""
         saved = super().save_fleet(record)
         if self._observer is not None:
-            invariants, cloud = self._observer
+            invariants, shown, cloud = self._observer
             invariants.planned(cloud, saved)
+            shown.changed(cloud)
         return saved
+
+    def save_plan(self, plan_record: PlanRecord) -> None:
+        """Write the plan."""
+        super().save_plan(plan_record)
+        if self._observer is not None:
+            _, shown, cloud = self._observer
+            shown.changed(cloud)
 
 
 class ObservedWrites(list[dict[str, str]]):

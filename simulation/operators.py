@@ -71,7 +71,7 @@ class Operators:
             commit = self.cloud.repository.push(desired.files(self.fleet))
             self.history.add(commit, desired)
         self.history.moved(commit, self.loop.clock())
-        self._pushed_at = self.loop.clock().replace(microsecond=0)
+        self._pushed_at = self.history.pushed_at = self.loop.clock().replace(microsecond=0)
         clusters = ", ".join(map(_describe, desired.clusters.values()))
         again = " again" if back_to else ""
         self.loop.log("%s: %s is the head%s: %s", self.fleet, commit[:8], again, clusters)
@@ -200,7 +200,7 @@ class Operators:
             return
         self.loop.log("%s: an operator creates the cluster %s by hand", self.fleet, cluster.name)
         try:
-            with self.loop.as_actor(Actor()):
+            with self.loop.as_actor(Actor(self.loop.clock())):
                 self._azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
                 self._azure.put_cluster(cluster, _manual_cluster(cluster))
         except ArmError:
@@ -210,7 +210,7 @@ class Operators:
     def remove(self, cluster: ClusterId) -> None:
         """Delete a cluster in the portal."""
         if self.oracle.live(cluster) is not None:
-            with self.loop.as_actor(Actor()):
+            with self.loop.as_actor(Actor(self.loop.clock())):
                 self._azure.delete_cluster(cluster)
 
     def stop(self, cluster: ClusterId) -> None:

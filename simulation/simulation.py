@@ -26,6 +26,7 @@ from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrit
 from simulation.operator_actions import act
 from simulation.operators import NAMES, Operators
 from simulation.oracle import Oracle
+from simulation.shown import Shown
 
 PEACE_SECONDS = 4 * 3600.0
 ROUNDS = 12
@@ -96,8 +97,10 @@ class Simulation:
         }
         histories = {name: operators.history for name, operators in self._operators.items()}
         self._invariants = Invariants(self.loop, oracle, history, histories)
+        shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
-            state.observe(self._invariants, cloud)
+            state.observe(self._invariants, shown, cloud)
+        self.loop.after_event = shown.after_event
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.delivered

@@ -80,6 +80,15 @@ def request_awaited_plan(ports: Ports) -> None:
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
 
 
+def request_unfinished_plan(commit: str, ports: Ports) -> None:
+    """Request a plan again over which a superseded planner wrote one of its own, which it did not carry out.
+
+    One request a minute gets through.
+    """
+    message_id = f"unfinished:{commit}:{int(ports.clock().timestamp() // 60)}"
+    request_plan(PlanRequest(again=True, reason="unfinished"), message_id=message_id, ports=ports)
+
+
 def request_report(ports: Ports, *, after: float = 0) -> None:
     """Ask the planner for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
     now = ports.clock()

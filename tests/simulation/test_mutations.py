@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from simulation.simulation import simulate
+from tests.simulation.view_mutations import VIEW_MUTATIONS
 from tests.support.mutations import MUTATIONS, Mutation
 
 MOST_SEEDS = 400
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.remove.__name__)
+@pytest.mark.parametrize(
+    "mutation", [*MUTATIONS, *VIEW_MUTATIONS], ids=lambda mutation: mutation.remove.__name__
+)
 def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.remove(monkeypatch)
     faults = frozenset(mutation.faults.split())

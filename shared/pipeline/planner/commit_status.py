@@ -16,7 +16,7 @@ from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import wait_before_retry
-from shared.pipeline.outbox import REPORT_SECONDS, request_report
+from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfinished_plan
 from shared.ports import CommitStatus, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
@@ -94,8 +94,8 @@ def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
         return False
     if record is None:
         return not newest or item.being_deleted or item.action in (Action.DELETE, Action.RETRY)
-    if record.uid != item.uid:  # a later cluster of that name: the plan's own no longer exists
-        return True
+    if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
+        return not newest
     return record.observed_generation >= item.generation
 
 
@@ -169,7 +169,10 @@ def _report(
         ended = plan.commit != newest and (settled or last_time)
         status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
         closed = last_time or status.state == "success"
-    elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
+    elif ports.state.fleet().planning == plan.commit or not newest:
+        return
+    elif plan.commit == newest:
+        request_unfinished_plan(plan.commit, ports)
         return
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"

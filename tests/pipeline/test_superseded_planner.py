@@ -1,0 +1,55 @@
+"""A planner that was frozen writes its plan over the newest one, then sees that another took over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.api.plans import plan_view
+from shared.pipeline.planner.commit_status import report_open_plans
+from tests.support.fleet_files import cluster, fleet
+from tests.support.pipeline_runs import push
+
+
+@pytest.fixture
+def overwritten() -> tuple[MemoryCloud, str]:
+    """Return a cloud whose newest plan is carried out, and then replaced by one with another life."""
+    cloud = MemoryCloud()
+    commit = push(cloud, fleet() | {"clusters/one/cluster.yaml": cluster("one")})
+    cloud.run(until=lambda: cloud.state.cluster("one") is not None and not cloud.state.fleet().planning)
+    written = cloud.state.plan(commit)
+    assert written is not None
+    items = tuple(replace(item, uid="ffffffff") for item in written.plan.items)
+    plan = replace(written.plan, items=items, applied=False)
+    cloud.state.save_plan(replace(written, plan=plan, reported=""))
+    return cloud, commit
+
+
+def test_that_plan_is_not_shown_as_in_sync(overwritten: tuple[MemoryCloud, str]) -> None:
+    cloud, commit = overwritten
+    view = plan_view(commit, cloud.ports)
+    assert view is not None
+    assert (view["progress"]["ready"], view["progress"]["total"]) == (0, 1)
+
+
+def test_the_next_report_has_it_planned_again(overwritten: tuple[MemoryCloud, str]) -> None:
+    cloud, commit = overwritten
+    report_open_plans(cloud.ports)
+    cloud.run()
+    (status,) = cloud.repository.statuses.latest(commit)
+    assert (status.status.state, status.status.description) == (
+        "success",
+        "1 of 1 clusters in sync (1 unchanged)",
+    )
+
+
+def test_it_is_planned_again_once_a_minute(overwritten: tuple[MemoryCloud, str]) -> None:
+    cloud, _ = overwritten
+    for _ in range(3):
+        report_open_plans(cloud.ports)
+    requests = [
+        message.draft.id for message in cloud.broker.peek("plans") if "unfinished" in message.draft.id
+    ]
+    assert len(requests) == 1
