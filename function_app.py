@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import azure.functions as func
 
-from handlers import api, dead_letters, github, queues, timers
+from handlers.apps import blueprints
 from shared import logs
 from shared.fleet.resource_ids import ClusterId
 from shared.ports import Azure, Ports
@@ -144,6 +144,7 @@ def build_ports(settings: Settings) -> Ports:
         state=on_first_use(adapters.state),
         plans=on_first_use(lambda: adapters.queue("plans")),
         jobs=on_first_use(lambda: adapters.queue("jobs")),
+        deletes=on_first_use(lambda: adapters.queue("deletes")),
         repository=repository,
         pulls=on_first_use(lambda: repository.pulls),
         azure=azure,
@@ -155,15 +156,14 @@ def build_ports(settings: Settings) -> Ports:
 
 
 def build_app(settings: Settings) -> func.FunctionApp:
-    """Return the function app with every function."""
+    """Return the function app with the functions of its settings."""
     logs.configure(settings.secrets)
     ports = build_ports(settings)
     app = func.FunctionApp()
-    app.register_functions(github.blueprint(ports, secrets=settings.webhook_secrets))
-    app.register_functions(queues.blueprint(ports))
-    app.register_functions(dead_letters.blueprint(ports, secrets=settings.secrets))
-    app.register_functions(timers.blueprint(ports))
-    app.register_functions(api.blueprint(ports))
+    groups = blueprints(ports, webhook_secrets=settings.webhook_secrets, secrets=settings.secrets)
+    for group in settings.apps:
+        for blueprint in groups[group]:
+            app.register_functions(blueprint)
     return app
 
 

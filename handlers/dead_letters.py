@@ -16,26 +16,19 @@ from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dea
 from shared.ports import Ports
 
 
-def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
-    """Return a function for the dead letters of each queue; ``secrets`` are masked in what is stored."""
+def blueprint(ports: Ports, queue: str, *, secrets: Sequence[str]) -> func.Blueprint:
+    """Return a function for the dead letters of a queue; ``secrets`` are masked in what is stored."""
     bp = func.Blueprint()
     hidden = maskable(secrets)
 
-    @bp.function_name("dead_jobs")
+    @bp.function_name(f"dead_{queue}")
     @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "jobs/$deadletterqueue", data_type=func.DataType.BINARY
+        "message", "ServiceBus", f"{queue}/$deadletterqueue", data_type=func.DataType.BINARY
     )
-    def dead_jobs(message: func.ServiceBusMessage) -> None:
-        handle_dead_letter(received("jobs", message), ports)
+    def dead_letter(message: func.ServiceBusMessage) -> None:
+        handle_dead_letter(received(message), ports)
 
-    @bp.function_name("dead_plans")
-    @bp.service_bus_queue_trigger(
-        "message", "ServiceBus", "plans/$deadletterqueue", data_type=func.DataType.BINARY
-    )
-    def dead_plans(message: func.ServiceBusMessage) -> None:
-        handle_dead_letter(received("plans", message), ports)
-
-    def received(queue: str, message: func.ServiceBusMessage) -> ReceivedDeadLetter:
+    def received(message: func.ServiceBusMessage) -> ReceivedDeadLetter:
         body, at = message.get_body(), message.enqueued_time_utc or ports.clock()
         properties = message.application_properties or {}
         return ReceivedDeadLetter(

@@ -1,4 +1,4 @@
-"""The Service Bus triggers: ``plans`` (session = fleet) and ``jobs`` (session = cluster).
+"""The Service Bus triggers: ``plans`` (session = fleet), ``jobs`` and ``deletes`` (session = cluster).
 
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
 triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
@@ -9,27 +9,49 @@ from __future__ import annotations
 import azure.functions as func
 
 from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.recipes import Recipe
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.worker.worker import handle as handle_job
 from shared.ports import Ports
 
 
-def blueprint(ports: Ports) -> func.Blueprint:
-    """Return the planner and the worker."""
+def planner(ports: Ports) -> func.Blueprint:
+    """Return the planner."""
     bp = func.Blueprint()
 
     @bp.function_name("planner")
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
-    def planner(message: func.ServiceBusMessage) -> None:
+    def plan(message: func.ServiceBusMessage) -> None:
         handle_plan_request(PlanRequest.model_validate_json(message.get_body()), ports)
+
+    return bp
+
+
+def worker(ports: Ports) -> func.Blueprint:
+    """Return the worker, which creates and changes clusters."""
+    bp = func.Blueprint()
 
     @bp.function_name("worker")
     @bp.service_bus_queue_trigger(
         "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
-    def worker(message: func.ServiceBusMessage) -> None:
-        handle_job(JobMessage.model_validate_json(message.get_body()), ports)
+    def provision(message: func.ServiceBusMessage) -> None:
+        handle_job(JobMessage.model_validate_json(message.get_body()), Recipe.PROVISION, ports)
+
+    return bp
+
+
+def deleter(ports: Ports) -> func.Blueprint:
+    """Return the deleter, which deletes clusters and their resource groups."""
+    bp = func.Blueprint()
+
+    @bp.function_name("deleter")
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "deletes", data_type=func.DataType.BINARY, is_sessions_enabled=True
+    )
+    def delete(message: func.ServiceBusMessage) -> None:
+        handle_job(JobMessage.model_validate_json(message.get_body()), Recipe.DELETE, ports)
 
     return bp

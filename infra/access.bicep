@@ -1,35 +1,58 @@
-// What the app may do in one target subscription: a role with exactly the calls that it makes, and what AKS
-// asks of whoever writes a cluster for the resources that a manifest may name.
+// What each app may do in one target subscription: three roles, each with exactly the calls that its app makes,
+// and for the worker what AKS asks of whoever writes a cluster for the resources that a manifest may name.
 //
 // The built-in Azure Kubernetes Service Contributor would allow far more: every action on every cluster,
 // with listClusterAdminCredential and runCommand among them. It would still lack the resource groups.
-// Reading is allowed for all types, because a list of a group's resources leaves out what its reader may
-// not see, and the engine deletes a group only when that list is empty.
 targetScope = 'subscription'
 
-@description('The identity of the function app.')
-param principalId string
+@description('The identity of the app that has the webhook, the API, the planner and the timers.')
+param controlPrincipalId string
 
-@description('Also make the app a Kubernetes administrator of clusters that take Entra identities only.')
+@description('The identity of the app that creates and changes clusters.')
+param workerPrincipalId string
+
+@description('The identity of the app that deletes clusters.')
+param deleterPrincipalId string
+
+@description('Also make the worker a Kubernetes administrator of clusters that take Entra identities only.')
 param grantKubernetesAdmin bool = false
 
 var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 
-resource operator 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
-  name: guid(subscription().id, 'roadstead-fleet-operator')
+// The API reads a cluster to import it. Nothing in this app changes anything in Azure.
+resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
+  name: guid(subscription().id, 'roadstead-control')
   properties: {
-    roleName: 'Roadstead fleet operator (${subscription().subscriptionId})'
-    description: 'Create, change and delete AKS clusters and their resource groups.'
+    roleName: 'Roadstead control (${subscription().subscriptionId})'
+    description: 'Read AKS clusters.'
     type: 'CustomRole'
     assignableScopes: [subscription().id]
     permissions: [
       {
         actions: [
+          'Microsoft.ContainerService/managedClusters/read'
+          'Microsoft.ContainerService/managedClusters/maintenanceConfigurations/read'
+        ]
+      }
+    ]
+  }
+}
+
+// A node pool is deleted by a change of its cluster, so the worker may delete node pools, and nothing else.
+resource worker 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
+  name: guid(subscription().id, 'roadstead-worker')
+  properties: {
+    roleName: 'Roadstead worker (${subscription().subscriptionId})'
+    description: 'Create and change AKS clusters and their resource groups.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          // AKS reads what a manifest names, in the name of whoever writes the cluster.
           '*/read'
           'Microsoft.Resources/subscriptions/resourceGroups/write'
-          'Microsoft.Resources/subscriptions/resourceGroups/delete'
           'Microsoft.ContainerService/managedClusters/write'
-          'Microsoft.ContainerService/managedClusters/delete'
           'Microsoft.ContainerService/managedClusters/agentPools/write'
           'Microsoft.ContainerService/managedClusters/agentPools/delete'
           'Microsoft.ContainerService/managedClusters/agentPools/upgradeNodeImageVersion/action'
@@ -51,19 +74,58 @@ resource operator 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   }
 }
 
-resource assignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(subscription().id, principalId, operator.id)
+resource deleter 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
+  name: guid(subscription().id, 'roadstead-deleter')
   properties: {
-    principalId: principalId
+    roleName: 'Roadstead deleter (${subscription().subscriptionId})'
+    description: 'Delete AKS clusters and their resource groups.'
+    type: 'CustomRole'
+    assignableScopes: [subscription().id]
+    permissions: [
+      {
+        actions: [
+          // A list of a group's resources leaves out what its reader may not see, and the deleter deletes a group
+          // only when that list is empty.
+          '*/read'
+          'Microsoft.Resources/subscriptions/resourceGroups/delete'
+          'Microsoft.ContainerService/managedClusters/delete'
+        ]
+      }
+    ]
+  }
+}
+
+resource controlAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(subscription().id, controlPrincipalId, control.id)
+  properties: {
+    principalId: controlPrincipalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: operator.id
+    roleDefinitionId: control.id
+  }
+}
+
+resource workerAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(subscription().id, workerPrincipalId, worker.id)
+  properties: {
+    principalId: workerPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: worker.id
+  }
+}
+
+resource deleterAssignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(subscription().id, deleterPrincipalId, deleter.id)
+  properties: {
+    principalId: deleterPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: deleter.id
   }
 }
 
 resource administrator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (grantKubernetesAdmin) {
-  name: guid(subscription().id, principalId, kubernetesRbacClusterAdmin)
+  name: guid(subscription().id, workerPrincipalId, kubernetesRbacClusterAdmin)
   properties: {
-    principalId: principalId
+    principalId: workerPrincipalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId(
       'Microsoft.Authorization/roleDefinitions',

@@ -1,4 +1,4 @@
-// The function app on a Flex Consumption plan. It reads storage, queues, secrets and telemetry with its
+// One function app on a Flex Consumption plan of its own. It reads storage, queues, secrets and telemetry with its
 // identity: no setting holds a key. The runtime and its version are not app settings on this plan.
 @description('The name of the app.')
 @maxLength(60)
@@ -28,6 +28,10 @@ param alwaysReady int
 @description('The most instances that may run at one time.')
 param maximumInstances int
 
+@description('Which functions of the package it runs: control, worker or deleter.')
+@allowed(['control', 'worker', 'deleter'])
+param app string
+
 @description('The settings that Roadstead reads.')
 param settings object
 
@@ -54,7 +58,7 @@ resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
   properties: { reserved: true }
 }
 
-resource app 'Microsoft.Web/sites@2024-04-01' = {
+resource site 'Microsoft.Web/sites@2024-04-01' = {
   name: name
   location: location
   tags: tags
@@ -95,9 +99,10 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
 }
 
 resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
-  parent: app
+  parent: site
   name: 'appsettings'
   properties: union(settings, moreSettings, {
+    ROADSTEAD_APP: app
     // Each running invocation takes a thread of the worker. The worker's default is the number of cores plus
     // four: too few for the 16 sessions of host.json, or for 16 requests.
     PYTHON_THREADPOOL_THREAD_COUNT: '24'
@@ -112,5 +117,5 @@ resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
   })
 }
 
-output name string = app.name
-output hostName string = app.properties.defaultHostName
+output name string = site.name
+output hostName string = site.properties.defaultHostName

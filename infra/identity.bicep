@@ -1,4 +1,4 @@
-// The one identity of the function app: for storage, queues, secrets, telemetry and the target subscriptions.
+// The identity of one app: for storage, queues, secrets, telemetry and the target subscriptions.
 @description('The name of the identity.')
 param name string
 

@@ -1,5 +1,5 @@
 // Everything that one Roadstead fleet needs in Azure: one deployment at the scope of a subscription.
-// The function app lives in its own resource group; each target subscription gets one role assignment.
+// The function apps live in a resource group of their own; each target subscription gets a role for each app.
 targetScope = 'subscription'
 
 @description('The name of the fleet: lower-case letters, digits and hyphens. It is in the names and tags of all resources.')
@@ -7,16 +7,16 @@ targetScope = 'subscription'
 @maxLength(63)
 param fleet string
 
-@description('The region of the function app and its data. The clusters may be anywhere.')
+@description('The region of the function apps and their data. The clusters may be anywhere.')
 param location string = deployment().location
 
-@description('The resource group to create for the function app.')
+@description('The resource group to create for the function apps.')
 param resourceGroupName string = 'roadstead-${fleet}'
 
 @description('The ids of the subscriptions that hold the clusters. Whoever deploys must be allowed to assign roles there.')
 param targetSubscriptions array = [subscription().subscriptionId]
 
-@description('Also make the app a Kubernetes administrator of clusters that take Entra identities only (no local accounts).')
+@description('Also make the worker a Kubernetes administrator of clusters that take Entra identities only (no local accounts).')
 param grantKubernetesAdmin bool = false
 
 @description('The fleet repository, as owner/name.')
@@ -73,17 +73,17 @@ param resendSchedule string = '30 * * * * *'
 @description('When to remove what is old: events, plans, deliveries, dead letters. Six-field NCRONTAB, UTC.')
 param retentionSchedule string = '0 30 3 * * *'
 
-@description('Instances that are kept warm for webhooks. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
+@description('Instances of the app with the webhook that are kept warm. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
 @maxValue(10)
 param alwaysReady int = 0
 
-@description('The most instances that may run at one time.')
+@description('The most instances of each app that may run at one time.')
 @minValue(40)
 @maxValue(1000)
 param maximumInstances int = 40
 
-@description('Settings of docs/settings.md that have no parameter here, by their names.')
+@description('Settings of docs/settings.md that have no parameter here, by their names; every app gets them.')
 param moreSettings object = {}
 
 @description('Tags for every resource.')
@@ -94,6 +94,21 @@ var allTags = union(tags, { 'roadstead-fleet': fleet })
 // made then.
 var secret = '@Microsoft.KeyVault(VaultName=${vault.outputs.name};SecretName='
 var unique = uniqueString(subscription().id, resourceGroupName, fleet)
+var appName = '${take('roadstead-${fleet}', 45)}-${take(unique, 6)}'
+// What every app reads. The modules of the apps add what only one of them uses.
+var settings = {
+  ROADSTEAD_FLEET: fleet
+  GITHUB_API_URL: githubApiUrl
+  GITHUB_REPOSITORY: githubRepository
+  GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
+  GITHUB_BRANCH: githubBranch
+  GITHUB_TOKEN: empty(githubToken) ? '' : '${secret}github-token)'
+  GITHUB_APP_ID: githubAppId
+  GITHUB_APP_PRIVATE_KEY: empty(githubAppPrivateKey) ? '' : '${secret}github-app-private-key)'
+  GITHUB_APP_INSTALLATION_ID: githubAppInstallationId
+  ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
+  TABLES_ENDPOINT: storage.outputs.tablesEndpoint
+}
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   name: resourceGroupName
@@ -101,11 +116,31 @@ resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   tags: allTags
 }
 
-module identity 'identity.bicep' = {
+module controlIdentity 'identity.bicep' = {
   scope: group
-  name: 'identity'
+  name: 'identity-control'
   params: {
-    name: 'id-roadstead-${fleet}'
+    name: 'id-roadstead-${fleet}-control'
+    location: location
+    tags: allTags
+  }
+}
+
+module workerIdentity 'identity.bicep' = {
+  scope: group
+  name: 'identity-worker'
+  params: {
+    name: 'id-roadstead-${fleet}-worker'
+    location: location
+    tags: allTags
+  }
+}
+
+module deleterIdentity 'identity.bicep' = {
+  scope: group
+  name: 'identity-deleter'
+  params: {
+    name: 'id-roadstead-${fleet}-deleter'
     location: location
     tags: allTags
   }
@@ -118,7 +153,44 @@ module monitoring 'monitoring.bicep' = {
     unique: unique
     location: location
     tags: allTags
-    principalId: identity.outputs.principalId
+    principalIds: [
+      controlIdentity.outputs.principalId
+      workerIdentity.outputs.principalId
+      deleterIdentity.outputs.principalId
+    ]
+  }
+}
+
+module controlHost 'host.bicep' = {
+  scope: group
+  name: 'host-control'
+  params: {
+    name: 'st${unique}'
+    location: location
+    tags: allTags
+    principalId: controlIdentity.outputs.principalId
+  }
+}
+
+module workerHost 'host.bicep' = {
+  scope: group
+  name: 'host-worker'
+  params: {
+    name: 'st${unique}w'
+    location: location
+    tags: allTags
+    principalId: workerIdentity.outputs.principalId
+  }
+}
+
+module deleterHost 'host.bicep' = {
+  scope: group
+  name: 'host-deleter'
+  params: {
+    name: 'st${unique}d'
+    location: location
+    tags: allTags
+    principalId: deleterIdentity.outputs.principalId
   }
 }
 
@@ -126,10 +198,12 @@ module storage 'storage.bicep' = {
   scope: group
   name: 'storage'
   params: {
-    name: 'st${unique}'
-    location: location
-    tags: allTags
-    principalId: identity.outputs.principalId
+    name: controlHost.outputs.name
+    principalIds: [
+      controlIdentity.outputs.principalId
+      workerIdentity.outputs.principalId
+      deleterIdentity.outputs.principalId
+    ]
   }
 }
 
@@ -140,7 +214,9 @@ module serviceBus 'servicebus.bicep' = {
     name: 'sb-roadstead-${unique}'
     location: location
     tags: allTags
-    principalId: identity.outputs.principalId
+    controlPrincipalId: controlIdentity.outputs.principalId
+    workerPrincipalId: workerIdentity.outputs.principalId
+    deleterPrincipalId: deleterIdentity.outputs.principalId
   }
 }
 
@@ -151,7 +227,9 @@ module vault 'vault.bicep' = {
     name: 'kv-${unique}'
     location: location
     tags: allTags
-    principalId: identity.outputs.principalId
+    controlPrincipalId: controlIdentity.outputs.principalId
+    workerPrincipalId: workerIdentity.outputs.principalId
+    deleterPrincipalId: deleterIdentity.outputs.principalId
     githubToken: githubToken
     githubAppPrivateKey: githubAppPrivateKey
     githubWebhookSecret: githubWebhookSecret
@@ -160,41 +238,70 @@ module vault 'vault.bicep' = {
   }
 }
 
-module function 'function.bicep' = {
+module control 'function.bicep' = {
   scope: group
-  name: 'function'
+  name: 'function-control'
   params: {
-    name: '${take('roadstead-${fleet}', 45)}-${take(unique, 6)}'
+    name: appName
+    app: 'control'
     location: location
     tags: allTags
-    identityName: identity.outputs.name
+    identityName: controlIdentity.outputs.name
     componentName: monitoring.outputs.componentName
-    storageName: storage.outputs.name
-    deploymentContainer: storage.outputs.deploymentContainer
+    storageName: controlHost.outputs.name
+    deploymentContainer: controlHost.outputs.deploymentContainer
     alwaysReady: alwaysReady
     maximumInstances: maximumInstances
     moreSettings: moreSettings
-    settings: {
-      ROADSTEAD_FLEET: fleet
-      GITHUB_API_URL: githubApiUrl
-      GITHUB_REPOSITORY: githubRepository
-      GITHUB_REPOSITORY_PREVIOUS: githubRepositoryPrevious
-      GITHUB_BRANCH: githubBranch
-      GITHUB_TOKEN: empty(githubToken) ? '' : '${secret}github-token)'
-      GITHUB_APP_ID: githubAppId
-      GITHUB_APP_PRIVATE_KEY: empty(githubAppPrivateKey) ? '' : '${secret}github-app-private-key)'
-      GITHUB_APP_INSTALLATION_ID: githubAppInstallationId
+    settings: union(settings, {
       GITHUB_WEBHOOK_SECRET: '${secret}github-webhook-secret)'
       GITHUB_WEBHOOK_SECRET_PREVIOUS: empty(githubWebhookSecretPrevious) ? '' : '${secret}github-webhook-secret-previous)'
-      FLUX_GIT_USERNAME: fluxGitUsername
-      FLUX_GIT_HOST: fluxGitHost
-      FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
-      ServiceBus__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
-      TABLES_ENDPOINT: storage.outputs.tablesEndpoint
       PLAN_SCHEDULE: planSchedule
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
-    }
+    })
+  }
+}
+
+module worker 'function.bicep' = {
+  scope: group
+  name: 'function-worker'
+  params: {
+    name: '${appName}-worker'
+    app: 'worker'
+    location: location
+    tags: allTags
+    identityName: workerIdentity.outputs.name
+    componentName: monitoring.outputs.componentName
+    storageName: workerHost.outputs.name
+    deploymentContainer: workerHost.outputs.deploymentContainer
+    alwaysReady: 0
+    maximumInstances: maximumInstances
+    moreSettings: moreSettings
+    settings: union(settings, {
+      FLUX_GIT_USERNAME: fluxGitUsername
+      FLUX_GIT_HOST: fluxGitHost
+      FLUX_GIT_PASSWORD: empty(fluxGitPassword) ? '' : '${secret}flux-git-password)'
+    })
+  }
+}
+
+module deleter 'function.bicep' = {
+  scope: group
+  name: 'function-deleter'
+  params: {
+    name: '${appName}-deleter'
+    app: 'deleter'
+    location: location
+    tags: allTags
+    identityName: deleterIdentity.outputs.name
+    componentName: monitoring.outputs.componentName
+    storageName: deleterHost.outputs.name
+    deploymentContainer: deleterHost.outputs.deploymentContainer
+    alwaysReady: 0
+    maximumInstances: maximumInstances
+    moreSettings: moreSettings
+    settings: settings
   }
 }
 
@@ -203,23 +310,25 @@ module access 'access.bicep' = [
     scope: subscription(target)
     name: 'roadstead-access-${unique}'
     params: {
-      principalId: identity.outputs.principalId
+      controlPrincipalId: controlIdentity.outputs.principalId
+      workerPrincipalId: workerIdentity.outputs.principalId
+      deleterPrincipalId: deleterIdentity.outputs.principalId
       grantKubernetesAdmin: grantKubernetesAdmin
     }
   }
 ]
 
-@description('The resource group of the function app.')
+@description('The resource group of the function apps.')
 output resourceGroupName string = group.name
 
-@description('The function app, to publish the code to.')
-output functionAppName string = function.outputs.name
+@description('The function apps, to publish the code to each: the first has the API and the webhook.')
+output functionAppNames array = [control.outputs.name, worker.outputs.name, deleter.outputs.name]
 
 @description('The payload URL of the webhook at GitHub; its content type is application/json.')
-output webhookUrl string = 'https://${function.outputs.hostName}/api/github'
+output webhookUrl string = 'https://${control.outputs.hostName}/api/github'
 
-@description('The identity of the app, for role assignments of your own.')
-output principalId string = identity.outputs.principalId
+@description('The identity of the app that writes clusters, for role assignments of your own.')
+output principalId string = workerIdentity.outputs.principalId
 
 @description('The Key Vault that holds the secrets.')
 output keyVaultName string = vault.outputs.name

@@ -8,8 +8,8 @@ param location string
 @description('Tags for every resource.')
 param tags object
 
-@description('The identity of the function app.')
-param principalId string
+@description('The identities of the apps.')
+param principalIds array
 
 @description('Days to keep logs.')
 param retentionDays int = 30
@@ -38,17 +38,19 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   }
 }
 
-resource publisher 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  scope: component
-  name: guid(component.id, principalId, monitoringMetricsPublisher)
-  properties: {
-    principalId: principalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId(
-      'Microsoft.Authorization/roleDefinitions',
-      monitoringMetricsPublisher
-    )
+resource publishers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in principalIds: {
+    scope: component
+    name: guid(component.id, principalId, monitoringMetricsPublisher)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        monitoringMetricsPublisher
+      )
+    }
   }
-}
+]
 
 output componentName string = component.name

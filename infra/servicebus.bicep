@@ -1,6 +1,5 @@
-// The two queues that the engine runs on. What their properties say is part of its design: sessions make
-// the planner one actor per fleet and the worker one per cluster, duplicate detection drops a message that
-// is sent again, and a message that fails ten times goes to the dead letters, where a function fails its job.
+// The namespace with the queues that the engine runs on. Each app receives from queues of its own: nobody but
+// the deleter receives what asks for a delete.
 @description('The name of the namespace.')
 param name string
 
@@ -10,13 +9,14 @@ param location string
 @description('Tags for every resource.')
 param tags object
 
-@description('The identity of the function app.')
-param principalId string
+@description('The identity of the app that has the webhook, the API, the planner and the timers.')
+param controlPrincipalId string
 
-// The scale controller reads the length of the queues as the app's identity, and that is a right of Data Owner
-// alone. Without it, the controller peeks at the first messages of a queue. Those of waiting jobs are scheduled,
-// so that it would see no work behind them, and leave an app at zero asleep.
-var dataOwner = '090c5cfd-751d-490a-894a-3ce6f1109419'
+@description('The identity of the app that creates and changes clusters.')
+param workerPrincipalId string
+
+@description('The identity of the app that deletes clusters.')
+param deleterPrincipalId string
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   name: name
@@ -32,30 +32,33 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   }
 }
 
-resource queues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = [
-  for queue in ['plans', 'jobs']: {
-    parent: namespace
-    name: queue
-    properties: {
-      requiresSession: true
-      lockDuration: 'PT1M'
-      maxDeliveryCount: 10
-      requiresDuplicateDetection: true
-      duplicateDetectionHistoryTimeWindow: 'PT10M'
-      deadLetteringOnMessageExpiration: true
-      defaultMessageTimeToLive: 'P14D'
-      maxSizeInMegabytes: 5120
-    }
+module plans 'queue.bicep' = {
+  name: 'queue-plans'
+  params: {
+    namespaceName: namespace.name
+    name: 'plans'
+    receiverPrincipalId: controlPrincipalId
+    senderPrincipalIds: [workerPrincipalId, deleterPrincipalId]
   }
-]
+}
 
-resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  scope: namespace
-  name: guid(namespace.id, principalId, dataOwner)
-  properties: {
-    principalId: principalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', dataOwner)
+module jobs 'queue.bicep' = {
+  name: 'queue-jobs'
+  params: {
+    namespaceName: namespace.name
+    name: 'jobs'
+    receiverPrincipalId: workerPrincipalId
+    senderPrincipalIds: [controlPrincipalId, deleterPrincipalId]
+  }
+}
+
+module deletes 'queue.bicep' = {
+  name: 'queue-deletes'
+  params: {
+    namespaceName: namespace.name
+    name: 'deletes'
+    receiverPrincipalId: deleterPrincipalId
+    senderPrincipalIds: [controlPrincipalId, workerPrincipalId]
   }
 }
 

@@ -1,20 +1,11 @@
-// One storage account, without keys: the fleet's tables, the host's own blobs (locks, function keys) and
-// the deployed code. The host needs no queues here, so the app has no role for them.
+// The fleet's tables, in the storage account of the app that plans. Every app reads and writes them.
 @description('The name of the account.')
 @maxLength(24)
 param name string
 
-@description('The region.')
-param location string
+@description('The identities of the apps.')
+param principalIds array
 
-@description('Tags for every resource.')
-param tags object
-
-@description('The identity of the function app.')
-param principalId string
-
-var deploymentContainerName = 'releases'
-var storageBlobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 var storageTableDataContributor = '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
 var tables = [
   'roadsteadclusters'
@@ -27,30 +18,8 @@ var tables = [
   'roadsteadbuckets'
 ]
 
-resource account 'Microsoft.Storage/storageAccounts@2023-05-01' = {
+resource account 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {
   name: name
-  location: location
-  tags: tags
-  kind: 'StorageV2'
-  sku: { name: 'Standard_LRS' }
-  properties: {
-    accessTier: 'Hot'
-    allowBlobPublicAccess: false
-    allowSharedKeyAccess: false
-    defaultToOAuthAuthentication: true
-    minimumTlsVersion: 'TLS1_2'
-    supportsHttpsTrafficOnly: true
-  }
-}
-
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2023-05-01' = {
-  parent: account
-  name: 'default'
-}
-
-resource releases 'Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01' = {
-  parent: blobs
-  name: deploymentContainerName
 }
 
 resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2023-05-01' = {
@@ -65,18 +34,19 @@ resource fleetTables 'Microsoft.Storage/storageAccounts/tableServices/tables@202
   }
 ]
 
-resource roles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for role in [storageBlobDataOwner, storageTableDataContributor]: {
+resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in principalIds: {
     scope: account
-    name: guid(account.id, principalId, role)
+    name: guid(account.id, principalId, storageTableDataContributor)
     properties: {
       principalId: principalId
       principalType: 'ServicePrincipal'
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        storageTableDataContributor
+      )
     }
   }
 ]
 
-output name string = account.name
 output tablesEndpoint string = account.properties.primaryEndpoints.table
-output deploymentContainer string = '${account.properties.primaryEndpoints.blob}${deploymentContainerName}'

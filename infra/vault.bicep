@@ -1,4 +1,5 @@
-// The secrets. Only those that are given are written; main.bicep refers to them by the same names.
+// The secrets. Only those that are given are written; main.bicep refers to them by the same names. Each app reads
+// the secrets that it uses, and no others.
 @description('The name of the vault.')
 @maxLength(24)
 param name string
@@ -9,8 +10,14 @@ param location string
 @description('Tags for every resource.')
 param tags object
 
-@description('The identity of the function app.')
-param principalId string
+@description('The identity of the app that has the webhook, the API, the planner and the timers.')
+param controlPrincipalId string
+
+@description('The identity of the app that creates and changes clusters.')
+param workerPrincipalId string
+
+@description('The identity of the app that deletes clusters.')
+param deleterPrincipalId string
 
 @description('The GitHub token, or empty.')
 @secure()
@@ -33,6 +40,7 @@ param githubWebhookSecretPrevious string
 param fluxGitPassword string
 
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
+var everyApp = [controlPrincipalId, workerPrincipalId, deleterPrincipalId]
 
 resource vault 'Microsoft.KeyVault/vaults@2023-07-01' = {
   name: name
@@ -80,14 +88,64 @@ resource flux 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(fluxGi
   properties: { value: fluxGitPassword }
 }
 
-resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  scope: vault
-  name: guid(vault.id, principalId, keyVaultSecretsUser)
-  properties: {
-    principalId: principalId
-    principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+resource tokenReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in everyApp: if (!empty(githubToken)) {
+    scope: token
+    name: guid(token.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
   }
-}
+]
+
+resource appKeyReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in everyApp: if (!empty(githubAppPrivateKey)) {
+    scope: appKey
+    name: guid(appKey.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource webhookReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [controlPrincipalId]: {
+    scope: webhook
+    name: guid(webhook.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource webhookBeforeReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [controlPrincipalId]: if (!empty(githubWebhookSecretPrevious)) {
+    scope: webhookBefore
+    name: guid(webhookBefore.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource fluxReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [workerPrincipalId]: if (!empty(fluxGitPassword)) {
+    scope: flux
+    name: guid(flux.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
 
 output name string = vault.name

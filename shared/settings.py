@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -15,6 +16,17 @@ from shared.ports import FleetConfig
 
 class SettingsError(Exception):
     """The settings are invalid; the message names each invalid one and what is expected."""
+
+
+class App(StrEnum):
+    """The apps of a fleet: each runs a part of the functions, with an identity of its own."""
+
+    CONTROL = "control"
+    """The webhook, the API, the planner and the timers: no right to change anything in Azure."""
+    WORKER = "worker"
+    """The jobs that create and change clusters: no right to delete one."""
+    DELETER = "deleter"
+    """The jobs that delete clusters: no right to change one."""
 
 
 def _limits(text: str) -> str:
@@ -31,6 +43,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     roadstead_fleet: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    roadstead_app: App | None = None
+    """Which functions this app runs; None for all, as on a developer's machine."""
 
     github_repository: Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
     github_repository_previous: Annotated[str, Field(pattern=r"^([^/\s]+/[^/\s]+)?$")] = ""
@@ -65,6 +79,11 @@ class Settings(BaseModel):
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
+
+    @property
+    def apps(self) -> Sequence[App]:
+        """The apps whose functions this one runs."""
+        return tuple(App) if self.roadstead_app is None else (self.roadstead_app,)
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:
@@ -139,6 +158,7 @@ def _expected(detail: Mapping[str, Any]) -> str:
         "greater_than_equal": f"must be {limits.get('ge', 0):g} or more",
         "less_than_equal": f"must be {limits.get('le', 0):g} or less",
         "string_pattern_mismatch": f"must match {limits.get('pattern')}",
+        "enum": f"must be {limits.get('expected')}",
         "int_parsing": "must be an integer",
         "float_parsing": "must be a number",
         "value_error": str(limits.get("error")),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.memory.memory_cloud import QUEUES, Crash, MemoryCloud
+from localcloud.memory.memory_cloud import QUEUES, RECIPES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
 from shared.jobs.errors import ReconcileError
@@ -53,15 +53,15 @@ class Actor:
 class EventLoop:
     """Runs the functions of some fleets; ``workers`` are the ports of the workers of each fleet, by name.
 
-    ``on_delivery`` is called before a message of the queue "jobs" is delivered, ``after_event``
-    after every event. ``sent`` has every message.
+    ``on_delivery`` is called before a message of a job is delivered, ``after_event`` after every event.
+    ``sent`` has every message.
     """
 
     def __init__(self, chance: random.Random, clouds: Sequence[MemoryCloud], *, verbose: bool) -> None:
         self.chance, self.clouds, self._verbose = chance, clouds, verbose
         self.clock, self.azure = clouds[0].clock, clouds[0].azure
         self.workers: Mapping[str, Sequence[Ports]] = {}
-        self.on_delivery: Callable[[MemoryCloud, str], None] = lambda _cloud, _session: None
+        self.on_delivery: Callable[[MemoryCloud, str, str], None] = lambda _cloud, _queue, _session: None
         self.after_event: Callable[[], None] = lambda: None
         self.sent: list[tuple[MemoryCloud, str, Message]] = []
         self.trace: list[str] = []
@@ -124,10 +124,11 @@ class EventLoop:
                 self.log("    ended by %s %s", type(error).__name__, error)
 
     def resend(self, cloud: MemoryCloud) -> None:
-        """Put an earlier message on its queue again."""
+        """Put an earlier message on its queue again; that of a job perhaps on the queue of the other recipe."""
         sent = [item for item in self.sent if item[0] is cloud]
         if sent:
             _, queue, message = self.chance.choice(sent)
+            queue = self.chance.choice([queue, *RECIPES]) if queue in RECIPES else queue
             self.log("an operator sends %s on %s again", message.id, queue)
             cloud.broker.send(queue, Draft(message.body.encode(), session=message.session))
 
@@ -200,8 +201,8 @@ class EventLoop:
             lock = cloud.broker.accept_session(queue)
             if lock is None:
                 return False
-        if queue == "jobs":
-            self.on_delivery(cloud, lock.session)
+        if queue in RECIPES:
+            self.on_delivery(cloud, queue, lock.session)
         self.log("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)
         with self.as_actor(Actor(self.clock(), cloud, queue, lock)):
             cloud.deliver(queue, lock, self._worker(cloud))

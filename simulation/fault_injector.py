@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.ports import Ports
 from simulation.faults.calls import Call, Scene
 from simulation.faults.catalog import FAULTS
 
-WRAPPED = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
+WRAPPED = ("state", *QUEUES, "repository", "azure", "kubernetes")
 WEIGHTS = {
     **dict.fromkeys(("put_cluster", "delete_cluster", "put_pool", "delete_pool"), 12),
     **{"get_cluster": 3, "get_group": 12, "list_resources": 6, "delete_group": 12, "put_group": 12},

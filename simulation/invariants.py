@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from localcloud.azure.world.azure_engine import key_of
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import JobMessage
 from shared.jobs.record import ClusterRecord, Phase, to_json
@@ -74,6 +74,8 @@ class Invariants:
             self._by_operators(kind, key)
             return
         what = f"{cloud.ports.config.fleet} does {kind} to {name}"
+        if (self.loop.actor.queue == "deletes") != (kind in ("delete", "delete-group")):
+            raise RuleViolated("identity", f"{what} for a message of the queue {self.loop.actor.queue}")
         self._may_write(kind, key, cloud, what)
         record = cloud.state.cluster(name)
         if record is None:
@@ -183,11 +185,11 @@ class Invariants:
 
     # The queues
 
-    def delivered(self, cloud: MemoryCloud, session: str) -> None:
+    def delivered(self, cloud: MemoryCloud, queue: str, session: str) -> None:
         """Check the messages that wait for a cluster: in peace, no sequence number has many."""
         if self.loop.calm_seconds < CALM_SECONDS:
             return
-        waiting = cloud.broker.peek("jobs", session=session)
+        waiting = cloud.broker.peek(queue, session=session)
         sent = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
         moments = Counter(_moment_of_message(JobMessage.model_validate_json(draft.body)) for draft in sent)
         if any(count > MOST_MESSAGES for count in moments.values()):
@@ -362,11 +364,11 @@ class Invariants:
             if name not in desired.clusters and not self.oracle.belongs_to_others(key, fleet):
                 what = f"{record.phase}: {record.job.reason}"
                 raise RuleViolated("lost work", f"{fleet}: {name} still has a record: {what}")
-        waiting = cloud.broker.counts("jobs")
-        if waiting.active or waiting.scheduled:
-            raise RuleViolated(
-                "duplicate message", f"{fleet}: all work is done, and messages wait: {waiting}"
-            )
+        for queue in RECIPES:
+            waiting = cloud.broker.counts(queue)
+            if waiting.active or waiting.scheduled:
+                message = f"{fleet}: all work is done, and messages wait in {queue}: {waiting}"
+                raise RuleViolated("duplicate message", message)
         self._every_status_ended(cloud)
         self._no_secret(cloud)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, Message, PlanRecord
@@ -86,6 +86,6 @@ class ObservedQueue:
     def send(self, message: Message) -> None:
         """Send a message."""
         self._loop.sent.append((self._cloud, self._name, message))
-        if self._name == "jobs":
+        if self._name in RECIPES:
             self._invariants.sent(self._cloud, message)
         self._inner.send(message)

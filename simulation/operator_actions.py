@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
 from simulation.desired_state import DesiredCluster, Pool
 from simulation.operators import NAMES, Operators, cluster_id
@@ -170,7 +171,7 @@ def _approve(operators: Operators) -> None:
 def _send_unreadable(operators: Operators) -> None:
     """Send a message that the functions cannot read."""
     body = operators.chance.choice(("{", "[]", '{"schema_version": 9}', '{"cluster": "a"}', "\u0000"))
-    queue = operators.chance.choice(("plans", "jobs"))
+    queue = operators.chance.choice(QUEUES)
     session = operators.chance.choice((*NAMES, operators.fleet))
     operators.loop.log("%s: an unreadable message on %s", operators.fleet, queue)
     operators.cloud.broker.send(queue, Draft(body.encode(), session=session))

@@ -12,9 +12,11 @@ from typing import Any
 
 from cronsim import CronSim
 
+from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.runtime.parts import servicebus_part
 from shared.adapters.tables import TABLES
-from shared.settings import Settings
+from shared.settings import App, Settings
 from tests.support.bicep import Template
 from tests.support.function_calls import functions
 
@@ -41,10 +43,18 @@ LOCAL_ONLY = {
 }
 
 
-def app_settings() -> dict[str, Any]:
-    given: dict[str, Any] = TEMPLATES["main.bicep"].of("module")["function"].value["params"]["settings"]
+def settings_of(app: App) -> dict[str, str]:
+    """Return the settings of one app: those of all apps, and its own."""
+    main = TEMPLATES["main.bicep"]
+    given: Any = main.of("module")[app].value["params"]["settings"]
+    more = dict(re.findall(r"^\s+(\w+): (.+)$", given, re.MULTILINE))
     own = re.findall(r"^    (\w+): ", _app_settings_text(), re.MULTILINE)
-    return {**given, **dict.fromkeys(own, "set in function.bicep")}
+    return {**main.of("var")["settings"].value, **more, **dict.fromkeys(own, "set in function.bicep")}
+
+
+def app_settings() -> dict[str, str]:
+    """Return the settings of all apps together."""
+    return {name: value for app in App for name, value in settings_of(app).items()}
 
 
 def _app_settings_text() -> str:
@@ -58,8 +68,9 @@ def test_every_template_parses() -> None:
 
 
 def test_the_queues_are_what_the_engine_relies_on() -> None:
-    queues = TEMPLATES["servicebus.bicep"].resource("Microsoft.ServiceBus/namespaces/queues")
-    assert queues.loop == ["plans", "jobs"]
+    declared = {queue.value["params"]["name"] for queue in TEMPLATES["servicebus.bicep"].of("module").values()}
+    assert declared == set(memory_cloud.QUEUES) == set(servicebus_part.QUEUES)
+    queues = TEMPLATES["queue.bicep"].resource("Microsoft.ServiceBus/namespaces/queues")
     expected = {
         "requiresSession": True,
         "lockDuration": "PT1M",
@@ -117,11 +128,14 @@ def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names(
         assert name in page
 
 
-def test_the_page_on_deployment_counts_the_functions_that_the_app_has() -> None:
+def test_the_page_on_deployment_counts_the_functions_that_the_apps_have() -> None:
     page = (ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text()
     found = functions(MemoryCloud().ports)
-    assert f"There are {len(found)}, among them" in page
-    assert {"github", "planner", "worker"} <= set(found)
+    only = {"worker", "dead_jobs", "deleter", "dead_deletes"}
+    assert f"The first app has {len(found) - len(only)} functions, among them `github` and `planner`" in page
+    assert "`worker` and `dead_jobs`" in page
+    assert "`deleter` and `dead_deletes`" in page
+    assert {"github", "planner", *only} <= set(found)
 
 
 def test_the_page_on_infrastructure_counts_the_runs_of_the_timers() -> None:
@@ -152,7 +166,7 @@ def test_no_key_of_an_account_or_namespace_is_used_anywhere() -> None:
     assert len(TEMPLATES) > 5
     for name, template in TEMPLATES.items():
         assert not re.search(r"\blist(Keys|Secrets|AccountSas|ServiceSas)?\s*\(", template.text, re.I), name
-    storage = TEMPLATES["storage.bicep"].resource("Microsoft.Storage/storageAccounts")
+    storage = TEMPLATES["host.bicep"].resource("Microsoft.Storage/storageAccounts")
     assert storage.value["properties"]["allowSharedKeyAccess"] is False
     namespace = TEMPLATES["servicebus.bicep"].resource("Microsoft.ServiceBus/namespaces")
     assert namespace.value["properties"]["disableLocalAuth"] is True
@@ -194,12 +208,12 @@ def test_no_output_shows_a_secret() -> None:
 
 def test_the_scale_controller_may_read_how_long_the_queues_are() -> None:
     """Its fallback without that right sees no message behind the scheduled ones at the head of a queue."""
-    owner = TEMPLATES["servicebus.bicep"].of("var")["dataOwner"].value
+    owner = TEMPLATES["queue.bicep"].of("var")["dataOwner"].value
     assert owner == "090c5cfd-751d-490a-894a-3ce6f1109419", "Azure Service Bus Data Owner"
-    role = TEMPLATES["servicebus.bicep"].resource("Microsoft.Authorization/roleAssignments").value
-    assert role["scope"] == "namespace"
+    role = TEMPLATES["queue.bicep"].of("resource")["owner"].value
+    assert role["scope"] == "queue"
     assert "dataOwner" in role["properties"]["roleDefinitionId"]
-    assert role["properties"]["principalId"] == "principalId"
+    assert role["properties"]["principalId"] == "receiverPrincipalId"
     # The controller connects as the functions do.
     assert {"ServiceBus__clientId", "ServiceBus__credential"} <= set(app_settings())
 
@@ -224,9 +238,9 @@ def test_every_parameter_is_described() -> None:
 
 
 def test_modules_are_given_exactly_the_parameters_that_they_take() -> None:
-    modules = TEMPLATES["main.bicep"].of("module")
-    assert "function" in modules
-    for module in modules.values():
+    modules = [module for template in TEMPLATES.values() for module in template.of("module").values()]
+    assert {"function.bicep", "queue.bicep"} <= {module.type for module in modules}
+    for module in modules:
         taken = TEMPLATES[module.type].of("param")
         required = {name for name, parameter in taken.items() if parameter.value is None}
         assert required <= set(module.value["params"]) <= set(taken), module.name
@@ -241,8 +255,38 @@ def test_the_example_parameters_exist_and_none_that_is_required_is_missing() -> 
     assert required <= given <= set(taken)
 
 
-def test_the_role_in_a_target_subscription_names_every_change_that_it_allows() -> None:
-    role = TEMPLATES["access.bicep"].resource("Microsoft.Authorization/roleDefinitions")
-    (permissions,) = role.value["properties"]["permissions"]
-    assert "Microsoft.ContainerService/managedClusters/write" in permissions["actions"]
-    assert not any("*" in allowed and not allowed.endswith("/read") for allowed in permissions["actions"])
+def test_every_app_runs_its_functions_with_an_identity_and_a_host_of_its_own() -> None:
+    """Whoever writes the storage of a host replaces the code of its app, and acts as its identity."""
+    main = TEMPLATES["main.bicep"].of("module")
+    names = set()
+    for app in App:
+        given = main[app].value["params"]
+        assert (main[app].type, given["app"]) == ("function.bicep", app)
+        assert given["identityName"] == f"{app}Identity.outputs.name"
+        assert given["storageName"] == f"{app}Host.outputs.name"
+        assert given["deploymentContainer"] == f"{app}Host.outputs.deploymentContainer"
+        assert main[f"{app}Host"].value["params"]["principalId"] == f"{app}Identity.outputs.principalId"
+        assert "ROADSTEAD_APP" in settings_of(app)
+        names |= {main[f"{app}{each}"].value["params"]["name"] for each in ("Identity", "Host")}
+    assert len(names) == 2 * len(App)
+    assert re.search(r"ROADSTEAD_APP: app$", _app_settings_text(), re.MULTILINE)
+
+
+def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
+    vault = TEMPLATES["vault.bicep"].of("resource")
+    secrets = {name: each.value["name"] for name, each in vault.items() if "/secrets@" in each.type}
+    readers: dict[str, set[str]] = {
+        secrets[each.value["scope"]]: _apps_of(each.loop)
+        for each in vault.values()
+        if each.type.startswith("Microsoft.Authorization/roleAssignments@")
+    }
+    assert set(readers) == set(secrets.values())
+    for app in App:
+        used = set(re.findall(r"\$\{secret\}([\w-]+)\)", " ".join(settings_of(app).values())))
+        assert used == {secret for secret, apps in readers.items() if app in apps}, app
+
+
+def _apps_of(principals: Any) -> set[str]:
+    if principals == "everyApp":
+        principals = TEMPLATES["vault.bicep"].of("var")["everyApp"].value
+    return {str(principal).removesuffix("PrincipalId") for principal in principals}

@@ -31,6 +31,7 @@ from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Dependency, ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.recipes import Recipe
 from shared.pipeline.planner import planner
 from shared.pipeline.recovery import dead_letters, missed_work
 from shared.pipeline.worker import worker
@@ -40,7 +41,8 @@ from shared.ports.azure import GetKubeconfig
 LOCK_SECONDS = 30.0
 CONNECTION = timedelta(minutes=5)
 TIMER_SECONDS = 60.0
-QUEUES = ("plans", "jobs")
+QUEUES = ("plans", "jobs", "deletes")
+RECIPES = {"jobs": Recipe.PROVISION, "deletes": Recipe.DELETE}
 
 
 class Crash(BaseException):
@@ -86,6 +88,7 @@ class MemoryCloud:
             state=self.state,
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),
+            deletes=BrokerQueue(self.broker, "deletes"),
             repository=self.repository,
             pulls=WorldPullRequests(self.repository.pulls),
             azure=WorldAzure(self.azure),
@@ -174,7 +177,7 @@ class MemoryCloud:
             if queue == "plans":
                 planner.handle(PlanRequest.model_validate_json(body), ports)
             else:
-                worker.handle(JobMessage.model_validate_json(body), ports)
+                worker.handle(JobMessage.model_validate_json(body), RECIPES[queue], ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):
@@ -278,6 +281,6 @@ class Counter:
 
 def tripwired(ports: Ports, counter: Counter) -> Ports:
     """Return the ports with a tripwire around each outside system."""
-    names = ("state", "plans", "jobs", "repository", "azure", "kubernetes")
+    names = ("state", *QUEUES, "repository", "azure", "kubernetes")
     wires: dict[str, Any] = {name: Tripwire(getattr(ports, name), counter) for name in names}
     return replace(ports, **wires)

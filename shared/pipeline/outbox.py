@@ -3,6 +3,8 @@
 The planner and the worker save a record first and then send its continuation. A worker that reads a record
 ahead of its message sends the record's continuation again. Duplicate detection compares message ids, so
 messages with the same id count as one.
+
+A record's recipe decides its queue: another app, with an identity of its own, receives the deletes.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import math
 from datetime import datetime, timedelta
 
 from shared.jobs.messages import JobMessage, PlanRequest, continuation_id, job_message
+from shared.jobs.recipes import Recipe
 from shared.jobs.record import ClusterRecord
-from shared.ports import Message, Ports
+from shared.ports import Message, Ports, Queue
 
 MAX_SKEW = timedelta(minutes=10)
 """A message of a clock that differs by more is left to the timer."""
@@ -48,13 +51,13 @@ def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
     _send_job(record, f"overdue{times}", record.job.due, ports)
 
 
-def postpone_message(message: JobMessage, seconds: float, ports: Ports) -> None:
-    """Schedule a copy of a message whose record cannot be read now."""
+def postpone_message(message: JobMessage, recipe: Recipe, seconds: float, ports: Ports) -> None:
+    """Schedule a copy of a message whose record cannot be read now, on the queue from which it came."""
     at = ports.clock() + timedelta(seconds=seconds)
     moment = f"{message.cluster}:{message.uid}:{message.generation}:{message.sequence}"
     copy = f"{moment}@away{int(at.timestamp())}"
     body = message.model_copy(update={"at": at}).model_dump_json()
-    ports.jobs.send(Message(message.cluster, copy, body, at))
+    _queue(recipe, ports).send(Message(message.cluster, copy, body, at))
 
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
@@ -102,7 +105,12 @@ def _send_job(record: ClusterRecord, copy: str, due: datetime, ports: Ports) -> 
         return
     at = due if due > ports.clock() else None
     body = job_message(record, at).model_dump_json()
-    ports.jobs.send(Message(record.name, continuation_id(record, copy), body, at))
+    _queue(record.job.recipe, ports).send(Message(record.name, continuation_id(record, copy), body, at))
+
+
+def _queue(recipe: Recipe, ports: Ports) -> Queue:
+    """Return the queue of the app that may run a recipe."""
+    return ports.deletes if recipe is Recipe.DELETE else ports.jobs
 
 
 def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports: Ports) -> None:

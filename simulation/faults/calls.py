@@ -21,11 +21,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.azure.world.azure_engine import key_of
-from localcloud.memory.memory_cloud import Crash, MemoryCloud
+from localcloud.memory.memory_cloud import QUEUES, RECIPES, Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Throttled, Unavailable
-from shared.ports import BranchHead, Message
+from shared.ports import BranchHead, Message, Queue
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
 from simulation.event_loop import SHORT_FREEZE, EventLoop
 from simulation.history import AzureHistory
@@ -43,8 +43,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
     for port, names in {
         "state": "save delete append save_fleet save_plan save_blobs save_fingerprints save_dead_letter"
         " add_group_delete_intent remove_group_delete_intent",
-        "plans": "send",
-        "jobs": "send",
+        **dict.fromkeys(QUEUES, "send"),
         "repository": "set_status",
         "api": "apply replace delete cordon uncordon evict",
         "kubernetes": "",
@@ -174,6 +173,13 @@ def _late(call: Call) -> Any:
     )
 
 
+def _misplaced(call: Call) -> Any:
+    """Send a job's message to the queue of the other recipe, as the version before, with one queue, did."""
+    (other,) = set(RECIPES) - {call.port}
+    sent: Queue = getattr(call.cloud.ports, other)
+    sent.send(call.args[0])
+
+
 def _stale_head(call: Call) -> Any:
     seen: BranchHead = call.now()
     return replace(seen, commit=call.operators.history.head_before)
@@ -278,11 +284,12 @@ FAULTS: Mapping[str, Fault] = {
     "freeze-after": Fault(_any, _freeze_after),
     "refused": Fault(_any, _refused),
     "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("repository", *SERVICES, "state", "plans", "jobs"), _throttled),
+    "throttled": Fault(_at("repository", *SERVICES, "state", *QUEUES), _throttled),
     "outage": Fault(_any, _outage),
     "touched": Fault(_at("state", name="save"), _touched),
-    "twice": Fault(_at("plans", "jobs"), _twice),
-    "late": Fault(_at("plans", "jobs"), _late),
+    "twice": Fault(_at(*QUEUES), _twice),
+    "late": Fault(_at(*QUEUES), _late),
+    "misplaced": Fault(_at(*RECIPES), _misplaced),
     "stale-head": Fault(lambda c: c.name == "read_head" and c.operators.just_pushed, _stale_head),
     "nothing-inside": Fault(_too_early(ListResources), _nothing_inside),
     "group-lags": Fault(_too_early(GetGroup), _not_there_yet),

@@ -1,7 +1,5 @@
-"""The role in a target subscription allows each request that the operations make, and no other change.
+"""The role of each app in a target subscription allows the calls that its functions make, and no other change.
 
-The name of a permission follows from the request: the resource types of its path, then ``read`` for GET,
-``write`` for PUT and PATCH, ``delete`` for DELETE, and the last part of the path with ``action`` for POST.
 The tables below are from Microsoft's pages "Azure permissions for Containers" and "AKS service permissions".
 """
 
@@ -9,27 +7,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import astuple
-from fnmatch import fnmatchcase
-from operator import attrgetter
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import azure.functions as func
 import pytest
-from azure.core.pipeline.transport import HttpTransport
-from azure.mgmt.containerservice import ContainerServiceClient
-from azure.mgmt.resource.resources import ResourceManagementClient
 
-from shared.ports.azure import AzureCall
-from tests.support.azure_operations import OPERATIONS, example
-from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
-from tests.support.bicep import Template
+from localcloud.memory.memory_cloud import QUEUES
+from localcloud.servicebus.world.broker_values import Draft
+from shared.jobs.errors import Unauthorized
+from shared.jobs.messages import job_message
+from shared.jobs.recipes import Step
+from shared.jobs.record import Phase
+from shared.ports.azure import AzureCall, DeleteCluster, DeleteGroup
+from shared.settings import App
+from tests.support import fleet_files
+from tests.support.azure_operations import OPERATIONS
+from tests.support.deployed_rights import (
+    CloudWithRights,
+    actions,
+    allows,
+    permission,
+    permission_of,
+    receiver,
+    senders,
+)
+from tests.support.function_calls import functions
+from tests.support.one_cluster import ONE, WINDOW, files, pool
+from tests.support.pipeline_runs import phases, push
 
 ROOT = Path(__file__).parent.parent.parent
-CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
-VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
 GROUPS = "Microsoft.Resources/subscriptions/resourceGroups"
 
@@ -79,70 +88,6 @@ BY_THE_CLUSTER = frozenset(
 """What that page does not ask of whoever writes a cluster: the cluster's identities need roles on it."""
 
 
-class Sent(Exception):
-    """The request was recorded, and goes no further."""
-
-
-class Recorder(HttpTransport[Any, Any]):
-    """The transport of a client library that records the one request."""
-
-    def __init__(self) -> None:
-        self.request = ("", "")
-
-    def send(self, request: Any, **_: Any) -> Any:
-        self.request = (request.method, urlsplit(request.url).path)
-        raise Sent
-
-    def open(self) -> None:
-        """Nothing to open."""
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to close."""
-
-
-def permission(method: str, path: str) -> str:
-    """Return the name of the permission that Azure checks for a request, in lower case: case is ignored."""
-    provider, parts = "Microsoft.Resources/subscriptions", path.strip("/").split("/")[2:]
-    if "providers" in parts:
-        _, _, rest = path.rpartition("/providers/")
-        provider, *parts = rest.split("/")
-    name = "/".join([provider, *parts[0::2], VERBS.get(method, "action")])
-    return name.lower()
-
-
-def request_of(kind: type[AzureCall[Any]]) -> tuple[str, str]:
-    operation, recorder = example(kind), Recorder()
-    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder)
-    with suppress(Sent):
-        answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)
-        list(answer)  # a list sends its request when it is read
-    return recorder.request
-
-
-def allowed() -> list[str]:
-    role = Template(ROOT / "infra" / "access.bicep").resource("Microsoft.Authorization/roleDefinitions")
-    (permissions,) = role.value["properties"]["permissions"]
-    assert set(permissions) == {"actions"}
-    actions: list[str] = permissions["actions"]
-    return actions
-
-
-def allows(actions: list[str], name: str) -> bool:
-    """Return whether a role allows an action, as Azure compares them: * stands for anything."""
-    return any(fnmatchcase(name.lower(), each.lower()) for each in actions)
-
-
-@pytest.mark.parametrize("kind", OPERATIONS)
-def test_the_role_allows_each_operation(kind: type[AzureCall[Any]]) -> None:
-    method, path = request_of(kind)
-    name = permission(method, path)
-    assert allows(allowed(), name)
-    assert name.endswith("/read") or name in {each.lower() for each in CHANGES}, "not on Microsoft's pages"
-
-
 def test_the_names_follow_from_the_requests() -> None:
     cluster = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/c"
     expected = {
@@ -157,19 +102,104 @@ def test_the_names_follow_from_the_requests() -> None:
     }
 
 
-def test_the_role_allows_whatever_azure_asks_for_a_resource_that_a_manifest_may_name() -> None:
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_the_name_of_each_operation_is_one_of_microsofts_pages(kind: type[AzureCall[Any]]) -> None:
+    name = permission_of(kind)
+    assert name.endswith("/read") or name in {each.lower() for each in CHANGES}
+
+
+def test_the_worker_may_use_whatever_azure_asks_for_a_resource_that_a_manifest_may_name() -> None:
     reference = (ROOT / "docs" / "reference.md").read_text()
     named = {kind.strip() for kind in re.findall(r"the resource id of (an? [^(;|]+)", reference)}
     assert len(named) > 10
     assert named - set(LINKED) - BY_THE_CLUSTER == set(), "see Microsoft's page on AKS service permissions"
     assert "backendPoolType" in reference
     needed = {name for names in LINKED.values() for name in names}
-    assert {name for name in needed if not allows(allowed(), name)} == set()
+    assert {name for name in needed if not allows(actions(App.WORKER), name)} == set()
 
 
-def test_the_role_allows_no_change_that_nothing_needs() -> None:
+def test_every_call_of_every_function_is_made_by_an_identity_whose_role_has_it_and_nothing_else() -> None:
+    cloud = lived_through()
+    assert cloud.refused == []
+    assert set.union(*cloud.calls.values()) == set(OPERATIONS), "the life makes every call"
     linked = {name.lower() for names in LINKED.values() for name in names}
-    used = {permission(*request_of(kind)) for kind in OPERATIONS}
-    changes = {name.lower() for name in allowed() if not name.endswith("/read")}
-    assert changes - linked - used == set()
-    assert not any("*" in name for name in changes)
+    for app in App:
+        used = {permission_of(kind) for kind in cloud.calls[app]}
+        extra = linked if app is App.WORKER else set()
+        granted = {name.lower() for name in actions(app)}
+        assert {name for name in granted - extra if name not in used} <= {"*/read"}, app
+        assert all(allows(actions(app), name) for name in used), app
+
+
+def test_only_the_deleter_may_delete_a_cluster_or_a_group_and_it_changes_nothing() -> None:
+    deletes = {f"{CONTAINERS}/delete", f"{GROUPS}/delete"}
+    changes = {app: {name for name in actions(app) if not name.endswith("/read")} for app in App}
+    assert changes[App.CONTROL] == set()
+    assert changes[App.DELETER] == deletes
+    assert not any("*" in name for names in changes.values() for name in names)
+    for app in (App.CONTROL, App.WORKER):
+        assert [name for name in deletes if allows(actions(app), name)] == [], app
+
+
+def test_an_app_may_send_only_to_the_queues_to_which_its_functions_send() -> None:
+    cloud = lived_through()
+    assert {queue: receiver(queue) for queue in QUEUES} == {
+        "plans": App.CONTROL,
+        "jobs": App.WORKER,
+        "deletes": App.DELETER,
+    }
+    for queue in QUEUES:
+        needed = {app for app in App if queue in cloud.sent[app]}
+        assert senders(queue) == needed | {receiver(queue)}, queue
+
+
+@pytest.mark.parametrize("app", [App.CONTROL, App.WORKER])
+def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
+    cloud = lived_through(until_deleted=False)
+    (cluster, *_) = cloud.azure.ids()
+    attacker = cloud.acting_as(app, cloud.ports).azure
+    for operation in (DeleteCluster(cluster, etag=None), DeleteGroup(cluster.group)):
+        with pytest.raises(Unauthorized):
+            attacker.call(operation)
+    assert cluster in cloud.azure.ids()
+
+
+@cache
+def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
+    """Return a cloud after a fleet's life in which every function ran, each as the identity of its app."""
+    cloud = CloudWithRights()
+    api = functions(cloud.acting_as(App.CONTROL, cloud.ports))
+    push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.32"\n'))
+    cloud.run()
+    newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.33"\n'
+    push(cloud, files(newer))
+    cloud.run()
+    cloud.azure.interventions.set_node_image(ONE, "system", "AKSUbuntu-2204gen2containerd-202510.19.1")
+    push(cloud, files(newer + '  minNodeImageVersion: "202511.01"\n'))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    asked = func.HttpRequest("GET", "/api/import", body=b"", params={"resource": ONE.resource})
+    assert api["import"].get_user_function()(asked).status_code == 200
+    if until_deleted:
+        _delete(cloud)
+    return cloud
+
+
+def _delete(cloud: CloudWithRights) -> None:
+    """Let the fleet delete its cluster; each app also gets messages that belong to another one."""
+    push(cloud, fleet_files.fleet())
+    while cloud.state.clusters()[0].job.step.name is not Step.DELETE_CLUSTER:
+        cloud.step()
+    (record,) = cloud.state.clusters()
+    late = Draft(job_message(record).model_dump_json().encode(), session="one")
+    cloud.broker.send("jobs", late)
+    cloud.run()
+    assert cloud.state.clusters() == []
+    push(cloud, files())
+    while not cloud.state.clusters():
+        cloud.step()
+    (record,) = cloud.state.clusters()
+    cloud.broker.send("deletes", replace(late, body=job_message(record).model_dump_json().encode()))
+    cloud.broker.send("jobs", Draft(b"not a message", session="one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}

@@ -36,11 +36,13 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     }
     assert triggers["planner"]["queueName"] == "plans"
     assert triggers["worker"]["queueName"] == "jobs"
-    assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "worker"))
+    assert triggers["deleter"]["queueName"] == "deletes"
+    assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "worker", "deleter"))
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
+    assert triggers["dead_deletes"]["queueName"] == "deletes/$deadletterqueue"
     queues = [trigger for trigger in triggers.values() if trigger["type"] == "serviceBusTrigger"]
-    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 4, (
+    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 6, (
         "bytes, as they were sent"
     )
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
@@ -57,7 +59,7 @@ def test_only_the_webhook_is_anonymous() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])
-@pytest.mark.parametrize("name", ["dead_jobs", "dead_plans"])
+@pytest.mark.parametrize("name", ["dead_jobs", "dead_plans", "dead_deletes"])
 def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> None:
     cloud = MemoryCloud()
     metadata = {"SequenceNumber": Datum("7", "json")}
@@ -70,7 +72,7 @@ def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> 
 
 def test_a_dead_letter_is_saved_without_secrets_even_in_its_id() -> None:
     cloud, app = MemoryCloud(), func.FunctionApp()
-    app.register_functions(dead_letters.blueprint(cloud.ports, secrets=("a-long-secret",)))
+    app.register_functions(dead_letters.blueprint(cloud.ports, "jobs", secrets=("a-long-secret",)))
     trigger = next(each for each in app.get_functions() if each.get_function_name() == "dead_jobs")
     reason = {"DeadLetterReason": "is a-long-secret", "DeadLetterErrorDescription": "as a-long-secret"}
     metadata = {
@@ -156,7 +158,7 @@ def test_a_plan_shows_its_changes_and_progress() -> None:
     assert body["status"] == "success: 1 of 1 clusters in sync (1 update)"
 
 
-@pytest.mark.parametrize("name", ["planner", "worker"])
+@pytest.mark.parametrize("name", ["planner", "worker", "deleter"])
 @pytest.mark.parametrize("body", [b"", b"{}x", b'{"schema_version": 99}', b"[]", b'{"surprise": 1}'])
 def test_an_unreadable_message_raises_and_stays_in_the_queue(name: str, body: bytes) -> None:
     handle: Callable[[Any], None] = functions(MemoryCloud().ports)[name].get_user_function()

@@ -171,8 +171,8 @@ def test_every_message_may_be_delivered_again_in_any_order(seed: int) -> None:
     sent: list[tuple[str, Message]] = []
 
     def recorded(ports: Ports) -> Ports:
-        plans, jobs = Recorder("plans", ports.plans, sent), Recorder("jobs", ports.jobs, sent)
-        return replace(ports, plans=plans, jobs=jobs)
+        queues: dict[str, Any] = {name: Recorder(name, getattr(ports, name), sent) for name in QUEUES}
+        return replace(ports, **queues)
 
     cloud.with_ports(recorded)
     push(cloud, fleet_files.fleet("one", "two", "three"))

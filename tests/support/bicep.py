@@ -76,6 +76,8 @@ def _declaration(node: Node, decorators: tuple[str, ...]) -> Declaration:
         value = value.named_children[-1]
     if value is not None and value.type == "for_statement":
         loop, value = _value(value.named_children[-2]), value.named_children[-1]
+        if value.type == "if_statement":
+            value = value.named_children[-1]
     return Declaration(kind, _text(name), decorators, declared, _value(value), loop)
 
 

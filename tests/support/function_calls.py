@@ -7,18 +7,16 @@ from typing import Any
 
 import azure.functions as func
 
-from handlers import api, dead_letters, github, queues, timers
+from handlers.apps import blueprints
 from shared.ports import Ports
 
 
 def functions(ports: Ports) -> dict[str, Any]:
     """Return every function by its name, as the host indexes them."""
     app = func.FunctionApp()
-    app.register_functions(github.blueprint(ports, secrets=("new",)))
-    app.register_functions(queues.blueprint(ports))
-    app.register_functions(dead_letters.blueprint(ports, secrets=()))
-    app.register_functions(timers.blueprint(ports))
-    app.register_functions(api.blueprint(ports))
+    for group in blueprints(ports, webhook_secrets=("new",), secrets=()).values():
+        for blueprint in group:
+            app.register_functions(blueprint)
     return {str(made.get_function_name()): made for made in app.get_functions()}
 
 

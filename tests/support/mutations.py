@@ -120,6 +120,10 @@ def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plan, "_guard", lambda *_: "")
 
 
+def every_app_runs_every_recipe(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(worker, "_may_run", lambda *_: True)
+
+
 def a_suspension_is_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry, "suspended", lambda *_: None)
 
@@ -160,6 +164,7 @@ MUTATIONS = (
     _mutation(leases_are_ignored, "freeze-before", "single writer"),
     _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete"),
     _mutation(deletes_need_no_approval, "refused", "unrequested delete"),
+    _mutation(every_app_runs_every_recipe, "misplaced", "identity"),
     _mutation(a_suspension_is_ignored, "refused", "suspended"),
     _mutation(a_cluster_is_adopted_with_differences, "refused", "foreign write"),
 )

@@ -78,7 +78,10 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
 
 def _parsed(received: ReceivedDeadLetter) -> JobMessage | PlanRequest | None:
     """Return the message of a queue, None when its body is not one."""
-    kinds: Mapping[str, type[JobMessage] | type[PlanRequest]] = {"jobs": JobMessage, "plans": PlanRequest}
+    kinds: Mapping[str, type[JobMessage] | type[PlanRequest]] = {
+        **dict.fromkeys(("jobs", "deletes"), JobMessage),
+        "plans": PlanRequest,
+    }
     kind = kinds.get(received.queue)
     try:
         return kind.model_validate_json(received.body) if kind else None

@@ -1,4 +1,8 @@
-"""The worker: each message runs at most one short step of a cluster's job.
+"""The worker and the deleter: each message runs at most one short step of a cluster's job.
+
+Both are this code, each with an identity of its own: the worker runs the recipe that creates and changes
+clusters, the deleter the one that deletes them. A message for a record with the other recipe runs nothing: the
+record's continuation goes to the queue of the other one.
 
 The worker saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A
 crash at any line leaves a record from which the next message, or the timer, continues. Events are written
@@ -17,7 +21,7 @@ from shared.jobs.events import events_between, rate_limited_event, superseded_ev
 from shared.jobs.lease import MAX_ABANDONED_LEASES, NotYet, Resend, Run, Superseded, acquire_lease
 from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
-from shared.jobs.recipes import next_step
+from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
@@ -38,25 +42,32 @@ POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
 
-def handle(message: JobMessage, ports: Ports) -> None:
+def handle(message: JobMessage, recipe: Recipe, ports: Ports) -> None:
     """Act on a message as its record decides; postpone it while the state or a queue does not answer.
+
+    ``recipe`` is the only one that this app may run.
 
     A message that cannot be postponed either is completed: its record becomes overdue, so the timer sends its
     continuation again.
     """
     try:
-        _handle(message, ports)
+        _handle(message, recipe, ports)
     except Retryable as error:
         log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
         try:
-            postpone_message(message, POSTPONE_SECONDS, ports)
+            postpone_message(message, recipe, POSTPONE_SECONDS, ports)
         except Retryable as second:
             log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 
 
-def _handle(message: JobMessage, ports: Ports) -> None:
+def _handle(message: JobMessage, recipe: Recipe, ports: Ports) -> None:
+    record = ports.state.cluster(message.cluster)
+    if record is not None and not _may_run(record, recipe):
+        log.info("%s: handed over to the queue of the recipe %s", record.name, record.job.recipe)
+        send_continuation(record, ports)
+        return
     decision = acquire_lease(
-        ports.state.cluster(message.cluster),
+        record,
         message,
         now=ports.clock(),
         owner=ports.unique(),
@@ -71,6 +82,11 @@ def _handle(message: JobMessage, ports: Ports) -> None:
             send_later(current, message, ports)
         case Run(leased):
             _run(leased, ports)
+
+
+def _may_run(record: ClusterRecord, recipe: Recipe) -> bool:
+    """Return whether the record's job is one of this app: only the deleter's identity may delete."""
+    return record.job.recipe is recipe
 
 
 def _run(leased: ClusterRecord, ports: Ports) -> None:

@@ -154,7 +154,7 @@ def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Bro
 def test_the_app_stores_an_unreadable_message_without_secrets(broker: Broker) -> None:
     cloud = MemoryCloud()
     app = func.FunctionApp()
-    app.register_functions(dead_letters.blueprint(cloud.ports, secrets=["hidden-token"]))
+    app.register_functions(dead_letters.blueprint(cloud.ports, "jobs", secrets=["hidden-token"]))
     dead_letter(broker, b"\xff a hidden-token in a message")
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
         until(lambda: cloud.state.count_dead_letters() == 1)

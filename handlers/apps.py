@@ -1,0 +1,33 @@
+"""Which functions each app of a fleet runs.
+
+An identity belongs to a whole function app, and code in an app can use every identity of it. So each group of
+functions that needs rights of its own is an app of its own, from the same package. ``infra/`` gives each app an
+identity, and the identity the rights that its functions need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import azure.functions as func
+
+from handlers import api, dead_letters, github, queues, timers
+from shared.ports import Ports
+from shared.settings import App
+
+
+def blueprints(
+    ports: Ports, *, webhook_secrets: Sequence[str], secrets: Sequence[str]
+) -> Mapping[App, Sequence[func.Blueprint]]:
+    """Return the functions of each app; ``secrets`` are masked in dead letters that are stored."""
+    return {
+        App.CONTROL: (
+            github.blueprint(ports, secrets=webhook_secrets),
+            queues.planner(ports),
+            dead_letters.blueprint(ports, "plans", secrets=secrets),
+            timers.blueprint(ports),
+            api.blueprint(ports),
+        ),
+        App.WORKER: (queues.worker(ports), dead_letters.blueprint(ports, "jobs", secrets=secrets)),
+        App.DELETER: (queues.deleter(ports), dead_letters.blueprint(ports, "deletes", secrets=secrets)),
+    }

@@ -1,0 +1,51 @@
+"""The apps of a fleet: each runs its own functions of the package, as its setting says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import azure.functions as func
+import pytest
+
+from handlers.apps import blueprints
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.settings import App
+
+ROOT = Path(__file__).parent.parent.parent
+VALUES: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
+SHOW = "import function_app; print(*(each.get_function_name() for each in function_app.app.get_functions()))"
+OF_CLUSTERS = {App.WORKER: {"worker", "dead_jobs"}, App.DELETER: {"deleter", "dead_deletes"}}
+
+
+def names(app: App) -> set[str]:
+    """Return the names of the functions of an app."""
+    made = func.FunctionApp()
+    for blueprint in blueprints(MemoryCloud().ports, webhook_secrets=(), secrets=())[app]:
+        made.register_functions(blueprint)
+    return {str(each.get_function_name()) for each in made.get_functions()}
+
+
+def test_every_function_runs_in_one_app() -> None:
+    everything = [name for app in App for name in names(app)]
+    assert len(everything) == len(set(everything))
+    assert {app: names(app) for app in OF_CLUSTERS} == OF_CLUSTERS
+    assert {"github", "planner", "clusters", "approve", "replay", "resend_overdue"} <= names(App.CONTROL)
+
+
+@pytest.mark.parametrize("app", [*App, None])
+def test_the_package_starts_the_functions_of_its_setting_and_all_without_one(app: App | None) -> None:
+    settings = VALUES | ({"ROADSTEAD_APP": app.value} if app else {})
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=ROOT,
+        env={**os.environ, **settings},
+    )
+    assert set(done.stdout.split()) == set.union(*(names(each) for each in ([app] if app else App)))

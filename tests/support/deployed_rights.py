@@ -1,0 +1,173 @@
+"""The rights that ``infra/`` gives the identity of each app, and a cloud in which every function has only those.
+
+The name of a permission follows from the request: the resource types of its path, then ``read`` for GET,
+``write`` for PUT and PATCH, ``delete`` for DELETE, and the last part of the path with ``action`` for POST.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import astuple, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from azure.core.pipeline.transport import HttpTransport
+from azure.mgmt.containerservice import ContainerServiceClient
+from azure.mgmt.resource.resources import ResourceManagementClient
+
+from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
+from localcloud.servicebus.world.broker_values import SessionLock
+from shared.jobs.errors import Unauthorized
+from shared.ports import Azure, Message, Ports, Queue
+from shared.ports.azure import AzureCall
+from shared.settings import App
+from tests.support.azure_operations import example
+from tests.support.azure_ports import SUBSCRIPTION, StaticCredential
+from tests.support.bicep import Template
+
+T = TypeVar("T")
+INFRA = Path(__file__).parent.parent.parent / "infra"
+CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
+VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
+
+
+@cache
+def actions(app: App) -> frozenset[str]:
+    """Return the actions of an app's role in a target subscription."""
+    template = Template(INFRA / "access.bicep")
+    (permissions,) = template.of("resource")[app].value["properties"]["permissions"]
+    assert set(permissions) == {"actions"}
+    assignment = template.of("resource")[f"{app}Assignment"].value["properties"]
+    assert (assignment["principalId"], assignment["roleDefinitionId"]) == (f"{app}PrincipalId", f"{app}.id")
+    return frozenset(permissions["actions"])
+
+
+@cache
+def receiver(queue: str) -> App:
+    """Return the app whose identity receives from a queue."""
+    return App(_queue(queue)["receiverPrincipalId"].removesuffix("PrincipalId"))
+
+
+@cache
+def senders(queue: str) -> frozenset[App]:
+    """Return the apps whose identities may send to a queue."""
+    named = {App(each.removesuffix("PrincipalId")) for each in _queue(queue)["senderPrincipalIds"]}
+    return frozenset(named | {receiver(queue)})
+
+
+def _queue(queue: str) -> dict[str, Any]:
+    params: dict[str, Any] = Template(INFRA / "servicebus.bicep").of("module")[queue].value["params"]
+    return params
+
+
+def allows(granted: frozenset[str], name: str) -> bool:
+    """Return whether a role allows an action, as Azure compares them: * stands for anything."""
+    return any(fnmatchcase(name.lower(), each.lower()) for each in granted)
+
+
+def permission(method: str, path: str) -> str:
+    """Return the name of the permission that Azure checks for a request, in lower case: case is ignored."""
+    provider, parts = "Microsoft.Resources/subscriptions", path.strip("/").split("/")[2:]
+    if "providers" in parts:
+        _, _, rest = path.rpartition("/providers/")
+        provider, *parts = rest.split("/")
+    name = "/".join([provider, *parts[0::2], VERBS.get(method, "action")])
+    return name.lower()
+
+
+@cache
+def permission_of(kind: type[AzureCall[Any]]) -> str:
+    """Return the permission for an operation, from the request that the client library makes of it."""
+    operation, recorder = example(kind), _Recorder()
+    client: Any = CLIENTS[kind.service](StaticCredential(), SUBSCRIPTION, transport=recorder)
+    with suppress(_Sent):
+        answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)
+        list(answer)  # a list sends its request when it is read
+    return permission(*recorder.request)
+
+
+class _Sent(Exception):
+    """The request was recorded, and goes no further."""
+
+
+class _Recorder(HttpTransport[Any, Any]):
+    """The transport of a client library that records the one request."""
+
+    def __init__(self) -> None:
+        self.request = ("", "")
+
+    def send(self, request: Any, **_: Any) -> Any:
+        self.request = (request.method, urlsplit(request.url).path)
+        raise _Sent
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+
+class CloudWithRights(MemoryCloud):
+    """A cloud in which every function acts as the identity of its app; ``calls`` are those to Azure, by app."""
+
+    def __init__(self) -> None:
+        super().__init__(throttle=False)
+        self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
+        self.sent: defaultdict[App, set[str]] = defaultdict(set)
+        self.refused: list[str] = []
+
+    def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
+        """Deliver a message to the function that receives from the queue."""
+        super().deliver(queue, lock, self.acting_as(receiver(queue), ports))
+
+    def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
+        """Deliver a dead letter to the function that receives from the queue."""
+        return super().deliver_dead_letter(queue, self.acting_as(receiver(queue), ports))
+
+    def run_timers(self, ports: Ports) -> None:
+        """Run the timers, which are functions of the control app."""
+        super().run_timers(self.acting_as(App.CONTROL, ports))
+
+    def acting_as(self, app: App, ports: Ports) -> Ports:
+        """Return the ports with the rights of an app."""
+        queues: dict[str, Any] = {
+            name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES
+        }
+        return replace(ports, azure=_AzureAs(app, ports.azure, self), **queues)
+
+
+class _AzureAs:
+    """Azure, which refuses what the role of an app does not allow."""
+
+    def __init__(self, app: App, inner: Azure, cloud: CloudWithRights) -> None:
+        self._app, self._inner, self._cloud = app, inner, cloud
+
+    def call(self, operation: AzureCall[T]) -> T:
+        kind = type(operation)
+        if not allows(actions(self._app), permission_of(kind)):
+            self._cloud.refused.append(f"{self._app}: {operation}")
+            raise Unauthorized(f"the identity of {self._app} may not {permission_of(kind)}")
+        self._cloud.calls[self._app].add(kind)
+        return self._inner.call(operation)
+
+
+class _QueueAs:
+    """A queue, which refuses the messages of an app that may not send to it."""
+
+    def __init__(self, app: App, name: str, inner: Queue, cloud: CloudWithRights) -> None:
+        self._app, self._name, self._inner, self._cloud = app, name, inner, cloud
+
+    def send(self, message: Message) -> None:
+        if self._app not in senders(self._name):
+            self._cloud.refused.append(f"{self._app}: send to {self._name}")
+            raise Unauthorized(f"the identity of {self._app} may not send to {self._name}")
+        self._cloud.sent[self._app].add(self._name)
+        self._inner.send(message)
