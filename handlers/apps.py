@@ -1,8 +1,8 @@
 """Which functions each app of a fleet runs.
 
 An identity belongs to a whole function app, and code in an app can use every identity of it. So each group of
-functions that needs rights of its own is an app of its own, from the same package. ``infra/`` gives each app an
-identity, and the identity the rights that its functions need.
+functions that needs rights of its own is an app of its own, from the same package. ``infra/`` gives each app
+an identity, and the identity the rights that its functions need.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class EventLoop:
                 self.log("    ended by %s %s", type(error).__name__, error)
 
     def resend(self, cloud: MemoryCloud) -> None:
-        """Put an earlier message on its queue again; that of a job perhaps on the queue of the other recipe."""
+        """Put an earlier message on its queue again, or on the queue of the other recipe."""
         sent = [item for item in self.sent if item[0] is cloud]
         if sent:
             _, queue, message = self.chance.choice(sent)

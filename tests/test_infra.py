@@ -68,7 +68,9 @@ def test_every_template_parses() -> None:
 
 
 def test_the_queues_are_what_the_engine_relies_on() -> None:
-    declared = {queue.value["params"]["name"] for queue in TEMPLATES["servicebus.bicep"].of("module").values()}
+    declared = {
+        queue.value["params"]["name"] for queue in TEMPLATES["servicebus.bicep"].of("module").values()
+    }
     assert declared == set(memory_cloud.QUEUES) == set(servicebus_part.QUEUES)
     queues = TEMPLATES["queue.bicep"].resource("Microsoft.ServiceBus/namespaces/queues")
     expected = {

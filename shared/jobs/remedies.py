@@ -96,7 +96,7 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     ),
     errors.Unauthorized: Remedy(
         "The identity lacks a role or a permission (403); a new role assignment takes effect after minutes.",
-        "Assign the role to the identity of the app that made the call (infra/access.bicep).",
+        "Assign the role to the identity of this app (infra/access.bicep).",
     ),
     errors.QuotaExceeded: Remedy(
         "A quota of the subscription does not allow it, such as vCPUs of a VM family or public addresses.",

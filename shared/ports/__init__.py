@@ -87,9 +87,9 @@ class FleetConfig:
 class Ports:
     """The settings of the pipeline, and everything outside that it may use.
 
-    ``jobs`` carries the messages of the jobs that create and change clusters, ``deletes`` those of the jobs that
-    delete them. ``random`` returns a float in [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the
-    tokens that this process took from Azure's token buckets in advance.
+    ``jobs`` carries the messages of the jobs that create and change clusters, ``deletes`` those of the jobs
+    that delete them. ``random`` returns a float in [0, 1), ``unique`` a new id of 8 hexadecimal digits;
+    ``token_cache`` has the tokens that this process took from Azure's token buckets in advance.
     """
 
     config: FleetConfig

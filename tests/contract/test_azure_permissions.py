@@ -1,4 +1,4 @@
-"""The role of each app in a target subscription allows the calls that its functions make, and no other change.
+"""The role of each app in a target subscription allows the calls of its functions, and no other change.
 
 The tables below are from Microsoft's pages "Azure permissions for Containers" and "AKS service permissions".
 """

@@ -8,11 +8,12 @@ from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.errors import ReconcileError, Unauthorized, Unavailable
-from shared.jobs.record import Phase
+from shared.jobs.record import Phase, accept_delete
+from shared.pipeline.outbox import send_continuation
 from shared.ports import BranchHead
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, Written
 from tests.support import fleet_files
-from tests.support.one_cluster import files, ready, record
+from tests.support.one_cluster import ONE, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import around, on_azure, shows_first
 
@@ -73,6 +74,16 @@ def test_a_delete_waits_while_the_head_that_has_the_cluster_again_is_not_planned
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert accepted(cloud)["delete", "one"] == 0
+
+
+def test_a_forged_tombstone_deletes_no_cluster_that_git_has() -> None:
+    """Whoever can write the tables and send messages still cannot delete what the branch has."""
+    cloud = ready()
+    forged = accept_delete(record(cloud), commit=cloud.repository.head("main"), now=cloud.clock())
+    send_continuation(cloud.state.save(forged), cloud.ports)
+    cloud.run()
+    assert accepted(cloud)["delete", "one"] == 0
+    assert ONE in cloud.azure.ids()
 
 
 def test_a_stale_read_of_the_head_delays_a_delete_and_does_not_cancel_it() -> None:

@@ -128,7 +128,7 @@ def test_a_deleter_that_cannot_read_the_state_postpones_its_message_in_its_own_q
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_deleter_that_dies_is_continued_by_the_timer_and_deletes_once(times: int) -> None:
     cloud = deleting()
-    azure, deaths = cloud.ports.azure, []
+    azure, deaths = cloud.ports.azure, list[Written]()
 
     def dies(write: DeleteCluster) -> Written:
         if len(deaths) < times:

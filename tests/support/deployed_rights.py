@@ -1,4 +1,4 @@
-"""The rights that ``infra/`` gives the identity of each app, and a cloud in which every function has only those.
+"""The rights that ``infra/`` gives the identity of each app, and a cloud where each function has only those.
 
 The name of a permission follows from the request: the resource types of its path, then ``read`` for GET,
 ``write`` for PUT and PATCH, ``delete`` for DELETE, and the last part of the path with ``action`` for POST.
@@ -80,7 +80,6 @@ def permission(method: str, path: str) -> str:
     return name.lower()
 
 
-@cache
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
@@ -116,7 +115,7 @@ class _Recorder(HttpTransport[Any, Any]):
 
 
 class CloudWithRights(MemoryCloud):
-    """A cloud in which every function acts as the identity of its app; ``calls`` are those to Azure, by app."""
+    """A cloud in which every function acts as the identity of its app; ``calls`` are its calls to Azure."""
 
     def __init__(self) -> None:
         super().__init__(throttle=False)
@@ -138,9 +137,7 @@ class CloudWithRights(MemoryCloud):
 
     def acting_as(self, app: App, ports: Ports) -> Ports:
         """Return the ports with the rights of an app."""
-        queues: dict[str, Any] = {
-            name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES
-        }
+        queues: dict[str, Any] = {name: _QueueAs(app, name, getattr(ports, name), self) for name in QUEUES}
         return replace(ports, azure=_AzureAs(app, ports.azure, self), **queues)
 
 

@@ -1,8 +1,8 @@
 """The worker and the deleter: each message runs at most one short step of a cluster's job.
 
 Both are this code, each with an identity of its own: the worker runs the recipe that creates and changes
-clusters, the deleter the one that deletes them. A message for a record with the other recipe runs nothing: the
-record's continuation goes to the queue of the other one.
+clusters, the deleter the one that deletes them. A message for a record with the other recipe runs nothing:
+the record's continuation goes to the queue of the other one.
 
 The worker saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A
 crash at any line leaves a record from which the next message, or the timer, continues. Events are written
