@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import yaml
 
+from localcloud.memory.memory_cloud import QUEUES
 from localcloud.runtime.inspection import bus_messages, table_entities
 from localcloud.runtime.options import Options
 from tests.support import fleet_files
@@ -71,7 +72,7 @@ def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
     operator.push(files)
 
     def ready() -> bool:
-        messages.extend(body for queue in ("plans", "jobs") for body in bus_messages(operator.cloud, queue))
+        messages.extend(body for queue in QUEUES for body in bus_messages(operator.cloud, queue))
         phases = operator.phases()
         return phases == {"one": "Ready", "two": "Ready", "broken": "Failed"}
 
