@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import azure.functions as func
 
 from handlers.apps import blueprints
+from handlers.sign_in import SignIn
 from shared import logs
 from shared.fleet.resource_ids import ClusterId
 from shared.ports import Azure, Ports
@@ -160,7 +161,12 @@ def build_app(settings: Settings) -> func.FunctionApp:
     logs.configure(settings.secrets)
     ports = build_ports(settings)
     app = func.FunctionApp()
-    groups = blueprints(ports, webhook_secrets=settings.webhook_secrets, secrets=settings.secrets)
+    groups = blueprints(
+        ports,
+        SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
+        webhook_secrets=settings.webhook_secrets,
+        secrets=settings.secrets,
+    )
     for group in settings.apps:
         for blueprint in groups[group]:
             app.register_functions(blueprint)

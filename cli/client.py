@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
@@ -56,7 +54,7 @@ class Api:
 
     def replay(self, name: str) -> schema.ReplayReceipt:
         """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
-        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {}, actor=actor()))
+        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {}))
 
     def plans(self) -> schema.Plans:
         """Return the plans of the last days."""
@@ -69,7 +67,7 @@ class Api:
     def approve(self, commit: str, clusters: Sequence[str]) -> schema.ApprovalReceipt:
         """Approve exactly these deletes of a plan; raise Refused when others need approval."""
         body = {"clusters": list(clusters)}
-        return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body, actor=actor()))
+        return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
 
     def recorded(self) -> schema.Recorded:
         """Return the clusters as accepted."""
@@ -82,7 +80,7 @@ class Api:
     def dismiss(self, letters: Sequence[schema.DeadLetter]) -> schema.DismissReceipt:
         """Remove these dead letters."""
         body = {"deadLetters": [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]}
-        return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body, actor=actor()))
+        return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
 
     def imported(self, resource: str) -> schema.Imported:
         """Return the manifest of a managed cluster by its ARM id."""
@@ -108,13 +106,9 @@ class Api:
                 return {**joined, "next": None}
         raise ApiError(f"{self.url} plans one commit after the other; try again later")
 
-    def post(self, path: str, body: Any, *, actor: str = "") -> dict[str, Any]:
-        """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError.
-
-        ``actor`` is percent-encoded, because a header takes ASCII alone.
-        """
-        header = quote(actor, safe=" @", errors="replace")
-        return self._call("POST", path, json=body, headers={"x-roadstead-actor": header})
+    def post(self, path: str, body: Any) -> dict[str, Any]:
+        """Send a JSON object to a path below ``/api/`` and return the answer; raise ApiError."""
+        return self._call("POST", path, json=body)
 
     def _typed(self, kind: type[View], view: dict[str, Any]) -> View:
         """Return an answer as an object of the API; raise ApiError when it lacks fields."""
@@ -141,9 +135,11 @@ class Api:
                 f"no answer from {self.url} ({type(error).__name__}); "
                 "is it running, and is ROADSTEAD_URL right?"
             ) from error
-        if reply.status_code in (401, 403):
-            raise ApiError(f"{self.url} rejected the function key; set ROADSTEAD_KEY, or give --key-file")
+        if reply.status_code in (302, 401):
+            raise ApiError(f"{self.url} does not know you{_reason(reply)}")
         body = self._object(reply)
+        if reply.status_code == 403:
+            raise ApiError(str(body.get("error") or "forbidden"))
         if reply.status_code == 404:
             raise NotFound(str(body.get("error") or "not found"))
         if reply.status_code == 409:
@@ -174,9 +170,10 @@ class Api:
         self.close()
 
 
-def actor() -> str:
-    """Return the name of this machine's user, or the number of one without a name, as in a container."""
+def _reason(reply: httpx.Response) -> str:
+    """Return what the app says about a caller that it does not know, and what to do."""
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
+        reason = f": {reply.json()['error']}"
+    except (ValueError, KeyError, TypeError):
+        reason = ""
+    return f"{reason}; set ROADSTEAD_KEY, or give --key-file"

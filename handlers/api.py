@@ -1,6 +1,6 @@
 """The HTTP API: clusters, events and plans for operators and scripts; replays, approvals and imports.
 
-In Azure each function needs a function key (header ``x-functions-key``).
+Each route names the role that it needs.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote
 
 import azure.functions as func
 
 from handlers.reply import reply
-from shared.fleet.manifests.base import shown
+from handlers.routes import Routes
+from handlers.sign_in import SignIn
 from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, why
+from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.import_cluster import import_cluster
 from shared.pipeline.api.parts import PAGE, Page
 from shared.pipeline.http_result import HttpResult, rejected
@@ -27,30 +28,28 @@ LONGEST_NUMBER = 9
 """Python refuses to parse a number with thousands of digits."""
 
 
-def blueprint(ports: Ports) -> func.Blueprint:
+def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     """Return the API."""
     bp = func.Blueprint()
-    _add_clusters(bp, ports)
-    _add_plans(bp, ports)
-    _add_dead_letters(bp, ports)
+    routes = Routes(bp, sign_in)
+    _add_clusters(routes, ports)
+    _add_plans(routes, ports)
+    _add_dead_letters(routes, ports)
     return bp
 
 
-def _add_clusters(bp: func.Blueprint, ports: Ports) -> None:
-    @bp.function_name("clusters")
-    @bp.route("clusters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def fleet(req: func.HttpRequest) -> func.HttpResponse:
+def _add_clusters(routes: Routes, ports: Ports) -> None:
+    @routes.add("clusters", "clusters", Role.READER)
+    def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return _paged(req, lambda page: clusters.fleet_view(ports, page))
 
-    @bp.function_name("cluster")
-    @bp.route("clusters/{name}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def cluster(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("cluster", "clusters/{name}", Role.READER)
+    def cluster(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         return _of_cluster(name, clusters.cluster_detail(name, ports), ports)
 
-    @bp.function_name("events")
-    @bp.route("clusters/{name}/events", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def events(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("events", "clusters/{name}/events", Role.READER)
+    def events(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         try:
             limit, before = _events_page(req.params)
@@ -59,74 +58,60 @@ def _add_clusters(bp: func.Blueprint, ports: Ports) -> None:
             return reply(rejected(400, error))
         return _of_cluster(name, clusters.events_view(name, limit, before, ports), ports)
 
-    @bp.function_name("why")
-    @bp.route("clusters/{name}/why", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def explain(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("why", "clusters/{name}/why", Role.READER)
+    def explain(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         name = req.route_params["name"]
         return _of_cluster(name, why.why_view(name, ports), ports)
 
-    @bp.function_name("replay")
-    @bp.route("clusters/{name}/replay", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def replay_job(req: func.HttpRequest) -> func.HttpResponse:
-        return reply(replay.replay(req.route_params["name"], _actor(req), ports))
+    @routes.add("replay", "clusters/{name}/replay", Role.OPERATOR, method="POST")
+    def replay_job(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return reply(replay.replay(req.route_params["name"], caller.name, ports))
 
-    @bp.function_name("import")
-    @bp.route("import", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def manifest(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("import", "import", Role.OPERATOR)
+    def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(import_cluster(req.params.get("resource") or "", ports))
 
 
-def _add_plans(bp: func.Blueprint, ports: Ports) -> None:
-    @bp.function_name("plans")
-    @bp.route("plans", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def newest(req: func.HttpRequest) -> func.HttpResponse:
+def _add_plans(routes: Routes, ports: Ports) -> None:
+    @routes.add("plans", "plans", Role.READER)
+    def newest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(HttpResult(200, plans.plans_view(ports)))
 
-    @bp.function_name("plan")
-    @bp.route("plans/{commit}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def plan(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("plan", "plans/{commit}", Role.READER)
+    def plan(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         commit = req.route_params["commit"]
         missing = f"the commit {commit[:40]} was not planned (give the full id)"
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), missing)
 
-    @bp.function_name("approve")
-    @bp.route("plans/{commit}/approve", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def approve(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("approve", "plans/{commit}/approve", Role.APPROVER, method="POST")
+    def approve(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         names = _clusters_in(req.get_body())
         if names is None:
             return reply(rejected(400, 'the body must be {"clusters": ["name", ...]}'))
-        return reply(approval.approve(req.route_params["commit"], names, _actor(req), ports))
+        return reply(approval.approve(req.route_params["commit"], names, caller.name, ports))
 
-    @bp.function_name("recorded")
-    @bp.route("recorded", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def recorded(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("recorded", "recorded", Role.READER)
+    def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return _paged(req, lambda page: plans.recorded_view(ports, page))
 
 
-def _add_dead_letters(bp: func.Blueprint, ports: Ports) -> None:
-    @bp.function_name("dead_letters")
-    @bp.route("dead-letters", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    def listed(req: func.HttpRequest) -> func.HttpResponse:
+def _add_dead_letters(routes: Routes, ports: Ports) -> None:
+    @routes.add("dead_letters", "dead-letters", Role.READER)
+    def listed(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(HttpResult(200, dead_letters.dead_letters_view(ports)))
 
-    @bp.function_name("dismiss")
-    @bp.route("dead-letters/dismiss", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def dismiss(req: func.HttpRequest) -> func.HttpResponse:
+    @routes.add("dismiss", "dead-letters/dismiss", Role.OPERATOR, method="POST")
+    def dismiss(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         named = _letters_in(req.get_body())
         if named is None:
             return reply(rejected(400, 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'))
-        return reply(HttpResult(200, dead_letters.dismiss(named, _actor(req), ports)))
+        return reply(HttpResult(200, dead_letters.dismiss(named, caller.name, ports)))
 
 
 def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
     """Reply with the view of a cluster, or with 404 where nothing is known of it."""
     result = HttpResult(200, view) if view else rejected(404, clusters.describe_unknown(name, ports))
     return reply(result)
-
-
-def _actor(req: func.HttpRequest) -> str:
-    """Return the caller's name from its header: percent-decoded, and shortened to one line."""
-    return shown(unquote(req.headers.get("x-roadstead-actor") or ""), approval.MAX_ACTOR)
 
 
 def _paged(

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 import azure.functions as func
 
 from handlers import api, dead_letters, github, queues, timers
+from handlers.sign_in import SignIn
 from shared.ports import Ports
 from shared.settings import App
 
 
 def blueprints(
-    ports: Ports, *, webhook_secrets: Sequence[str], secrets: Sequence[str]
+    ports: Ports, sign_in: SignIn, *, webhook_secrets: Sequence[str], secrets: Sequence[str]
 ) -> Mapping[App, Sequence[func.Blueprint]]:
     """Return the functions of each app; ``secrets`` are masked in dead letters that are stored."""
     return {
@@ -26,7 +27,7 @@ def blueprints(
             queues.planner(ports),
             dead_letters.blueprint(ports, "plans", secrets=secrets),
             timers.blueprint(ports),
-            api.blueprint(ports),
+            api.blueprint(ports, sign_in),
         ),
         App.WORKER: (queues.worker(ports), dead_letters.blueprint(ports, "jobs", secrets=secrets)),
         App.DELETER: (queues.deleter(ports), dead_letters.blueprint(ports, "deletes", secrets=secrets)),

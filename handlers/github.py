@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import azure.functions as func
 
 from handlers.reply import reply
+from handlers.routes import SIGNATURE, callable_by
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import read_delivery
 from shared.ports import Ports
@@ -18,6 +20,7 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
 
     @bp.function_name("github")
     @bp.route("github", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @partial(callable_by, SIGNATURE)
     def github(req: func.HttpRequest) -> func.HttpResponse:
         delivery = read_delivery(
             req.headers,

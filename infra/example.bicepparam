@@ -5,6 +5,8 @@ param fleet = 'example'
 param githubRepository = 'example/fleet'
 param targetSubscriptions = ['00000000-0000-0000-0000-000000000001']
 
+param entraClientId = '00000000-0000-0000-0000-000000000002'
+
 param githubToken = readEnvironmentVariable('GITHUB_TOKEN')
 param githubWebhookSecret = readEnvironmentVariable('GITHUB_WEBHOOK_SECRET')
 param fluxGitPassword = readEnvironmentVariable('FLUX_GIT_PASSWORD', '')

@@ -64,6 +64,25 @@ param fluxGitHost string = 'github.com'
 @secure()
 param fluxGitPassword string = ''
 
+@description('The client id of the app registration with which people and scripts sign in; without it, keys alone open the API.')
+param entraClientId string = ''
+
+@description('A key for scripts with the role Reader, of 20 characters or more; empty for none.')
+@secure()
+param apiKeyReader string = ''
+
+@description('A key for scripts with the role Operator, of 20 characters or more; empty for none.')
+@secure()
+param apiKeyOperator string = ''
+
+@description('A key for scripts with the role Approver, of 20 characters or more; empty for none.')
+@secure()
+param apiKeyApprover string = ''
+
+@description('A key for scripts with the role Admin, of 20 characters or more; empty for none.')
+@secure()
+param apiKeyAdmin string = ''
+
 @description('When to look for a commit whose webhook was lost: six-field NCRONTAB, UTC.')
 param planSchedule string = '0 */5 * * * *'
 
@@ -235,6 +254,10 @@ module vault 'vault.bicep' = {
     githubWebhookSecret: githubWebhookSecret
     githubWebhookSecretPrevious: githubWebhookSecretPrevious
     fluxGitPassword: fluxGitPassword
+    apiKeyReader: apiKeyReader
+    apiKeyOperator: apiKeyOperator
+    apiKeyApprover: apiKeyApprover
+    apiKeyAdmin: apiKeyAdmin
   }
 }
 
@@ -256,6 +279,11 @@ module control 'function.bicep' = {
     settings: union(settings, {
       GITHUB_WEBHOOK_SECRET: '${secret}github-webhook-secret)'
       GITHUB_WEBHOOK_SECRET_PREVIOUS: empty(githubWebhookSecretPrevious) ? '' : '${secret}github-webhook-secret-previous)'
+      SIGN_IN: empty(entraClientId) ? 'keys' : 'entra'
+      API_KEY_READER: empty(apiKeyReader) ? '' : '${secret}api-key-reader)'
+      API_KEY_OPERATOR: empty(apiKeyOperator) ? '' : '${secret}api-key-operator)'
+      API_KEY_APPROVER: empty(apiKeyApprover) ? '' : '${secret}api-key-approver)'
+      API_KEY_ADMIN: empty(apiKeyAdmin) ? '' : '${secret}api-key-admin)'
       PLAN_SCHEDULE: planSchedule
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
@@ -302,6 +330,16 @@ module deleter 'function.bicep' = {
     maximumInstances: maximumInstances
     moreSettings: moreSettings
     settings: settings
+  }
+}
+
+module signIn 'sign_in.bicep' = if (!empty(entraClientId)) {
+  scope: group
+  name: 'sign-in'
+  params: {
+    appName: control.outputs.name
+    clientId: entraClientId
+    keysToo: !empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')
   }
 }
 

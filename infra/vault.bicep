@@ -39,6 +39,22 @@ param githubWebhookSecretPrevious string
 @secure()
 param fluxGitPassword string
 
+@description('The key for scripts with the role Reader, or empty.')
+@secure()
+param apiKeyReader string
+
+@description('The key for scripts with the role Operator, or empty.')
+@secure()
+param apiKeyOperator string
+
+@description('The key for scripts with the role Approver, or empty.')
+@secure()
+param apiKeyApprover string
+
+@description('The key for scripts with the role Admin, or empty.')
+@secure()
+param apiKeyAdmin string
+
 var keyVaultSecretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
 var everyApp = [controlPrincipalId, workerPrincipalId, deleterPrincipalId]
 
@@ -86,6 +102,30 @@ resource flux 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(fluxGi
   parent: vault
   name: 'flux-git-password'
   properties: { value: fluxGitPassword }
+}
+
+resource keyReader 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(apiKeyReader)) {
+  parent: vault
+  name: 'api-key-reader'
+  properties: { value: apiKeyReader }
+}
+
+resource keyOperator 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(apiKeyOperator)) {
+  parent: vault
+  name: 'api-key-operator'
+  properties: { value: apiKeyOperator }
+}
+
+resource keyApprover 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(apiKeyApprover)) {
+  parent: vault
+  name: 'api-key-approver'
+  properties: { value: apiKeyApprover }
+}
+
+resource keyAdmin 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (!empty(apiKeyAdmin)) {
+  parent: vault
+  name: 'api-key-admin'
+  properties: { value: apiKeyAdmin }
 }
 
 resource tokenReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
@@ -140,6 +180,54 @@ resource fluxReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principalId in [workerPrincipalId]: if (!empty(fluxGitPassword)) {
     scope: flux
     name: guid(flux.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource keyReaderReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [controlPrincipalId]: if (!empty(apiKeyReader)) {
+    scope: keyReader
+    name: guid(keyReader.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource keyOperatorReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [controlPrincipalId]: if (!empty(apiKeyOperator)) {
+    scope: keyOperator
+    name: guid(keyOperator.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource keyApproverReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [controlPrincipalId]: if (!empty(apiKeyApprover)) {
+    scope: keyApprover
+    name: guid(keyApprover.id, principalId, keyVaultSecretsUser)
+    properties: {
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', keyVaultSecretsUser)
+    }
+  }
+]
+
+resource keyAdminReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [controlPrincipalId]: if (!empty(apiKeyAdmin)) {
+    scope: keyAdmin
+    name: guid(keyAdmin.id, principalId, keyVaultSecretsUser)
     properties: {
       principalId: principalId
       principalType: 'ServicePrincipal'

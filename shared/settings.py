@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.jobs.retry import with_limits
+from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
 
 
@@ -37,6 +38,9 @@ def _limits(text: str) -> str:
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
 
+ApiKey = Annotated[SecretStr, Field(min_length=20)]
+
+
 class Settings(BaseModel):
     """Every setting, named as its environment variable; ``docs/settings.md`` explains each."""
 
@@ -60,6 +64,14 @@ class Settings(BaseModel):
     flux_git_username: str = "git"
     flux_git_password: SecretStr | None = None
     flux_git_host: str = "github.com"
+
+    sign_in: Literal["entra", "keys"] = "keys"
+    api_key_reader: ApiKey | None = None
+    api_key_operator: ApiKey | None = None
+    api_key_approver: ApiKey | None = None
+    api_key_admin: ApiKey | None = None
+    website_auth_enabled: bool = False
+    """Set by Azure: whether App Service Authentication is on."""
 
     servicebus: SecretStr | None = None
     """A connection string. Without it, ``ServiceBus__fullyQualifiedNamespace`` and the app's identity."""
@@ -90,6 +102,12 @@ class Settings(BaseModel):
         """The secrets that may sign a webhook, the current one first."""
         both = (self.github_webhook_secret, self.github_webhook_secret_previous)
         return tuple(secret.get_secret_value() for secret in both if secret)
+
+    @property
+    def api_keys(self) -> Mapping[str, Role]:
+        """The role of each key of the API."""
+        given = {role: getattr(self, f"api_key_{role.lower()}") for role in Role}
+        return {key.get_secret_value(): role for role, key in given.items() if key}
 
     @property
     def api_versions(self) -> Mapping[str, str]:
@@ -147,6 +165,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         raise SettingsError("wrong settings: " + "; ".join(wrong)) from None
     _refuse_unresolved(settings)
     _refuse_missing(settings)
+    _refuse_shared_keys(settings)
     return settings
 
 
@@ -157,6 +176,8 @@ def _expected(detail: Mapping[str, Any]) -> str:
         "missing": "is required",
         "greater_than_equal": f"must be {limits.get('ge', 0):g} or more",
         "less_than_equal": f"must be {limits.get('le', 0):g} or less",
+        "literal_error": f"must be {limits.get('expected')}",
+        "too_short": f"must have {limits.get('min_length')} characters or more",
         "string_pattern_mismatch": f"must match {limits.get('pattern')}",
         "enum": f"must be {limits.get('expected')}",
         "int_parsing": "must be an integer",
@@ -181,6 +202,15 @@ def _refuse_unresolved(settings: Settings) -> None:
             raise SettingsError(
                 f"{name.upper()}: the Key Vault reference is not resolved; check the app's rights"
             )
+
+
+def _refuse_shared_keys(settings: Settings) -> None:
+    """Refuse one key for two roles."""
+    given = [role for role in Role if getattr(settings, f"api_key_{role.lower()}")]
+    if len(settings.api_keys) < len(given):
+        raise SettingsError(
+            "API_KEY_READER, _OPERATOR, _APPROVER and _ADMIN: each role needs a key of its own"
+        )
 
 
 def _refuse_missing(settings: Settings) -> None:

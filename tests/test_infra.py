@@ -10,12 +10,14 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
 
 from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
 from shared.adapters.tables import TABLES
+from shared.pipeline.api.access import Role
 from shared.settings import App, Settings
 from tests.support.bicep import Template
 from tests.support.function_calls import functions
@@ -40,6 +42,7 @@ LOCAL_ONLY = {
     "POLL_SECONDS": "the default is for Azure; moreSettings",
     "EVENTS_KEPT": "the default is for Azure; moreSettings",
     "RETRY_LIMITS": "the defaults are for Azure; moreSettings",
+    "WEBSITE_AUTH_ENABLED": "Functions sets it",
 }
 
 
@@ -230,6 +233,36 @@ def test_an_instance_has_a_thread_for_whatever_it_may_run_at_once() -> None:
     threads = int(found[1])
     assert 1 < http <= threads
     assert max(bus["maxConcurrentSessions"], bus["maxConcurrentCalls"]) <= threads
+
+
+def test_the_sign_in_lets_only_the_webhook_pass_without_an_identity() -> None:
+    sign_in = TEMPLATES["sign_in.bicep"].resource("Microsoft.Web/sites/config").value
+    assert sign_in["name"] == "authsettingsV2"
+    properties = sign_in["properties"]
+    assert properties["platform"] == {"enabled": True}
+    validation = properties["globalValidation"]
+    assert validation["requireAuthentication"] == "!keysToo"
+    assert validation["unauthenticatedClientAction"] == "keysToo ? 'AllowAnonymous' : 'RedirectToLoginPage'"
+    assert validation["excludedPaths"] == ["/api/github"]
+    entra = properties["identityProviders"]["azureActiveDirectory"]
+    assert entra["validation"] == {"allowedAudiences": ["clientId", "api://${clientId}"]}
+    assert entra["registration"]["openIdIssuer"].endswith("/v2.0")
+    assert "tenant().tenantId" in entra["registration"]["openIdIssuer"], "no other tenant"
+    assert properties["login"] == {"tokenStore": {"enabled": False}}
+    keys = TEMPLATES["main.bicep"].of("module")["signIn"].value["params"]["keysToo"]
+    assert keys == "!empty('${apiKeyReader}${apiKeyOperator}${apiKeyApprover}${apiKeyAdmin}')"
+
+
+def test_the_app_registration_has_the_roles_of_the_code_for_people_and_for_apps() -> None:
+    app = json.loads((INFRA / "entra-app.json").read_text())
+    assert [role["value"] for role in app["appRoles"]] == [role.value for role in Role]
+    assert len({role["id"] for role in app["appRoles"]}) == len(Role)
+    assert all(role["allowedMemberTypes"] == ["User", "Application"] for role in app["appRoles"])
+    assert app["signInAudience"] == "AzureADMyOrg"
+    assert app["api"]["requestedAccessTokenVersion"] == 2, "the issuer of sign_in.bicep is that of version 2"
+    (scope,) = app["api"]["oauth2PermissionScopes"]
+    known = json.loads((INFRA / "entra-azure-cli.json").read_text())["api"]["preAuthorizedApplications"]
+    assert known == [{"appId": DEVELOPER_SIGN_ON_CLIENT_ID, "delegatedPermissionIds": [scope["id"]]}]
 
 
 def test_every_parameter_is_described() -> None:

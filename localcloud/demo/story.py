@@ -35,7 +35,7 @@ BATCH = """\
 def play(cloud: LocalCloud, console: Console) -> None:
     """Run the whole demo; raise NotReached, PartFailed or GitFailed when a step fails."""
     began = time.monotonic()
-    with Api(cloud.urls.functions) as api:
+    with Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"]) as api:
         story = _Story(cloud, console, api)
         story.push_the_example()
         story.show_a_cluster("atlantic-aks")

@@ -22,6 +22,7 @@ import azure.functions as func
 
 from localcloud.common.http_server import HttpServer
 from localcloud.common.stop_with_parent import stop_with_parent
+from localcloud.functions.easy_auth import ENABLED, AuthSettings, EasyAuth
 from localcloud.functions.function_index import (
     Function,
     QueueTrigger,
@@ -56,7 +57,13 @@ class Host:
     """Runs the functions from ``start`` to ``close``; ``port`` 0 takes a free one."""
 
     def __init__(
-        self, functions: Sequence[Function], config: HostConfig, *, port: int = 0, threads: int = 8
+        self,
+        functions: Sequence[Function],
+        config: HostConfig,
+        *,
+        sign_in: AuthSettings | None = None,
+        port: int = 0,
+        threads: int = 8,
     ) -> None:
         self._invoker = Invoker(threads=threads, timeout=config.timeout_seconds)
         self._triggers: list[Timer | SessionListener | QueueListener] = []
@@ -68,7 +75,7 @@ class Host:
             elif isinstance(function.trigger, QueueTrigger):
                 self._triggers.append(QueueListener(function, self._invoker, config.service_bus))
         web = HttpFunctions(functions, self._invoker, prefix=config.route_prefix)
-        self._http = HttpServer(web, port=port, threads=_HTTP_THREADS)
+        self._http = HttpServer(EasyAuth(web, sign_in) if sign_in else web, port=port, threads=_HTTP_THREADS)
         self.url = self._http.url
 
     def start(self) -> None:
@@ -120,10 +127,12 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     set_up_logging(out, config.log_levels, debug=os.environ.get("PYTHON_ENABLE_DEBUG_LOGGING") == "1")
     for name in inherited:
         log.warning("%s: the environment's value is used, not the one of the settings file", name)
+    sign_in = AuthSettings(options.sign_in, tuple(options.audience)) if options.sign_in else None
+    os.environ[ENABLED] = str(sign_in is not None)
     app: func.FunctionApp = import_app(folder)
     os.chdir(folder)
     functions = functions_of(app, os.environ)
-    host = Host(functions, config, port=options.port, threads=_thread_count())
+    host = Host(functions, config, sign_in=sign_in, port=options.port, threads=_thread_count())
     for function in functions:
         log.info("%s", _line(function, host.url, config.route_prefix))
     host.start()
@@ -164,6 +173,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--settings", type=Path, default=Path("local.settings.json"))
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    parser.add_argument("--sign-in", default="", metavar="URL", help="the issuer of the tokens of callers")
+    parser.add_argument("--audience", action="append", default=[], help="whom these tokens must be for")
     parser.add_argument("--log-file", type=Path, help="write the log here, not to the terminal")
     parser.add_argument("--stop-with-parent", action="store_true", help="stop when standard input closes")
     return parser

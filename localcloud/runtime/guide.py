@@ -30,7 +30,8 @@ def guide(cloud: LocalCloud, here: Path) -> str:
         "Watch the fleet, and inspect a cluster when it is Ready:",
         *_indented(_inspect(cloud, here)),
         "",
-        f"The API is {cloud.urls.functions}/api/clusters",
+        f"The API is {cloud.urls.functions}/api/clusters; to sign in with a browser,",
+        f"begin at {cloud.urls.functions}/.auth/login/aad",
         f"Logs and the requests to Azure, Kubernetes and GitHub: {logs}",
     ]
     return "\n".join(lines)
@@ -62,6 +63,7 @@ def _push_fleet(cloud: LocalCloud, here: Path) -> Iterator[str]:
 def _inspect(cloud: LocalCloud, here: Path) -> Iterator[str]:
     if cloud.ports["functions"] != USUAL_PORTS["functions"]:
         yield f"export ROADSTEAD_URL={cloud.urls.functions}"
+    yield f"export ROADSTEAD_KEY={cloud.settings['API_KEY_ADMIN']}"
     yield f"{_shown(Path(sys.executable).with_name('roadstead'), here)} status --watch"
     yield f"kubectl --kubeconfig {_shown(cloud.state / 'kubeconfigs', here)}/{CLUSTER}.yaml \\"
     yield "    get kustomizations -A"

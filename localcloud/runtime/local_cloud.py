@@ -15,6 +15,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
+from localcloud.azure.world import directory
+from localcloud.azure.world.catalog import TENANT
 from localcloud.runtime.child_processes import Child, Part
 from localcloud.runtime.options import USUAL_PORTS, Options, Urls, child_environment, compose_settings
 from localcloud.runtime.parts.part import ready_file, request_log
@@ -87,6 +89,7 @@ class LocalCloud:
         settings, port = self.state / "local.settings.json", self.ports["functions"]
         command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
+        command += ["--sign-in", f"{self.urls.identity}/{TENANT}", "--audience", directory.API]
         self._start(Part("functions", command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:

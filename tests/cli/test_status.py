@@ -56,7 +56,10 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--key-file", "key"], "rejected the function key; set ROADSTEAD_KEY"),
+        (
+            ["--key-file", "key"],
+            "does not know you: sign in first: this needs the role Reader; set ROADSTEAD_KEY",
+        ),
         (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
         (["--url", "127.0.0.1:7071"], "127.0.0.1:7071 does not begin with http://"),

@@ -15,6 +15,7 @@ from cli.planned_commit import PlannedCommit
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.intake.accept import accept
 from tests.support import fleet_files
+from tests.support.function_calls import ADMIN_KEY
 from tests.support.pipeline_runs import push, pushed, ready
 from tests.support.roadstead_command import roadstead
 from tests.support.served_api import served
@@ -24,7 +25,7 @@ NEXT = fleet_files.fleet("one", "two") | {"clusters/one/cluster.yaml": fleet_fil
 
 @contextmanager
 def client(cloud: MemoryCloud) -> Iterator[Api]:
-    with served(cloud.ports) as url, Api(url) as api:
+    with served(cloud.ports) as url, Api(url, ADMIN_KEY) as api:
         yield api
 
 

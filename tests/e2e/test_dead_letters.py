@@ -63,7 +63,7 @@ def test_every_dead_letter_is_reported_and_its_job_replayed(start: Start) -> Non
     why = operator.api.get("clusters/one/why")
     assert why["lastError"]["class"] == "DeadLettered"
     assert "TooOften: ten times" in why["lastError"]["message"]
-    operator.api.post("clusters/one/replay", {}, actor="an operator")
+    operator.api.post("clusters/one/replay", {})
     operator.wait_for_status(commit, "success")
     assert operator.accepted()["create", "one"] == 1
     assert "not a message" not in bus_messages(operator.cloud, "jobs")

@@ -50,14 +50,6 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["resend_overdue"]["schedule"] == "%RESEND_SCHEDULE%"
 
 
-def test_only_the_webhook_is_anonymous() -> None:
-    levels = {
-        name: each.get_trigger().get_dict_repr().get("authLevel")
-        for name, each in functions(MemoryCloud().ports).items()
-    }
-    assert {name for name, level in levels.items() if level == func.AuthLevel.ANONYMOUS} == {"github"}
-
-
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])
 @pytest.mark.parametrize("name", ["dead_jobs", "dead_plans", "dead_deletes"])
 def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> None:

@@ -11,14 +11,16 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api.approval import approve
 from tests.support import fleet_files
-from tests.support.function_calls import functions
+from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push
 
 NAMES = ["five", "four", "one", "three", "two"]
 
 
 def call(cloud: MemoryCloud, function: str, route: dict[str, str] | None = None, **params: str) -> Any:
-    request = func.HttpRequest("GET", "/api", body=b"", route_params=route or {}, params=params)
+    request = func.HttpRequest(
+        "GET", "/api", body=b"", route_params=route or {}, params=params, headers=ADMIN
+    )
     reply = functions(cloud.ports)[function].get_user_function()(request)
     return reply.status_code, json.loads(reply.get_body())
 

@@ -21,7 +21,7 @@ class Operator:
 
     def __init__(self, cloud: LocalCloud, folder: Path) -> None:
         self.cloud = cloud
-        self.api = Api(cloud.urls.functions)
+        self.api = Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"])
         self.checkout = Checkout(cloud.remote, folder)
 
     def push(self, files: Mapping[str, bytes], message: str = "a change") -> str:

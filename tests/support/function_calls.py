@@ -8,19 +8,32 @@ from typing import Any
 import azure.functions as func
 
 from handlers.apps import blueprints
+from handlers.sign_in import KEY, SignIn
+from shared.pipeline.api.access import Role
 from shared.ports import Ports
+
+KEYS = {f"local-key-of-an-{role.lower()}": role for role in Role}
+ADMIN_KEY = "local-key-of-an-admin"
+"""As in the settings of the local cloud."""
+ADMIN = {KEY: ADMIN_KEY}
+
+
+def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionApp:
+    """Return the app on ports; without ``sign_in``, callers have the keys above."""
+    app = func.FunctionApp()
+    groups = blueprints(ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",), secrets=())
+    for group in groups.values():
+        for blueprint in group:
+            app.register_functions(blueprint)
+    return app
 
 
 def functions(ports: Ports) -> dict[str, Any]:
     """Return every function by its name, as the host indexes them."""
-    app = func.FunctionApp()
-    for group in blueprints(ports, webhook_secrets=("new",), secrets=()).values():
-        for blueprint in group:
-            app.register_functions(blueprint)
-    return {str(made.get_function_name()): made for made in app.get_functions()}
+    return {str(made.get_function_name()): made for made in function_app(ports).get_functions()}
 
 
 def call(ports: Ports, function: str, **route: str) -> tuple[int, Any]:
-    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route)
+    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route, headers=ADMIN)
     reply = functions(ports)[function].get_user_function()(request)
     return reply.status_code, json.loads(reply.get_body())

@@ -14,13 +14,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from signal import SIGINT
 
+from tests.support.function_calls import ADMIN_KEY
+
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
+OWN = {"PYTHONPATH": str(ROOT), "ROADSTEAD_KEY": ADMIN_KEY}
 
 
 def roadstead(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the command of this checkout; return its output and exit code."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    environment = {**os.environ, **OWN, **env}
     command = [str(ROADSTEAD), *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, env=environment, cwd=cwd
@@ -47,7 +50,7 @@ def on_terminal(
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    environment = {**inherited, "TERM": "xterm", "PYTHONPATH": str(ROOT), **env}
+    environment = {**inherited, "TERM": "xterm", **OWN, **env}
     running = subprocess.Popen(
         [str(ROADSTEAD), *arguments],
         stdin=terminal,

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-import azure.functions as func
-
-from handlers import api
+from handlers.sign_in import SignIn
 from localcloud.common.http_server import HttpServer
-from localcloud.functions.function_index import functions_of
+from localcloud.functions.easy_auth import AuthSettings, EasyAuth
+from localcloud.functions.function_index import Function, HttpTrigger, functions_of
+from localcloud.functions.host_config import read_settings
 from localcloud.functions.http_triggers import HttpFunctions
 from localcloud.functions.invocations import Invoker
+from localcloud.runtime.options import EXAMPLE
 from shared.ports import Ports
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-
-class Locked:
-    """The functions, which refuse the key "wrong" as Azure does; the development host checks none."""
-
-    def __init__(self, functions: HttpFunctions) -> None:
-        self._functions = functions
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
-        if environ.get("HTTP_X_FUNCTIONS_KEY") == "wrong":
-            start_response("401 Unauthorized", [])
-            return []
-        return self._functions(environ, start_response)
+from tests.support.function_calls import KEYS, function_app
 
 
 @contextmanager
-def served(ports: Ports) -> Iterator[str]:
-    """Serve the API on ports; yield its address."""
-    app = func.FunctionApp()
-    app.register_functions(api.blueprint(ports))
+def served(ports: Ports, auth: AuthSettings | None = None) -> Iterator[str]:
+    """Serve the API on ports; yield its address. ``auth`` turns the sign-in on, keys open it always."""
+    sign_in = SignIn("entra" if auth else "keys", platform_verifies=auth is not None, keys=KEYS)
     invoker = Invoker(threads=2)
-    functions = HttpFunctions(functions_of(app, {}), invoker, prefix="api")
-    with HttpServer(Locked(functions)) as running:
+    web = HttpFunctions(_http(ports, sign_in), invoker, prefix="api")
+    with HttpServer(EasyAuth(web, auth) if auth else web) as running:
         yield running.url
     invoker.close(5)
+
+
+def _http(ports: Ports, sign_in: SignIn) -> list[Function]:
+    found = functions_of(function_app(ports, sign_in), read_settings(EXAMPLE))
+    return [function for function in found if isinstance(function.trigger, HttpTrigger)]

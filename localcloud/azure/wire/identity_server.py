@@ -1,30 +1,35 @@
-"""The managed identity endpoint of App Service and Functions: a token for every caller that knows the header.
+"""The managed identity endpoint of App Service and Functions, and the issuer of its tokens.
 
-A function app finds it through ``IDENTITY_ENDPOINT`` and ``IDENTITY_HEADER``; so does
-``DefaultAzureCredential``, and ``az login --identity``, which reads the tenant in the token. Tokens are
-signed JWTs (HS256, a key per server) and are checked without state.
+A function app finds the endpoint through ``IDENTITY_ENDPOINT`` and ``IDENTITY_HEADER``; so does
+``DefaultAzureCredential``, and ``az login --identity``, which reads the tenant in the token. The parameter
+``client_id`` selects a user-assigned identity; here these are the accounts of the directory, people too, since a
+person cannot type a password here. Tokens are JWTs, signed with RS256. Whoever checks them finds the keys through
+the metadata of the issuer, as with Entra (OpenID Connect Discovery 1.0).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import hmac
 import json
-import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
 from werkzeug.wrappers import Request, Response
 
 from localcloud.azure.world.catalog import TENANT
+from localcloud.azure.world.directory import ACCOUNTS, FUNCTION_APP, Account
 from localcloud.common.clock import system_clock
 from localcloud.common.front_door import FrontDoor
 from localcloud.common.http_server import HttpServer, json_response
 
 API_VERSION = "2019-08-01"
-_PRINCIPAL = "00000000-0000-0000-0000-0000000000aa"
+ISSUER = f"https://sts.windows.net/{TENANT}/"
+_KEY_ID = "local"
 
 
 class IdentityServer:
@@ -43,39 +48,33 @@ class IdentityServer:
         clock: Callable[[], datetime] = system_clock,
     ) -> None:
         self._header, self._lifetime, self._clock = header, lifetime, clock
-        self._key = secrets.token_bytes(32)
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.door = FrontDoor(Request.application(self._answer), "identity", clock=clock)
         self._http = HttpServer(self.door, port=port)
         self.port = self._http.port
         self.endpoint = f"{self._http.url}/msi/token"
         """What ``IDENTITY_ENDPOINT`` is set to."""
+        self.authority = f"{self._http.url}/{TENANT}"
+        """Where the metadata of the issuer is, below ``/.well-known``."""
 
     def accepts(self, token: str, audience: str | None = None) -> bool:
         """Return whether this server issued the token, it has not expired, and it is for the audience."""
-        signed, _, signature = token.rpartition(".")
-        if not hmac.compare_digest(signature.encode(), self._sign(signed).encode()):
+        try:
+            own = {"verify_exp": False, "verify_aud": False, "verify_iat": False}
+            claims = jwt.decode(token, self._key.public_key(), ["RS256"], options=own, issuer=ISSUER)
+        except jwt.InvalidTokenError:
             return False
-        claims: dict[str, Any] = json.loads(_decode(signed.partition(".")[2]))
         if audience is not None and claims["aud"].rstrip("/") != audience.rstrip("/"):
             return False
         return float(claims["exp"]) > self._clock().timestamp()
 
-    def issue(self, audience: str) -> tuple[str, int]:
+    def issue(self, audience: str, account: Account = FUNCTION_APP) -> tuple[str, int]:
         """Return a token for a resource, and the second of the epoch at which it expires."""
         now = self._clock()
         expires = int((now + self._lifetime).timestamp())
-        payload = {
-            "aud": audience,
-            "iss": f"https://sts.windows.net/{TENANT}/",
-            "oid": _PRINCIPAL,
-            "appid": _PRINCIPAL,
-            "idtyp": "app",
-            "tid": TENANT,
-            "iat": int(now.timestamp()),
-            "exp": expires,
-        }
-        signed = f"{_encode({'alg': 'HS256', 'typ': 'JWT'})}.{_encode(payload)}"
-        return f"{signed}.{self._sign(signed)}", expires
+        times = {"iat": int(now.timestamp()), "exp": expires}
+        claims = {**account.claims(audience), "iss": ISSUER, "tid": TENANT, **times}
+        return jwt.encode(claims, self._key, "RS256", headers={"kid": _KEY_ID}), expires
 
     def close(self) -> None:
         """Stop serving."""
@@ -87,9 +86,37 @@ class IdentityServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @cached_property
+    def _keys(self) -> dict[str, Any]:
+        public = json.loads(RSAAlgorithm.to_jwk(self._key.public_key()))
+        return {"keys": [{**public, "kid": _KEY_ID, "use": "sig"}]}
+
     def _answer(self, request: Request) -> Response:
-        if request.path != "/msi/token" or request.method != "GET":
-            return _refusal(404, "there is only GET /msi/token")
+        if request.method != "GET":
+            return _refusal(404, "there is only GET")
+        match request.path.removeprefix(f"/{TENANT}"):
+            case "/msi/token":
+                return self._managed_identity(request)
+            case "/.well-known/openid-configuration":
+                keys = f"{self.authority}/discovery/keys"
+                return json_response(200, {"issuer": ISSUER, "jwks_uri": keys})
+            case "/discovery/keys":
+                return json_response(200, self._keys)
+            case "/people":
+                return json_response(200, [account.name for account in ACCOUNTS if not account.app])
+            case "/sign-in":
+                return self._sign_in(request.args.get("person", ""), request.args.get("audience", ""))
+            case _:
+                return _refusal(404, "there is no such page")
+
+    def _sign_in(self, person: str, audience: str) -> Response:
+        """Sign a person in without a password: no part of Entra."""
+        for account in ACCOUNTS:
+            if account.name == person and not account.app:
+                return json_response(200, {"token": self.issue(audience, account)[0]})
+        return _refusal(404, "there is no such person")
+
+    def _managed_identity(self, request: Request) -> Response:
         given = request.headers.get("X-IDENTITY-HEADER", "")
         if not hmac.compare_digest(given.encode(), self._header.encode()):
             return _refusal(401, "X-IDENTITY-HEADER is missing or wrong")
@@ -98,7 +125,13 @@ class IdentityServer:
         resource = request.args.get("resource", "")
         if not resource:
             return _refusal(400, "resource is missing")
-        token, expires = self.issue(resource)
+        wanted = request.args.get("client_id", FUNCTION_APP.id)
+        found = [account for account in ACCOUNTS if account.id == wanted]
+        if not found:
+            return _refusal(
+                400, "No User Assigned or Delegated Managed Identity found for specified ClientId"
+            )
+        token, expires = self.issue(resource, found[0])
         return json_response(
             200,
             {
@@ -106,25 +139,10 @@ class IdentityServer:
                 "expires_on": str(expires),
                 "resource": resource,
                 "token_type": "Bearer",
-                "client_id": _PRINCIPAL,
+                "client_id": wanted,
             },
         )
-
-    def _sign(self, signed: str) -> str:
-        return _base64(hmac.digest(self._key, signed.encode(), hashlib.sha256))
 
 
 def _refusal(status: int, message: str) -> Response:
     return json_response(status, {"statusCode": status, "message": message})
-
-
-def _base64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _encode(value: dict[str, Any]) -> str:
-    return _base64(json.dumps(value, separators=(",", ":")).encode())
-
-
-def _decode(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,83 @@
+"""HTTP functions, each declared with who may call it.
+
+The host itself checks no key (``AuthLevel.ANONYMOUS``), as App Service Authentication needs it: every function
+decides by itself, before it does anything else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import azure.functions as func
+
+from handlers.reply import reply
+from handlers.sign_in import SignIn
+from shared.pipeline.api.access import Caller, Denied, Role, decide
+from shared.pipeline.http_result import rejected
+
+log = logging.getLogger(__name__)
+
+SIGNATURE = "signature"
+"""Who signs the body with the secret may call: GitHub."""
+_ACCESS = "roadstead_access"
+
+Handler = Callable[[func.HttpRequest, Caller], func.HttpResponse]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Adds functions to a blueprint, each for the callers with a role."""
+
+    bp: func.Blueprint
+    sign_in: SignIn
+
+    def add(
+        self, name: str, path: str, role: Role, *, method: Literal["GET", "POST"] = "GET"
+    ) -> Callable[[Handler], Handler]:
+        """Return the decorator of a function that only callers with the role reach."""
+
+        def decorate(handler: Handler) -> Handler:
+            def function(req: func.HttpRequest) -> func.HttpResponse:
+                caller = self.sign_in.caller(req.headers)
+                denied = decide(caller.principal if caller else None, role)
+                if caller is None or denied:
+                    return self._refuse(name, denied)
+                if method == "POST" and not _is_json(req):
+                    return reply(rejected(415, "send the header Content-Type: application/json"))
+                return handler(req, caller)
+
+            route = self.bp.route(path, methods=[method], auth_level=func.AuthLevel.ANONYMOUS)
+            self.bp.function_name(name)(route(callable_by(role, function)))
+            return handler
+
+        return decorate
+
+    def _refuse(self, name: str, denied: Denied | None) -> func.HttpResponse:
+        """Reply to somebody who may not call; what is wrong with the sign-in is said too."""
+        status, error = (denied.status, denied.error) if denied else (401, "sign in first")
+        log.warning("%s: refused with %d: %s", name, status, error)
+        return reply(rejected(status, "; ".join(filter(None, (error, self.sign_in.problem)))))
+
+
+def _is_json(req: func.HttpRequest) -> bool:
+    """Return whether the body is declared as JSON.
+
+    A page of another site cannot make a browser send that with the session of a signed-in person: its form has
+    other types, and its script would first be refused by the browser (fetch.spec.whatwg.org, "CORS-safelisted").
+    """
+    return (req.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
+
+
+def callable_by(who: str, function: Function) -> Function:
+    """Declare who may call an HTTP function: a role, or ``SIGNATURE``."""
+    setattr(function, _ACCESS, who)
+    return function
+
+
+def who_may_call(function: Callable[..., Any]) -> str:
+    """Return who may call an HTTP function, "" where nobody declared it."""
+    return str(getattr(function, _ACCESS, ""))

@@ -1,0 +1,121 @@
+"""Who calls: the identity that App Service verified, or the holder of a key.
+
+App Service Authentication ("Easy Auth") verifies a token or a session, removes the headers below from what a
+client sends, and sets them itself (learn.microsoft.com/azure/app-service/configure-authentication-user-identities).
+Where it is off, anybody can send them. So they are believed only if SIGN_IN is ``entra`` and the platform states
+that it is on: it sets WEBSITE_AUTH_ENABLED (learn.microsoft.com/azure/app-service/reference-app-settings).
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from shared.fleet.manifests.base import shown
+from shared.pipeline.api.access import Caller, Principal, Role
+
+PRINCIPAL, KEY = "x-ms-client-principal", "x-functions-key"
+ENTRA = "aad"
+ROLES = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
+"""The claim of app roles: as in the token, or with the long name that App Service may map it to."""
+IDS = ("oid", "http://schemas.microsoft.com/identity/claims/objectidentifier")
+ADDRESSES = (
+    "preferred_username",
+    "upn",
+    "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/upn",
+    "email",
+    "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress",
+)
+APPS = ("azp", "appid")
+MAX_NAME, MAX_CLIENT = 100, 200
+
+Mode = Literal["entra", "keys"]
+
+
+class _Claim(BaseModel):
+    typ: str
+    val: str
+
+
+class _ClientPrincipal(BaseModel):
+    """The JSON of the header, decoded; the names are Microsoft's."""
+
+    auth_typ: str
+    claims: list[_Claim]
+
+    def first(self, *types: str) -> str:
+        """Return the value of the first of these claims that is there, "" for none."""
+        found = {claim.typ: claim.val for claim in reversed(self.claims)}
+        return next((found[each] for each in types if found.get(each)), "")
+
+    def all(self, *types: str) -> frozenset[str]:
+        """Return the values of these claims."""
+        return frozenset(claim.val for claim in self.claims if claim.typ in types)
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """How callers prove who they are; ``keys`` has the roles by key. Without either, nobody is anybody."""
+
+    mode: Mode = "keys"
+    platform_verifies: bool = False
+    """Whether App Service Authentication is on."""
+    keys: Mapping[str, Role] = field(default_factory=dict, repr=False)
+
+    def caller(self, headers: Mapping[str, str]) -> Caller | None:
+        """Return who calls, None for nobody; a token counts before a key."""
+        principal = self._signed_in(headers) or self._with_key(headers)
+        if principal is None:
+            return None
+        client = shown(headers.get("user-agent") or "", MAX_CLIENT)
+        return Caller(principal, _address(headers), client)
+
+    @property
+    def problem(self) -> str:
+        """Why nobody can sign in with Entra although the settings say so, "" for no problem."""
+        if self.mode == "entra" and not self.platform_verifies:
+            return "SIGN_IN is entra, but App Service Authentication is off: no identity is believed"
+        return ""
+
+    def _signed_in(self, headers: Mapping[str, str]) -> Principal | None:
+        if self.mode != "entra" or not self.platform_verifies:
+            return None
+        try:
+            read = _ClientPrincipal.model_validate_json(base64.b64decode(headers.get(PRINCIPAL) or ""))
+        except (ValueError, ValidationError):
+            return None
+        identifier = read.first(*IDS)
+        if read.auth_typ != ENTRA or not identifier:
+            return None
+        app = read.first(*APPS)
+        address = read.first(*ADDRESSES)
+        name = address or read.first("name") or (f"app {app}" if app else identifier)
+        roles = frozenset(role for role in Role if role in read.all(*ROLES))
+        addresses = frozenset(each.lower() for each in read.all(*ADDRESSES))
+        return Principal(shown(identifier, MAX_NAME), shown(name, MAX_NAME), roles, addresses)
+
+    def _with_key(self, headers: Mapping[str, str]) -> Principal | None:
+        given = (headers.get(KEY) or "").encode()
+        found = None
+        for key, role in self.keys.items():
+            if hmac.compare_digest(given, key.encode()):
+                found = role
+        return Principal(f"key:{found}", f"the key of {found}", frozenset({found})) if found else None
+
+
+def _address(headers: Mapping[str, str]) -> str:
+    """Return the address of the client: the last entry, which the front end of App Service adds, without a port.
+
+    A client can send the header itself, so entries before the last one prove nothing.
+    """
+    last = (headers.get("x-forwarded-for") or "").rpartition(",")[2].strip()
+    if last.startswith("["):
+        last = last[1:].partition("]")[0]
+    elif last.count(":") == 1:
+        last = last.partition(":")[0]
+    return shown(last, MAX_NAME)

@@ -1,0 +1,41 @@
+// Sign-in with Entra in front of the function app ("Easy Auth"). The app itself decides which role may do what.
+@description('The name of the function app.')
+param appName string
+
+@description('The client id of the app registration of the API.')
+param clientId string
+
+@description('Let requests without a token through to the app, which then asks for a key.')
+param keysToo bool
+
+resource app 'Microsoft.Web/sites@2024-04-01' existing = {
+  name: appName
+}
+
+resource auth 'Microsoft.Web/sites/config@2024-04-01' = {
+  parent: app
+  name: 'authsettingsV2'
+  properties: {
+    platform: { enabled: true }
+    globalValidation: {
+      requireAuthentication: !keysToo
+      unauthenticatedClientAction: keysToo ? 'AllowAnonymous' : 'RedirectToLoginPage'
+      redirectToProvider: 'azureactivedirectory'
+      // GitHub signs its webhooks.
+      excludedPaths: ['/api/github']
+    }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: clientId
+          openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+        }
+        validation: { allowedAudiences: [clientId, 'api://${clientId}'] }
+      }
+    }
+    httpSettings: { requireHttps: true }
+    // No token of a person is stored.
+    login: { tokenStore: { enabled: false } }
+  }
+}

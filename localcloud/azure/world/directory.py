@@ -1,0 +1,45 @@
+"""The directory: who can sign in to the local cloud, and which app roles the Roadstead API gives them.
+
+App roles reach an API as the claim ``roles`` of the tokens for it, of a person and of an app alike
+(learn.microsoft.com/entra/identity-platform/access-token-claims-reference, "Payload claims").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+API = "api://roadstead-local"
+"""The Application ID URI of the API's registration."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A person, or an app with an identity of its own; ``roles`` are those of the API."""
+
+    id: str
+    name: str
+    roles: tuple[str, ...] = ()
+    app: bool = False
+
+    def claims(self, audience: str) -> dict[str, Any]:
+        """Return the claims of a token for an audience, without those of its issuer and its times."""
+        claims: dict[str, Any] = {"aud": audience, "oid": self.id, "sub": self.id}
+        claims |= {"appid": self.id, "idtyp": "app"} if self.app else _person(self.name)
+        return claims | ({"roles": list(self.roles)} if self.roles and audience == API else {})
+
+
+def _person(name: str) -> dict[str, Any]:
+    return {"name": name.capitalize(), "upn": f"{name}@example.com", "idtyp": "user"}
+
+
+FUNCTION_APP = Account("00000000-0000-0000-0000-0000000000aa", "function-app", app=True)
+ACCOUNTS = (
+    FUNCTION_APP,
+    Account("00000000-0000-0000-0000-0000000000a1", "reader", ("Reader",)),
+    Account("00000000-0000-0000-0000-0000000000a2", "operator", ("Operator",)),
+    Account("00000000-0000-0000-0000-0000000000a3", "approver", ("Approver",)),
+    Account("00000000-0000-0000-0000-0000000000a4", "admin", ("Admin",)),
+    Account("00000000-0000-0000-0000-0000000000a5", "nobody"),
+    Account("00000000-0000-0000-0000-0000000000a6", "script", ("Operator",), app=True),
+)

@@ -1,0 +1,74 @@
+"""Who may do what: the app roles, and the decision about a caller. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """The app roles, by the values that they have in Entra."""
+
+    READER = "Reader"
+    """Reads everything that the API shows."""
+    OPERATOR = "Operator"
+    """Repeats and cleans up: replays, imports, dead letters."""
+    APPROVER = "Approver"
+    """Releases what a guard holds: deletes that need approval."""
+    ADMIN = "Admin"
+    """Everything."""
+
+
+INCLUDED: Mapping[Role, frozenset[Role]] = {
+    Role.READER: frozenset({Role.READER}),
+    Role.OPERATOR: frozenset({Role.OPERATOR, Role.READER}),
+    Role.APPROVER: frozenset({Role.APPROVER, Role.READER}),
+    Role.ADMIN: frozenset(Role),
+}
+"""What each role includes. An Operator approves nothing, and an Approver replays nothing."""
+
+
+@dataclass(frozen=True)
+class Principal:
+    """A verified identity: a person or an app of Entra by its object id, or the holder of a key.
+
+    ``addresses`` are what Entra states of a person: the sign-in name and the e-mail address, in lower case.
+    """
+
+    id: str
+    name: str
+    roles: frozenset[Role]
+    addresses: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls, and from where: the address that the platform saw, and the name that the client gives itself."""
+
+    principal: Principal
+    address: str = ""
+    client: str = ""
+
+    @property
+    def name(self) -> str:
+        """How events and plans name the caller."""
+        return self.principal.name
+
+
+@dataclass(frozen=True)
+class Denied:
+    """Why a call is refused: 401 for nobody, 403 for somebody without the role."""
+
+    status: int
+    error: str
+
+
+def decide(principal: Principal | None, required: Role) -> Denied | None:
+    """Return why a principal may not do what needs a role; None if it may."""
+    if principal is None:
+        return Denied(401, "sign in first: this needs the role " + required)
+    if any(required in INCLUDED[role] for role in principal.roles):
+        return None
+    held = ", ".join(sorted(principal.roles)) or "no role"
+    return Denied(403, f"this needs the role {required}; {principal.name} has {held}")

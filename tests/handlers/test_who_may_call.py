@@ -1,0 +1,225 @@
+"""Every function and who may call it; each route called as nobody, as each role, and with what proves nothing."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+import httpx
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from handlers.routes import who_may_call
+from localcloud.azure.wire.identity_server import ISSUER, IdentityServer
+from localcloud.azure.world.directory import ACCOUNTS, API
+from localcloud.common.clock import system_clock
+from localcloud.functions.easy_auth import AuthSettings
+from localcloud.memory.memory_cloud import MemoryCloud
+from tests.support.function_calls import function_app as small_app
+from tests.support.served_api import served
+
+EXAMPLE = Path(__file__).parents[2] / "local.settings.example.json"
+
+ROUTES = {
+    "clusters": ("GET", "clusters", "Reader"),
+    "cluster": ("GET", "clusters/{name}", "Reader"),
+    "events": ("GET", "clusters/{name}/events", "Reader"),
+    "why": ("GET", "clusters/{name}/why", "Reader"),
+    "replay": ("POST", "clusters/{name}/replay", "Operator"),
+    "import": ("GET", "import", "Operator"),
+    "plans": ("GET", "plans", "Reader"),
+    "plan": ("GET", "plans/{commit}", "Reader"),
+    "approve": ("POST", "plans/{commit}/approve", "Approver"),
+    "recorded": ("GET", "recorded", "Reader"),
+    "dead_letters": ("GET", "dead-letters", "Reader"),
+    "dismiss": ("POST", "dead-letters/dismiss", "Operator"),
+    "github": ("POST", "github", "signature"),
+}
+"""Every HTTP function: its method, its route, and who may call it."""
+NOT_CALLABLE = {
+    "planner": "serviceBusTrigger",
+    "worker": "serviceBusTrigger",
+    "deleter": "serviceBusTrigger",
+    "dead_deletes": "serviceBusTrigger",
+    "dead_jobs": "serviceBusTrigger",
+    "dead_plans": "serviceBusTrigger",
+    "plan_missed_head": "timerTrigger",
+    "resend_overdue": "timerTrigger",
+    "purge_expired": "timerTrigger",
+}
+"""Every other function: whoever starts it needs a right in Azure, on the queue or on the app."""
+
+MAY: Mapping[str, set[str]] = {
+    "reader": {"Reader"},
+    "operator": {"Reader", "Operator"},
+    "script": {"Reader", "Operator"},
+    "approver": {"Reader", "Approver"},
+    "admin": {"Reader", "Operator", "Approver", "Admin"},
+    "nobody": set(),
+    "function-app": set(),
+}
+"""The accounts of the local directory, and what each may do."""
+
+
+def functions(app: func.FunctionApp) -> dict[str, Any]:
+    return {str(each.get_function_name()): each for each in app.get_functions()}
+
+
+@pytest.fixture(scope="module")
+def deployed() -> dict[str, Any]:
+    """Return the functions as Azure loads them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in json.loads(EXAMPLE.read_text())["Values"].items():
+            patch.setenv(name, value)
+        return functions(importlib.import_module("function_app").app)
+
+
+def test_every_function_has_an_entry_in_this_table(deployed: dict[str, Any]) -> None:
+    triggers = {name: each.get_trigger().get_dict_repr() for name, each in deployed.items()}
+    http = {
+        name: (
+            trigger["methods"][0].value,
+            trigger["route"],
+            who_may_call(deployed[name].get_user_function()),
+        )
+        for name, trigger in triggers.items()
+        if trigger["type"] == "httpTrigger"
+    }
+    assert http == ROUTES
+    assert all(len(triggers[name]["methods"]) == 1 for name in http)
+    assert {name: triggers[name]["type"] for name in triggers.keys() - http.keys()} == NOT_CALLABLE
+    assert triggers.keys() == functions(small_app(MemoryCloud().ports)).keys()
+
+
+def test_the_host_checks_no_keys_because_every_function_decides_itself(deployed: dict[str, Any]) -> None:
+    levels = {name: deployed[name].get_trigger().get_dict_repr()["authLevel"] for name in ROUTES}
+    assert set(levels.values()) == {func.AuthLevel.ANONYMOUS}
+
+
+@pytest.fixture(scope="module")
+def identity() -> Iterator[IdentityServer]:
+    with IdentityServer(header="open-sesame") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def url(identity: IdentityServer) -> Iterator[str]:
+    with served(MemoryCloud().ports, AuthSettings(identity.authority, (API,))) as address:
+        yield address
+
+
+def ask(url: str, function: str, headers: Mapping[str, str]) -> int:
+    method, path, _ = ROUTES[function]
+    address = f"{url}/api/{path.format(name='one', commit='0' * 40)}"
+    return httpx.request(method, address, headers=dict(headers), json={}, trust_env=False).status_code
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+API_ROUTES = sorted(ROUTES.keys() - {"github"})
+
+
+@pytest.mark.parametrize("function", API_ROUTES)
+@pytest.mark.parametrize("account", ACCOUNTS, ids=lambda account: account.name)
+def test_each_account_reaches_what_its_role_may_and_nothing_else(
+    url: str, identity: IdentityServer, function: str, account: Any
+) -> None:
+    status = ask(url, function, bearer(identity.issue(API, account)[0]))
+    allowed = ROUTES[function][2] in MAY[account.name]
+    assert (status not in (401, 403)) if allowed else (status == 403)
+
+
+@pytest.mark.parametrize("function", API_ROUTES)
+@pytest.mark.parametrize("role", ["reader", "operator", "approver", "admin"])
+def test_a_key_has_exactly_its_role(url: str, function: str, role: str) -> None:
+    status = ask(url, function, {"x-functions-key": f"local-key-of-an-{role}"})
+    assert (status not in (401, 403)) == (ROUTES[function][2] in MAY[role])
+
+
+def principal(**changes: Any) -> str:
+    claims = [{"typ": "oid", "val": "1"}, {"typ": "roles", "val": "Admin"}, {"typ": "name", "val": "Mallory"}]
+    text = json.dumps({"auth_typ": "aad", "claims": claims, **changes})
+    return base64.b64encode(text.encode()).decode()
+
+
+def worthless(identity: IdentityServer) -> Mapping[str, Mapping[str, str]]:
+    """Return what a caller may send without proving anything."""
+    admin = next(account for account in ACCOUNTS if account.name == "admin")
+    claims = {**admin.claims(API), "iss": ISSUER, "exp": int(system_clock().timestamp()) + 3600}
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    early = lambda: system_clock() - timedelta(days=2)  # noqa: E731
+    with IdentityServer(header="h", clock=early) as old:
+        old._key = identity._key
+        expired = old.issue(API, admin)[0]
+    named = {"kid": "local"}
+    return {
+        "nothing": {},
+        "a forged header": {"X-MS-CLIENT-PRINCIPAL": principal()},
+        "a forged header in other letters": {"x-ms-Client-principal": principal()},
+        "a forged header with underscores": {"X_MS_CLIENT_PRINCIPAL": principal()},
+        "every forged header": {
+            "X-MS-CLIENT-PRINCIPAL": principal(),
+            "X-MS-CLIENT-PRINCIPAL-ID": "1",
+            "X-MS-CLIENT-PRINCIPAL-NAME": "admin@example.com",
+            "X-MS-CLIENT-PRINCIPAL-IDP": "aad",
+            "X-MS-TOKEN-AAD-ID-TOKEN": "a.b.c",
+        },
+        "another audience": bearer(identity.issue("https://management.azure.com", admin)[0]),
+        "an expired token": bearer(expired),
+        "the key of a stranger": bearer(jwt.encode(claims, stranger, "RS256", headers=named)),
+        "no signature": bearer(jwt.encode(claims, None, "none", headers=named)),
+        "an unknown key": bearer(jwt.encode(claims, stranger, "RS256", headers={"kid": "other"})),
+        "another issuer": bearer(
+            jwt.encode({**claims, "iss": "https://evil.example/"}, identity._key, "RS256", headers=named)
+        ),
+        "no expiry": bearer(
+            jwt.encode({k: v for k, v in claims.items() if k != "exp"}, identity._key, "RS256", headers=named)
+        ),
+        "no token": bearer("nonsense"),
+        "a wrong key": {"x-functions-key": "local-key-of-an-admi"},
+        "an empty key": {"x-functions-key": ""},
+        "a session of nobody": {"Cookie": "AppServiceAuthSession=guess"},
+        "the header of earlier versions": {"x-roadstead-actor": "admin"},
+    }
+
+
+def test_what_proves_nothing_opens_nothing(url: str, identity: IdentityServer) -> None:
+    answers = {
+        (function, what): ask(url, function, headers)
+        for what, headers in worthless(identity).items()
+        for function in API_ROUTES
+    }
+    assert {each for each, status in answers.items() if status != 401} == set()
+
+
+def test_a_forged_header_beside_a_token_gives_no_other_role(url: str, identity: IdentityServer) -> None:
+    reader = next(account for account in ACCOUNTS if account.name == "reader")
+    headers = {**bearer(identity.issue(API, reader)[0]), "X-MS-CLIENT-PRINCIPAL": principal()}
+    assert (ask(url, "clusters", headers), ask(url, "dismiss", headers)) == (200, 403)
+
+
+@pytest.mark.parametrize("content", ["", "text/plain", "application/x-www-form-urlencoded"])
+def test_a_form_of_another_site_acts_for_nobody(url: str, content: str) -> None:
+    headers = {"x-functions-key": "local-key-of-an-admin", "Content-Type": content}
+    for function in ("replay", "approve", "dismiss"):
+        address = f"{url}/api/{ROUTES[function][1].format(name='one', commit='0' * 40)}"
+        assert httpx.post(address, headers=headers, content=b"{}", trust_env=False).status_code == 415
+
+
+def test_no_header_is_believed_while_the_platform_does_not_verify_it() -> None:
+    with served(MemoryCloud().ports) as url:
+        assert ask(url, "clusters", {"X-MS-CLIENT-PRINCIPAL": principal()}) == 401
+
+
+def test_the_webhook_takes_a_signature_and_no_role(url: str, identity: IdentityServer) -> None:
+    admin = next(account for account in ACCOUNTS if account.name == "admin")
+    assert ask(url, "github", bearer(identity.issue(API, admin)[0])) == 401
