@@ -1,7 +1,7 @@
 """HTTP functions, each declared with who may call it.
 
-The host itself checks no key (``AuthLevel.ANONYMOUS``), as App Service Authentication needs it: every function
-decides by itself, before it does anything else.
+The host itself checks no key (``AuthLevel.ANONYMOUS``), as App Service Authentication needs it: every
+function decides by itself, before it does anything else.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ class Routes:
 def _is_json(req: func.HttpRequest) -> bool:
     """Return whether the body is declared as JSON.
 
-    A page of another site cannot make a browser send that with the session of a signed-in person: its form has
-    other types, and its script would first be refused by the browser (fetch.spec.whatwg.org, "CORS-safelisted").
+    A page of another site cannot make a browser send that with the session of a signed-in person: its form
+    has other types, and its script would first be refused by the browser (fetch.spec.whatwg.org,
+    "CORS-safelisted").
     """
     return (req.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 

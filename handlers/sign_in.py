@@ -1,9 +1,10 @@
 """Who calls: the identity that App Service verified, or the holder of a key.
 
 App Service Authentication ("Easy Auth") verifies a token or a session, removes the headers below from what a
-client sends, and sets them itself (learn.microsoft.com/azure/app-service/configure-authentication-user-identities).
-Where it is off, anybody can send them. So they are believed only if SIGN_IN is ``entra`` and the platform states
-that it is on: it sets WEBSITE_AUTH_ENABLED (learn.microsoft.com/azure/app-service/reference-app-settings).
+client sends, and sets them itself
+(learn.microsoft.com/azure/app-service/configure-authentication-user-identities). Where it is off, anybody
+can send them. So they are believed only if SIGN_IN is ``entra`` and the platform states that it is on: it
+sets WEBSITE_AUTH_ENABLED (learn.microsoft.com/azure/app-service/reference-app-settings).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from shared.pipeline.api.access import Caller, Principal, Role
 PRINCIPAL, KEY = "x-ms-client-principal", "x-functions-key"
 ENTRA = "aad"
 ROLES = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
-"""The claim of app roles: as in the token, or with the long name that App Service may map it to."""
+"""App roles: by the name in the token, or by the long name that App Service may map it to."""
 IDS = ("oid", "http://schemas.microsoft.com/identity/claims/objectidentifier")
 ADDRESSES = (
     "preferred_username",
@@ -49,12 +50,12 @@ class _ClientPrincipal(BaseModel):
     claims: list[_Claim]
 
     def first(self, *types: str) -> str:
-        """Return the value of the first of these claims that is there, "" for none."""
+        """Return the value of the first of these types that is there, "" for none."""
         found = {claim.typ: claim.val for claim in reversed(self.claims)}
         return next((found[each] for each in types if found.get(each)), "")
 
     def all(self, *types: str) -> frozenset[str]:
-        """Return the values of these claims."""
+        """Return the values of these types."""
         return frozenset(claim.val for claim in self.claims if claim.typ in types)
 
 
@@ -109,7 +110,7 @@ class SignIn:
 
 
 def _address(headers: Mapping[str, str]) -> str:
-    """Return the address of the client: the last entry, which the front end of App Service adds, without a port.
+    """Return the address of the client without its port: the last entry, which App Service adds.
 
     A client can send the header itself, so entries before the last one prove nothing.
     """

@@ -1,17 +1,18 @@
 """App Service Authentication ("Easy Auth") in front of the functions, as a WSGI application.
 
-It verifies a bearer token, or the session of a browser, and passes the identity on in headers that no client can
-set. Each rule names its source in Microsoft's documentation:
+It verifies a bearer token, or the session of a browser, and passes the identity on in headers that no
+client can set. Each rule names its source in Microsoft's documentation:
 
 - The headers, their JSON, and that a client cannot set them: "Work with user identities in Azure App Service
   authentication".
-- Signature, issuer, audience and times of a token: "Configure your App Service to use Microsoft Entra sign-in". The
-  clocks may differ by five minutes, as in Microsoft.IdentityModel's TokenValidationParameters.
+- Signature, issuer, audience and times of a token: "Configure your App Service to use Microsoft Entra
+  sign-in". The clocks may differ by five minutes, as in Microsoft.IdentityModel's
+  TokenValidationParameters.
 - ``/.auth/login/aad``, ``post_login_redirect_uri``, ``/.auth/logout`` and the cookie: "Customize sign-ins and
   sign-outs". A redirect leads to the app itself.
-- What happens to a request without an identity, and excluded paths: Microsoft.Web/sites/config 'authsettingsV2',
-  GlobalValidation. The documentation does not say what AllowAnonymous does with a token that is invalid. Here it
-  passes without an identity: the case in which the app alone protects itself.
+- What happens to a request without an identity, and excluded paths: Microsoft.Web/sites/config
+  'authsettingsV2', GlobalValidation. The documentation does not say what AllowAnonymous does with a token
+  that is invalid. Here it passes without an identity: the case in which the app alone protects itself.
 
 Where Entra would ask for a password, a page asks which person of the local directory signs in.
 """
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 ENABLED = "WEBSITE_AUTH_ENABLED"
-"""What App Service sets in the app's environment ("Environment variables and app settings in App Service")."""
+"""What App Service sets in the environment of the app, see its list of environment variables."""
 _OWN = ("HTTP_X_MS_CLIENT_PRINCIPAL", "HTTP_X_MS_TOKEN_")
 _COOKIE = "AppServiceAuthSession"
 _LOGIN, _LOGOUT, _CALLBACK = "/.auth/login/aad", "/.auth/logout", "/.auth/login/aad/callback"
@@ -52,8 +53,8 @@ _LONG: Mapping[str, str] = {
     "upn": f"{_URI}/upn",
     "email": f"{_URI}/emailaddress",
 }
-"""Claims with a long name in the header: Microsoft.IdentityModel's ClaimTypeMapping. ``roles`` keeps its short
-name, see WEBSITE_AUTH_USE_LEGACY_CLAIMS in the list of environment variables."""
+"""What has a long name in the header: Microsoft.IdentityModel's ClaimTypeMapping. ``roles`` keeps its
+short name, see WEBSITE_AUTH_USE_LEGACY_CLAIMS in the list of environment variables."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class EasyAuth:
         return redirect(f"{_LOGIN}?post_login_redirect_uri={quote(request.full_path.rstrip('?'))}")
 
     def _claims(self, token: str) -> Mapping[str, Any] | None:
-        """Return the claims of a valid token, None for any other."""
+        """Return what a valid token says, None for any other."""
         if self._issuer is None:
             self._issuer = _Issuer(self._settings.authority)
         try:
@@ -178,7 +179,7 @@ def _identity(claims: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _flat(claims: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each claim by the name that it has in the header, those of a list one by one."""
+    """Yield each type, by its name in the header, with its value; those of a list one by one."""
     for name, value in claims.items():
         for each in value if isinstance(value, list) else [value]:
             yield _LONG.get(name, name), str(each)

@@ -1,4 +1,4 @@
-"""Every function and who may call it; each route called as nobody, as each role, and with what proves nothing."""
+"""Every function and who may call it; each route called as nobody, as each role, and with forged proofs."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def worthless(identity: IdentityServer) -> Mapping[str, Mapping[str, str]]:
         "another audience": bearer(identity.issue("https://management.azure.com", admin)[0]),
         "an expired token": bearer(expired),
         "the key of a stranger": bearer(jwt.encode(claims, stranger, "RS256", headers=named)),
-        "no signature": bearer(jwt.encode(claims, None, "none", headers=named)),
+        "no signature": bearer(jwt.encode(claims, "", "none", headers=named)),
         "an unknown key": bearer(jwt.encode(claims, stranger, "RS256", headers={"kid": "other"})),
         "another issuer": bearer(
             jwt.encode({**claims, "iss": "https://evil.example/"}, identity._key, "RS256", headers=named)

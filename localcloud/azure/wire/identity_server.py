@@ -2,9 +2,9 @@
 
 A function app finds the endpoint through ``IDENTITY_ENDPOINT`` and ``IDENTITY_HEADER``; so does
 ``DefaultAzureCredential``, and ``az login --identity``, which reads the tenant in the token. The parameter
-``client_id`` selects a user-assigned identity; here these are the accounts of the directory, people too, since a
-person cannot type a password here. Tokens are JWTs, signed with RS256. Whoever checks them finds the keys through
-the metadata of the issuer, as with Entra (OpenID Connect Discovery 1.0).
+``client_id`` selects a user-assigned identity; here these are the accounts of the directory, people too,
+since a person cannot type a password here. Tokens are JWTs, signed with RS256. Whoever checks them finds
+the keys through the metadata of the issuer, as with Entra (OpenID Connect Discovery 1.0).
 """
 
 from __future__ import annotations
@@ -60,8 +60,14 @@ class IdentityServer:
     def accepts(self, token: str, audience: str | None = None) -> bool:
         """Return whether this server issued the token, it has not expired, and it is for the audience."""
         try:
-            own = {"verify_exp": False, "verify_aud": False, "verify_iat": False}
-            claims = jwt.decode(token, self._key.public_key(), ["RS256"], options=own, issuer=ISSUER)
+            claims = jwt.decode(
+                token,
+                self._key.public_key(),
+                ["RS256"],
+                issuer=ISSUER,
+                # By the clock of this server, below.
+                options={"verify_exp": False, "verify_aud": False, "verify_iat": False},
+            )
         except jwt.InvalidTokenError:
             return False
         if audience is not None and claims["aud"].rstrip("/") != audience.rstrip("/"):

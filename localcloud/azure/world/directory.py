@@ -1,7 +1,7 @@
 """The directory: who can sign in to the local cloud, and which app roles the Roadstead API gives them.
 
-App roles reach an API as the claim ``roles`` of the tokens for it, of a person and of an app alike
-(learn.microsoft.com/entra/identity-platform/access-token-claims-reference, "Payload claims").
+App roles reach an API as ``roles`` in the tokens for it, of a person and of an app alike
+(learn.microsoft.com/entra/identity-platform, "Access token" reference, payload).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Account:
     app: bool = False
 
     def claims(self, audience: str) -> dict[str, Any]:
-        """Return the claims of a token for an audience, without those of its issuer and its times."""
+        """Return what a token for an audience says, apart from its issuer and its times."""
         claims: dict[str, Any] = {"aud": audience, "oid": self.id, "sub": self.id}
         claims |= {"appid": self.id, "idtyp": "app"} if self.app else _person(self.name)
         return claims | ({"roles": list(self.roles)} if self.roles and audience == API else {})

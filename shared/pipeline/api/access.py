@@ -15,7 +15,7 @@ class Role(StrEnum):
     OPERATOR = "Operator"
     """Repeats and cleans up: replays, imports, dead letters."""
     APPROVER = "Approver"
-    """Releases what a guard holds: deletes that need approval."""
+    """Approves what a guard does not allow by itself: deletes."""
     ADMIN = "Admin"
     """Everything."""
 
@@ -44,7 +44,7 @@ class Principal:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls, and from where: the address that the platform saw, and the name that the client gives itself."""
+    """Who calls, from which address, and with which program, as that calls itself."""
 
     principal: Principal
     address: str = ""
@@ -70,5 +70,5 @@ def decide(principal: Principal | None, required: Role) -> Denied | None:
         return Denied(401, "sign in first: this needs the role " + required)
     if any(required in INCLUDED[role] for role in principal.roles):
         return None
-    held = ", ".join(sorted(principal.roles)) or "no role"
-    return Denied(403, f"this needs the role {required}; {principal.name} has {held}")
+    has = ", ".join(sorted(principal.roles)) or "no role"
+    return Denied(403, f"this needs the role {required}; {principal.name} has {has}")
