@@ -55,6 +55,7 @@ COMMANDS: Sections = {
     },
     "Act on a fleet": {
         "approve": Entry("cli.commands.approve:approve", "Approve the deletes of a plan."),
+        "takeover": Entry("cli.commands.takeover:takeover", "Take over clusters that another app manages."),
         "replay": Entry("cli.commands.replay:replay", "Start failed jobs again."),
     },
 }

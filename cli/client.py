@@ -56,6 +56,10 @@ class Api:
         """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
         return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {}))
 
+    def take_over(self, name: str) -> schema.TakeoverReceipt:
+        """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
+        return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {}))
+
     def plans(self) -> schema.Plans:
         """Return the plans of the last days."""
         return self._typed(schema.Plans, self.get("plans"))

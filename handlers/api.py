@@ -1,4 +1,4 @@
-"""The HTTP API: clusters, events and plans for operators and scripts; replays, approvals and imports.
+"""The HTTP API for operators and scripts: clusters, events, plans; replays, approvals, takeovers, imports.
 
 Each route names the role that it needs.
 """
@@ -15,7 +15,7 @@ import azure.functions as func
 from handlers.reply import reply
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
-from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, why
+from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, takeover, why
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.import_cluster import import_cluster
 from shared.pipeline.api.parts import PAGE, Page
@@ -66,6 +66,10 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
     @routes.add("replay", "clusters/{name}/replay", Role.OPERATOR, method="POST")
     def replay_job(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         return reply(replay.replay(req.route_params["name"], caller.name, ports))
+
+    @routes.add("takeover", "clusters/{name}/takeover", Role.APPROVER, method="POST")
+    def take_over(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        return reply(takeover.take_over(req.route_params["name"], caller.name, ports))
 
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

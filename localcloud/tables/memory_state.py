@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from shared.jobs.errors import Stale
 from shared.jobs.events import Event
@@ -15,6 +16,7 @@ from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
 from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
 
+_NOT_STORED = ("_lock", "_versions")
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -35,6 +37,24 @@ class MemoryState:
         self._fingerprints: dict[str, str] = {}
         self._buckets: dict[str, Bucket] = {}
         self._dead_letters: dict[tuple[datetime, str, str], DeadLetter] = {}
+
+    def backup(self) -> Mapping[str, Any]:
+        """Return what the tables hold now."""
+        with self._lock:
+            stored = (name for name in vars(MemoryState()) if name not in _NOT_STORED)
+            return {name: copy(vars(self)[name]) for name in stored}
+
+    def restore(self, backup: Mapping[str, Any]) -> None:
+        """Put a backup in place of what the tables hold; every record gets a new version."""
+        with self._lock:
+            vars(self).update({name: copy(value) for name, value in backup.items()})
+            for name, record in self._clusters.items():
+                self._clusters[name] = with_etag(record, f"v{next(self._versions)}")
+            self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
+
+    def lose(self) -> None:
+        """Lose every table."""
+        self.restore(MemoryState().backup())
 
     def cluster(self, name: str) -> ClusterRecord | None:
         """Return a cluster's record, or None."""

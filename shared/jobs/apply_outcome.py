@@ -31,7 +31,7 @@ def apply_outcome(
     abandoned = record.job.step.abandoned_leases if recheck else 0
     step = replace(record.job.step, rechecking=recheck, abandoned_leases=abandoned)
     record = replace(record, was_tagged=record.was_tagged or _shows_our_tags(record, outcome))
-    record = _with_step(record, step)
+    record = _with_tags_read(_with_step(record, step), outcome)
     match outcome:
         case Done():
             return _done(record, outcome, now)
@@ -78,6 +78,13 @@ def _shows_our_tags(record: ClusterRecord, outcome: Outcome) -> bool:
     """Return whether the outcome proves that the cluster has our tags: every write sets them."""
     done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and outcome.write is not None)
     return done and record.job.step.name is Step.CLUSTER
+
+
+def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:
+    """Return the record with the life that the cluster has; a takeover ends once our tags are back."""
+    if not isinstance(outcome, Done) or record.job.step.name not in (Step.CLUSTER, Step.DELETE_CLUSTER):
+        return record
+    return replace(record, life=outcome.life or record.life, overruled=())
 
 
 def _advanced(
@@ -128,7 +135,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
         phase, reason = working_phase(record), ConditionReason.WAITING
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     record = _with_condition(record, _condition(step, False, reason, outcome.reason, now))
-    next_run = NextRun(now + timedelta(seconds=seconds), outcome.reason, outcome.action_required)
+    at = now + timedelta(seconds=seconds)
+    next_run = NextRun(at, outcome.reason, outcome.action_required, contest=outcome.contest)
     return _advanced(record, step, next_run, phase, now)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
 
@@ -39,6 +40,13 @@ def accepted_event(record: ClusterRecord) -> Event:
 def replayed_event(record: ClusterRecord, by: str) -> Event:
     """Return the event of a job that an operator started again."""
     return replace(_event(record, "Replayed", f"replayed by {by}"), step=record.job.step.name)
+
+
+def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:
+    """Return the event of a cluster that an operator took over."""
+    others = ", ".join(name or "an unknown one" for name in contest.installations)
+    what = f"from the installation {others}" if others else f"in its life {contest.life}"
+    return replace(_event(record, "TakenOver", f"taken over {what} by {by}"), step=record.job.step.name)
 
 
 def rate_limited_event(

@@ -77,6 +77,27 @@ class WaitingOn:
     since: datetime
 
 
+class ContestKind(StrEnum):
+    """Why a cluster that carries our tags is not written to."""
+
+    INSTALLATION = "installation"
+    """It names another installation, as its owner or in its contest tag; or no record of ours has seen it."""
+    LIFE = "life"
+    """A tombstone meets a cluster that was created, or written to, after what the state knows."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What an operator's takeover decides: who else may manage the cluster, as its tags said.
+
+    ``installations`` are the ids of the others, "" for an unknown one; ``life`` is the life of the cluster.
+    """
+
+    kind: ContestKind
+    installations: tuple[str, ...] = ()
+    life: str = ""
+
+
 @dataclass(frozen=True)
 class StepState:
     """The step that a job is at. The next step starts with a new state.
@@ -102,13 +123,15 @@ class NextRun:
     """When the step runs next, and why not sooner.
 
     ``reason`` and ``action_required`` are sentences for an operator; the latter is "" when the job continues
-    without one. ``reservations`` are the reserved tokens of Azure's rate limits, by bucket.
+    without one. ``reservations`` are the reserved tokens of Azure's rate limits, by bucket. ``contest`` is
+    what a takeover decides, None when none is needed.
     """
 
     at: datetime
     reason: str = ""
     action_required: str = ""
     reservations: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
+    contest: Contest | None = None
 
 
 @dataclass(frozen=True)

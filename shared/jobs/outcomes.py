@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.jobs.errors import ReconcileError
-from shared.jobs.job import AcceptedWrite, WaitingOn
+from shared.jobs.job import AcceptedWrite, Contest, WaitingOn
 from shared.jobs.recipes import Step
 
 
@@ -13,11 +13,13 @@ from shared.jobs.recipes import Step
 class Done:
     """The step has reached its state; ``note`` describes what it did, "" for nothing.
 
-    ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why.
+    ``retained``: the step of a deletion left its resource in Azure, and ``note`` says why. ``life`` is the
+    life of the cluster as its tag says it, "" for that of the record.
     """
 
     note: str = ""
     retained: bool = False
+    life: str = ""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Wait:
     knows that it had no effect. ``waiting_on`` is a part of the step with its own time limit.
     ``action_required`` is what an operator has to do, "" when the job continues without one. ``open_ended``:
     the wait may last indefinitely, so it never becomes Stalled. ``suspended``: a manifest asks for it.
+    ``contest`` is what a takeover decides.
     """
 
     seconds: float
@@ -37,6 +40,7 @@ class Wait:
     action_required: str = ""
     open_ended: bool = False
     suspended: bool = False
+    contest: Contest | None = None
 
 
 @dataclass(frozen=True)

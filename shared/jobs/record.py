@@ -21,7 +21,7 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs import stored_forms
 from shared.jobs.errors import DeadLettered, Retryable, classes
-from shared.jobs.job import Job, new_job
+from shared.jobs.job import Contest, Job, new_job
 from shared.jobs.recipes import Recipe
 
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
@@ -69,6 +69,10 @@ class ClusterRecord:
     cluster has had our tags, because Azure accepted a write of it or it matched the manifest. Both never
     become false again. ``removed_keys`` are the labels and taints of each node pool that earlier generations
     had and that are to be removed from it, until the present generation is Ready.
+
+    ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
+    life of the cluster in Azure where that is not ``uid``. A takeover overrules the installations in
+    ``overruled`` until our tags are on the cluster; ``predecessors`` are all that one ever overruled.
     """
 
     name: str
@@ -86,6 +90,10 @@ class ClusterRecord:
     creation_requested: bool = False
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    installation: str = ""
+    life: str = ""
+    overruled: tuple[str, ...] = ()
+    predecessors: tuple[str, ...] = ()
     etag: str = field(default="", compare=False)
 
     @property
@@ -110,6 +118,11 @@ class ClusterRecord:
         """Whether the job waits for an operator; a suspension is no such wait."""
         required = bool(self.job.next_run.action_required)
         return self.job.active and required and self.phase is not Phase.SUSPENDED
+
+    @property
+    def contested(self) -> bool:
+        """Whether the job waits because somebody else may manage the cluster: a takeover decides."""
+        return self.job.active and self.job.next_run.contest is not None
 
     @cached_property
     def desired(self) -> Desired:
@@ -192,6 +205,19 @@ def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
     """Return the record with its failed job started again; the spec and its generation stay."""
     job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
     return replace(record, phase=working_phase(record), job=job, updated=now)
+
+
+def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -> ClusterRecord:
+    """Return the record whose job starts again and overrules what an operator decided."""
+    return replace(
+        record,
+        overruled=contest.installations,
+        predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
+        life=contest.life or record.life,
+        phase=working_phase(record),
+        job=_following_job(record, record.job.recipe, now),
+        updated=now,
+    )
 
 
 def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:

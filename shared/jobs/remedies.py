@@ -86,6 +86,12 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         " The next commit retries it.",
         no_policy=True,
     ),
+    errors.Outdated: Remedy(
+        "A job that the state does not know wrote to the cluster: older tables were restored.",
+        "No action needed: the head of the branch is planned again, and the job then continues with it.",
+        "Writes nothing, and plans the head of the branch again, which starts the job again.",
+        no_policy=True,
+    ),
     errors.Unexpected: Remedy(
         "An unforeseen error: a defect in Roadstead or in a library.",
         "Find the error in the logs by the cluster's name, and report it.",

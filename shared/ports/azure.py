@@ -192,6 +192,15 @@ class PutCluster(Conditional):
 
 
 @dataclass(frozen=True)
+class PatchCluster(Conditional):
+    """Start to replace the tags of the cluster, and nothing else; ``body`` has ``tags``."""
+
+    sdk, limits = "managed_clusters.begin_update_tags", (AKS_OTHER, ARM_WRITE)
+    target: ClusterId
+    body: Json
+
+
+@dataclass(frozen=True)
 class DeleteCluster(Conditional):
     """Start to delete the cluster."""
 

@@ -49,6 +49,10 @@ class FleetRecord:
     """The commit whose jobs are being handed over, "" for none."""
     head_read_at: datetime | None = None
     """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
+    installation: str = ""
+    """The id of this state, by which two apps of one fleet differ; "" before the first plan."""
+    contested: tuple[str, ...] = ()
+    """The clusters that wait for a takeover, as of the last report."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
     etag: str = field(default="", compare=False)

@@ -34,7 +34,7 @@ from tests.support.deployed_rights import (
     receiver,
     senders,
 )
-from tests.support.function_calls import functions
+from tests.support.function_calls import ADMIN, call, functions
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
 
@@ -178,11 +178,25 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     push(cloud, files(newer + '  minNodeImageVersion: "202511.01"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    asked = func.HttpRequest("GET", "/api/import", body=b"", params={"resource": ONE.resource})
+    _contest(cloud, newer)
+    resource = {"resource": ONE.resource}
+    asked = func.HttpRequest("GET", "/api/import", body=b"", params=resource, headers=ADMIN)
     assert api["import"].get_user_function()(asked).status_code == 200
     if until_deleted:
         _delete(cloud)
     return cloud
+
+
+def _contest(cloud: CloudWithRights, extra: str) -> None:
+    """Let the fleet meet its cluster with the tags of another installation, and take it over."""
+    theirs = {**cloud.azure.get_cluster(ONE)["tags"], "roadstead-installation": "0a0b0c0d@other"}
+    cloud.azure.patch_cluster(ONE, {"tags": theirs})
+    push(cloud, files(extra + "  tags: {team: shop}\n"))
+    cloud.run(seconds=600, until=lambda: False)
+    ports = cloud.acting_as(App.CONTROL, cloud.ports)
+    assert call(ports, "takeover", name="one")[0] == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
 
 
 def _delete(cloud: CloudWithRights) -> None:

@@ -33,6 +33,7 @@ ROUTES = {
     "events": ("GET", "clusters/{name}/events", "Reader"),
     "why": ("GET", "clusters/{name}/why", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
+    "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "import": ("GET", "import", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
@@ -210,7 +211,7 @@ def test_a_forged_header_beside_a_token_gives_no_other_role(url: str, identity: 
 @pytest.mark.parametrize("content", ["", "text/plain", "application/x-www-form-urlencoded"])
 def test_a_form_of_another_site_acts_for_nobody(url: str, content: str) -> None:
     headers = {"x-functions-key": "local-key-of-an-admin", "Content-Type": content}
-    for function in ("replay", "approve", "dismiss"):
+    for function in ("replay", "takeover", "approve", "dismiss"):
         address = f"{url}/api/{ROUTES[function][1].format(name='one', commit='0' * 40)}"
         assert httpx.post(address, headers=headers, content=b"{}", trust_env=False).status_code == 415
 

@@ -22,6 +22,10 @@ def _former(names: Mapping[str, str]) -> Mapping[str, str]:
 ERRORS, STEPS, CONDITIONS = map(_former, (stored_forms.ERRORS, stored_forms.STEPS, stored_forms.CONDITIONS))
 
 
+ADDED_FIELDS = ("installation", "life", "overruled", "predecessors")
+"""What a record of the version before does not have."""
+
+
 def recorded(kind: str) -> dict[str, dict[str, Any]]:
     """Return what the version before stored, by a description of its state."""
     examples: dict[str, dict[str, Any]] = json.loads((RECORDED / f"{kind}.json").read_text())
@@ -35,7 +39,7 @@ def as_before(record: ClusterRecord) -> dict[str, Any]:
         stored[old] = stored.pop(new)
     stored["conditions"] = [_condition(condition) for condition in stored["conditions"]]
     stored["job"] = _job(record.job, stored["job"])
-    return stored
+    return {key: value for key, value in stored.items() if key not in ADDED_FIELDS}
 
 
 def _condition(stored: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,8 @@ OPERATIONS: list[type[AzureCall[Any]]] = [
 def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
     """Return the operation on what ``Azure.with_cluster`` has created."""
     target = {"GroupId": CLUSTER.group, "ClusterId": CLUSTER, "RegionId": RegionId(SUBSCRIPTION, "eastus")}
-    bodies = {"put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
+    tags = {"tags": {"team": "shop"}}
+    bodies = {"patch_cluster": tags, "put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
     given: dict[str, Any] = {
         "target": target[str(kind.__annotations__["target"])],
         "body": bodies.get(kind.name, {"location": "westeurope"}),

@@ -34,6 +34,7 @@ def functions(ports: Ports) -> dict[str, Any]:
 
 
 def call(ports: Ports, function: str, **route: str) -> tuple[int, Any]:
-    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route, headers=ADMIN)
+    headers = {**ADMIN, "content-type": "application/json"}
+    request = func.HttpRequest("GET", f"/api/{function}", body=b"", route_params=route, headers=headers)
     reply = functions(ports)[function].get_user_function()(request)
     return reply.status_code, json.loads(reply.get_body())

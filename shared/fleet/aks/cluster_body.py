@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.fleet.aks.change_conditions import Surroundings
-from shared.fleet.aks.comparison import overlay
+from shared.fleet.aks.comparison import Leaf, overlay
 from shared.fleet.aks.exclusive_groups import without_rivals
 from shared.fleet.aks.node_pool_body import first_pools, pool_difference, version_of
 from shared.fleet.aks.node_pool_replacement import serving
-from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.ownership import CONTEST_TAG, Owner
 from shared.fleet.aks.read_only import writable_cluster
 from shared.fleet.aks.staged_changes import first_stage
 from shared.fleet.aks.upgrades import behind, next_version
@@ -36,7 +36,7 @@ from shared.fleet.manifests.cluster.spec import ClusterProperties
 
 def group_body(desired: Desired, owner: Owner) -> dict[str, Any]:
     """Return the body of a new resource group."""
-    return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.tags}}
+    return {"location": desired.spec.location, "tags": {**desired.spec.tags, **owner.group_tags}}
 
 
 def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Write | None:
@@ -56,10 +56,19 @@ def cluster_write(desired: Desired, owner: Owner, existing: Json | None) -> Writ
     refuse_fixed(changes, f"cluster {desired.name}", "", around)
     wanted = first_stage(existing, wanted)
     body, changes = overlay(existing, wanted)
-    if not changes and not last_write_failed(properties):
+    body["tags"], unmarked = _without_mark(body["tags"])
+    if not (changes or unmarked) and not last_write_failed(properties):
         return None
+    body, _ = overlay(body, {"tags": owner.job_tag})
     body = {key: body[key] for key in _WRITTEN if body.get(key) is not None}
-    return Write(without_rivals(writable_cluster(body), wanted), tuple(changes))
+    return Write(without_rivals(writable_cluster(body), wanted), (*changes, *unmarked))
+
+
+def _without_mark(tags: Json) -> tuple[dict[str, Any], list[Leaf]]:
+    """Return the tags without the contest tag of an overruled installation, and what that changes."""
+    marks = {key: value for key, value in tags.items() if key.lower() == CONTEST_TAG}
+    rest = {key: value for key, value in tags.items() if key not in marks}
+    return rest, [Leaf(("tags", key), value, None) for key, value in marks.items()]
 
 
 def difference(desired: Desired, owner: Owner, existing: Json) -> tuple[str, ...]:
@@ -177,7 +186,7 @@ def _new_cluster(desired: Desired, owner: Owner) -> dict[str, Any]:
         "location": spec.location,
         **_next_to_properties(desired),
         "sku": {"name": spec.sku.name or "Base", "tier": spec.sku.tier or "Standard"},
-        "tags": {**spec.tags, **owner.tags},
+        "tags": {**spec.tags, **owner.cluster_tags(), **owner.job_tag},
         "identity": _identity(desired) or {"type": "SystemAssigned"},
         "properties": properties,
     }
@@ -190,7 +199,7 @@ def _cluster(desired: Desired, owner: Owner, existing: Json) -> dict[str, Any]:
     hop = next_version(spec.kubernetes_version, control_plane(existing))
     if hop and not pools_behind(desired, owner, existing):
         properties["kubernetesVersion"] = hop
-    tags = {**spec.tags, **owner.tags}
+    tags = {**spec.tags, **owner.cluster_tags(existing)}
     wanted = {**_next_to_properties(desired), "tags": tags, "properties": properties}
     sku = spec.sku.model_dump(by_alias=True, exclude_none=True)
     if sku:

@@ -188,7 +188,7 @@ Taint = Annotated[
         "Kubernetes label",
     ),
 ]
-MAX_TAGS = 47
+MAX_TAGS = 43
 """Azure allows 50 tags on a resource; three of them name the cluster and fleet that own it."""
 
 
@@ -208,7 +208,7 @@ def _tag_key(key: str) -> str:
 def _tags(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > MAX_TAGS:
         raise ValueError(
-            f"has {len(tags)} tags; Azure allows {MAX_TAGS} besides the three of Roadstead: "
+            f"has {len(tags)} tags; Azure allows {MAX_TAGS} besides the seven of Roadstead: "
             f"remove {len(tags) - MAX_TAGS}"
         )
     names: dict[str, str] = {}

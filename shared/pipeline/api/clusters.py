@@ -86,6 +86,7 @@ def cluster_view(record: ClusterRecord, item: Item | None) -> schema.ClusterSumm
         "reason": job.reason,
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
+        "awaitsTakeover": record.contested,
         "nextCheckAt": iso(job.next_run.at if job.active else None),
         "attempts": job.attempts,
         "failure": failure_of(record),

@@ -14,6 +14,10 @@ from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
 
 PAGE = 200
+SHOWN = 5
+TAKEOVER = (
+    "`roadstead why NAME` says who. Stop the other app, or run `roadstead takeover NAME`, or with --all."
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
     With the newest plan, an invalid fleet.yaml is such a problem too.
     """
     problem, waiting = fleet.problem, fleet.waiting
+    if fleet.contested and not problem:
+        return {"problem": _contested(fleet.contested), "waiting": waiting, "fleetSuggestedAction": TAKEOVER}
     invalid = newest.plan.fleet_file_problem if newest else ""
     if invalid and not problem:
         return {"problem": invalid, "waiting": waiting, "fleetSuggestedAction": CORRECT_FILE}
@@ -45,6 +51,12 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
         "waiting": waiting,
         "fleetSuggestedAction": problem.suggested_action if problem else "",
     }
+
+
+def _contested(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    whom = "another app of this fleet may manage them, or the tables are older than Azure"
+    return f"clusters that are not written to, because {whom}: {', '.join(names[:SHOWN])}{more}"
 
 
 def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:

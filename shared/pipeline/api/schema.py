@@ -69,7 +69,8 @@ class FleetProblem(TypedDict):
 class ClusterSummary(TypedDict):
     """A cluster: its phase, the reason for it and since when, and when it is checked next.
 
-    ``actionRequired`` is what an operator must do before the job continues, "" for nothing.
+    ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
+    ``awaitsTakeover`` a takeover is one way.
     """
 
     name: str
@@ -78,6 +79,7 @@ class ClusterSummary(TypedDict):
     reason: str
     since: str | None
     actionRequired: str
+    awaitsTakeover: bool
     nextCheckAt: str | None
     attempts: int
     failure: Failure | None
@@ -159,6 +161,15 @@ class ReplayReceipt(TypedDict):
 
     cluster: str
     replayed: str
+    by: str
+
+
+@final
+class TakeoverReceipt(TypedDict):
+    """``POST clusters/NAME/takeover``: the installations that the takeover overrules, by id."""
+
+    cluster: str
+    overruled: list[str]
     by: str
 
 

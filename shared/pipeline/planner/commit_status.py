@@ -131,11 +131,13 @@ def report_open_plans(ports: Ports) -> None:
     A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, the
     report is requested again for the time that GitHub states. Neither prevents a plan.
     """
-    plan_records = ports.state.open_plans()
-    if not plan_records:
+    plan_records, fleet = ports.state.open_plans(), ports.state.fleet()
+    if not (plan_records or fleet.contested):
         return
-    records = {record.name: record for record in ports.state.clusters()}
-    newest = ports.state.fleet().commit
+    records, newest = {record.name: record for record in ports.state.clusters()}, fleet.commit
+    contested = tuple(name for name, record in records.items() if record.contested)
+    if contested != fleet.contested:
+        ports.state.save_fleet(replace(fleet, contested=contested))
     for position, plan_record in enumerate(plan_records):
         if plan_record.not_before is not None and plan_record.not_before > ports.clock():
             continue

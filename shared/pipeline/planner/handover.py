@@ -6,6 +6,8 @@ follows a check that no other planner has started.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared.fleet.desired import Desired
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
@@ -54,7 +56,7 @@ def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord,
                 send_continuation(record, ports)
             return
         try:
-            saved = ports.state.save(accepted)
+            saved = ports.state.save(replace(accepted, installation=fleet.installation))
         except Stale:
             continue  # a worker has saved its step since; accept on top of that record
         ports.state.append([accepted_event(saved)])

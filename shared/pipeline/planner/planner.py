@@ -91,7 +91,8 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             ports.state.save_fleet(planned)
         return
     try:
-        started = ports.state.save_fleet(replace(fleet, planning=head, head_read_at=read.at, waiting=""))
+        planning = replace(fleet, planning=head, head_read_at=read.at, waiting="")
+        started = ports.state.save_fleet(replace(planning, installation=fleet.installation or ports.unique()))
         if fleet.planning:
             supersede(fleet.planning, ports)
         # Only now: an earlier read could lack the records that another planner has saved.

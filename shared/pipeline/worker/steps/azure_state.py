@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.fleet.aks.writes import Write, is_final, is_stopped
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Interrupted, InvalidManifest, NotOwned, NotYetVisible, from_operation
+from shared.jobs.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure_errors import cause_of
@@ -68,18 +68,6 @@ def not_taken_over(existing: Json, what: str) -> Wait | None:
 def profiles_of(existing: Json) -> list[Json]:
     """Return the node pools of a cluster."""
     return list(existing["properties"].get("agentPoolProfiles") or ())
-
-
-def not_ours(context: StepContext, existing: Json) -> Outcome | None:
-    """Refuse a cluster that does not carry our tags, unless it is being deleted."""
-    owner, name = context.owner, context.record.name
-    if owner.owns(existing):
-        return None
-    if state_of(existing) == "Deleting":
-        return foreign_delete(context)
-    problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.describe_tags(existing)}"
-    remedy = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
-    return Fail(NotOwned(f"{problem}{remedy}"))
 
 
 def foreign_delete(context: StepContext) -> Wait:

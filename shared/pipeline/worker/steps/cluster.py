@@ -17,6 +17,7 @@ from shared.fleet.aks.cluster_body import (
     pools_to_upgrade,
     upgrade_pending,
 )
+from shared.fleet.aks.ownership import LIFE_TAG, tag
 from shared.fleet.aks.upgrades import next_version, not_offered, offered_upgrades, offered_versions
 from shared.fleet.aks.writes import ImmutableChange, Write
 from shared.fleet.desired import Desired
@@ -31,7 +32,6 @@ from shared.pipeline.worker.steps.azure_state import (
     OBSERVE_SECONDS,
     etag_of,
     fields,
-    not_ours,
     not_ready,
     not_taken_over,
     recheck,
@@ -39,6 +39,7 @@ from shared.pipeline.worker.steps.azure_state import (
     state_of,
     without_version,
 )
+from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux import other_source
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows
@@ -116,7 +117,7 @@ def ensure_cluster(context: StepContext) -> Outcome:
     except ImmutableChange as error:
         return Fail(Immutable(str(error)))
     if write is None:
-        return Done()
+        return Done(life=tag(existing or {}, LIFE_TAG) or "")
     if existing is None:
         return _create(context, write)
     what, put = f"the cluster {context.record.name}", AcceptedWrite(WriteKind.PUT, digest=write.digest)

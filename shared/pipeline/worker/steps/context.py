@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shared.fleet.aks.ownership import Owner
+from shared.fleet.aks.ownership import Installation, Owner
 from shared.fleet.desired import Desired
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.job import Job
@@ -28,7 +28,18 @@ class StepContext:
     def of(cls, record: ClusterRecord, ports: Ports) -> StepContext:
         """Return the context of the step that the record is at."""
         config = ports.config
-        owner = Owner(config.fleet, config.repository, record.name, config.previous_repository)
+        owner = Owner(
+            config.fleet,
+            config.repository,
+            record.name,
+            config.previous_repository,
+            installation=Installation(record.installation, config.branch) if record.installation else None,
+            life=record.life or record.uid,
+            job=record.job.started,
+            known=record.was_tagged,
+            overruled=record.overruled,
+            predecessors=record.predecessors,
+        )
         return cls(record, ports, owner)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.fleet.json_tree import Json
 from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, Unauthorized
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
@@ -15,6 +16,7 @@ from shared.pipeline.worker.steps.azure_state import (
     recheck,
     state_of,
 )
+from shared.pipeline.worker.steps.contests import contested, of_later_life
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for, was_accepted
 from shared.pipeline.worker.steps.shared_groups import group_of, intent_of, others_in_group
@@ -50,11 +52,18 @@ def delete_cluster(context: StepContext) -> Outcome:
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
-    kept = not_removed(context)
-    if kept:
-        return kept
+    held = not_removed(context) or _of_others(context, existing) or of_later_life(context, existing)
+    if held:
+        return held
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))
     return wait_for(context, "Azure is deleting the cluster", delete, written)
+
+
+def _of_others(context: StepContext, existing: Json) -> Outcome | None:
+    """Leave a cluster that another installation manages; one that ours has written to waits for a person."""
+    if context.record.was_tagged or not context.owner.rivals(existing):
+        return contested(context, existing)
+    return _retained(f"the cluster {context.record.name}", "another installation of this fleet manages it")
 
 
 def _not_deleted(context: StepContext, tags: str, *, accepted: bool) -> Outcome:

@@ -42,13 +42,13 @@ from shared.pipeline.worker.steps.azure_state import (
     etag_of,
     failure,
     fields,
-    not_ours,
     not_ready,
     not_taken_over,
     profiles_of,
     reverted,
     without_version,
 )
+from shared.pipeline.worker.steps.contests import not_ours
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import (
     next_attempt,

@@ -1,0 +1,66 @@
+"""``roadstead takeover``: this app manages a cluster from now on that another one manages, or may manage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.errors import CommandError, NotFound, Refused, UsageError
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, cluster_name, connect
+from cli.output import confirmed, echo
+from cli.render import indented
+from cli.text import line
+from shared.pipeline.api import schema
+
+if TYPE_CHECKING:
+    from cli.client import Api
+
+
+def takeover(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster that waits for a takeover.")] = "",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Every cluster that waits for one.")] = False,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Take over clusters that another app manages, or whose records were lost or are too old.
+
+    Stop the other app first: while both run, neither writes to a cluster for long.
+    """
+    if bool(name) == everything:
+        raise UsageError("give a cluster, or --all")
+    with connect(url, key_file, timeout) as api:
+        fleet = api.fleet()["clusters"]
+        if name:
+            cluster_name(name)
+        waiting = [each for each in fleet if each["awaitsTakeover"] and (everything or each["name"] == name)]
+        if not waiting:
+            raise CommandError(f"{name or 'no cluster'} waits for {'no' if name else 'a'} takeover")
+        echo(_described(waiting))
+        if not yes and not confirmed("Take them over?"):
+            raise CommandError("nothing was taken over")
+        for cluster in waiting:
+            _take_over(api, cluster["name"])
+
+
+def _take_over(api: Api, name: str) -> None:
+    try:
+        api.take_over(name)
+    except (NotFound, Refused) as error:  # since then the other installation has left, or there is no record
+        echo(Text(line(str(error)), style="dim"))
+    else:
+        echo(f"{name}: taken over")
+
+
+def _described(clusters: Sequence[schema.ClusterSummary]) -> RenderableType:
+    """Return the clusters, and why each waits."""
+    parts: list[RenderableType] = []
+    for cluster in clusters:
+        parts += [Text(cluster["name"], style="bold"), indented(Text(line(cluster["reason"])), 2)]
+    return Group(*parts)

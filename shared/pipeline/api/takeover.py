@@ -1,0 +1,43 @@
+"""Takeovers: an operator decides that this app manages a cluster whose tags name somebody else.
+
+The step reads who else may manage the cluster, and stores it in the record. A takeover overrules just that:
+when the tags name yet another installation by then, the cluster waits again.
+"""
+
+from __future__ import annotations
+
+from shared.jobs.errors import Stale
+from shared.jobs.events import taken_over_event
+from shared.jobs.record import accept_takeover
+from shared.pipeline.api import schema
+from shared.pipeline.api.approval import operator
+from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
+from shared.pipeline.outbox import request_report, send_continuation
+from shared.ports import Ports
+
+
+def take_over(name: str, actor: str, ports: Ports) -> HttpResult:
+    """Let the job of a cluster continue over the tags that it waits for; any other job is left alone."""
+    while True:
+        record = ports.state.cluster(name)
+        if record is None:
+            return rejected(404, unknown_cluster(name, ports.config.fleet))
+        contest = record.job.next_run.contest if record.job.active else None
+        if contest is None:
+            why = f"roadstead why {name} says what it does"
+            return rejected(409, f"{name} does not wait for a takeover; {why}")
+        try:
+            saved = ports.state.save(accept_takeover(record, contest, now=ports.clock()))
+        except Stale:
+            continue  # a plan or the worker saved the record first
+        break
+    by = operator(actor)
+    ports.state.append([taken_over_event(saved, contest, by)])
+    send_continuation(saved, ports)
+    request_report(ports)
+    receipt: schema.TakeoverReceipt = {
+        "cluster": name,
+        "overruled": [each or "unknown" for each in contest.installations],
+        "by": by,
+    }
+    return HttpResult(202, receipt)

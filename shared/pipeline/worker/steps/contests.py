@@ -1,0 +1,110 @@
+"""Clusters with our tags that are not written to until an operator takes them over.
+
+Another installation manages the cluster, or the state is older than what Azure shows. An installation that
+meets the cluster of another one marks it, with a condition on the version that it read: the other one reads
+the contest tag before its next write, because that write has the same condition.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from shared.fleet.aks.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
+from shared.fleet.aks.writes import is_stopped
+from shared.fleet.json_tree import Json
+from shared.jobs.errors import NotOwned, Outdated
+from shared.jobs.job import Contest, ContestKind
+from shared.jobs.messages import PlanRequest
+from shared.jobs.outcomes import Fail, Outcome, Wait
+from shared.pipeline.outbox import request_plan
+from shared.pipeline.worker.steps.azure_state import (
+    OBSERVE_SECONDS,
+    busy,
+    etag_of,
+    foreign_delete,
+    state_of,
+)
+from shared.pipeline.worker.steps.context import StepContext
+from shared.ports.azure import PatchCluster
+
+SKEW = timedelta(seconds=60)
+"""How far the clocks of two workers or planners may differ."""
+REPLAN_SECONDS = 30.0
+"""By then the record is saved whose plan is requested."""
+_STOP = "Stop the other app, or take the cluster over with `roadstead takeover NAME`."
+_VERIFY = "Verify that the cluster may be deleted, then run `roadstead takeover NAME`; or restore its folder."
+
+
+def not_ours(context: StepContext, existing: Json) -> Outcome | None:
+    """Refuse a cluster that does not carry our tags, unless it is being deleted; or that is contested."""
+    owner, name = context.owner, context.record.name
+    if owner.owns(existing):
+        return contested(context, existing) or outdated(context, existing)
+    if state_of(existing) == "Deleting":
+        return foreign_delete(context)
+    problem = f"the cluster {name} is not touched: it is not this fleet's: {owner.describe_tags(existing)}"
+    remedy = "" if owner.is_others(existing) else "; the annotation roadstead.dev/adopt takes a cluster over"
+    return Fail(NotOwned(f"{problem}{remedy}"))
+
+
+def contested(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a cluster that another installation manages, or may; None when nobody else does."""
+    rivals = context.owner.rivals(existing)
+    if not rivals:
+        return None
+    _leave_mark(context, existing, rivals[0])
+    ids = tuple(dict.fromkeys(rival.id for rival in rivals))
+    contest = Contest(ContestKind.INSTALLATION, ids, tag(existing, LIFE_TAG) or "")
+    whom = " and ".join(dict.fromkeys(map(_described, rivals)))
+    reason = f"the cluster {context.record.name} is not written to: {whom}"
+    return Wait(OBSERVE_SECONDS, reason, action_required=_STOP, open_ended=True, contest=contest)
+
+
+def _described(rival: Installation) -> str:
+    if not rival.id:
+        return "its tags are this fleet's, and no record of this app has seen it before"
+    branch = f" on branch {rival.branch}" if rival.branch else ""
+    return f"the installation {rival.id}{branch} manages it too"
+
+
+def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> None:
+    """Mark the cluster of another installation as contested by ours, once, and only at the version read.
+
+    A delete marks nothing: the identity that deletes may not change a cluster.
+    """
+    mine, owner = context.owner.installation, context.owner
+    version, unready = etag_of(existing), is_stopped(existing) or busy(existing["properties"])
+    pointless = not creator.id or owner.is_contested(existing)
+    if mine is None or pointless or context.record.deleting or not version or unready:
+        return
+    tags = {**(existing.get("tags") or {}), CONTEST_TAG: str(mine)}
+    context.azure(PatchCluster(context.cluster, {"tags": tags}, etag=version))
+
+
+def outdated(context: StepContext, existing: Json) -> Fail | None:
+    """Return the failure of a job that is older than what wrote to the cluster, and request a plan."""
+    written, record = context.owner.last_written(existing), context.record
+    started, now = record.job.started, context.ports.clock()
+    if written is None or not started + SKEW < written <= now + SKEW:
+        return None
+    request_plan(
+        PlanRequest(again=True, reason="a record is older than Azure"),
+        message_id=f"outdated:{record.name}:{record.uid}:{record.job.sequence}",
+        ports=context.ports,
+        after=REPLAN_SECONDS,
+    )
+    since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
+    older = f"and this one is of {started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
+    return Fail(Outdated(f"{since}, {older}; the head of the branch is planned again"))
+
+
+def of_later_life(context: StepContext, existing: Json) -> Wait | None:
+    """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
+    owner, job = context.owner, context.job
+    written = owner.last_written(existing)
+    if owner.is_our_life(existing) and (written is None or written <= job.started + SKEW):
+        return None
+    contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
+    later = "it was created, or written to, after the moment that this tombstone knows"
+    reason = f"the cluster {context.record.name} is not deleted: {later}"
+    return Wait(OBSERVE_SECONDS, reason, action_required=_VERIFY, open_ended=True, contest=contest)
