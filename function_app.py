@@ -6,6 +6,7 @@ function that needs it, when a port is used for the first time.
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from collections.abc import Callable
@@ -20,8 +21,10 @@ from handlers.apps import blueprints
 from handlers.sign_in import SignIn
 from shared import logs
 from shared.fleet.resource_ids import ClusterId
+from shared.masking import Masker, platform_secrets
 from shared.ports import Azure, Ports
 from shared.ports.azure import GetKubeconfig
+from shared.ports.masked import masked
 from shared.settings import Settings, load_settings, secret_text
 
 if TYPE_CHECKING:
@@ -158,14 +161,14 @@ def build_ports(settings: Settings) -> Ports:
 
 def build_app(settings: Settings) -> func.FunctionApp:
     """Return the function app with the functions of its settings."""
-    logs.configure(settings.secrets)
-    ports = build_ports(settings)
+    mask = Masker((*settings.secrets, *platform_secrets(os.environ)))
+    logs.configure(mask)
+    ports = masked(build_ports(settings), mask)
     app = func.FunctionApp()
     groups = blueprints(
         ports,
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         webhook_secrets=settings.webhook_secrets,
-        secrets=settings.secrets,
     )
     for group in settings.apps:
         for blueprint in groups[group]:

@@ -18,17 +18,17 @@ from shared.settings import App
 
 
 def blueprints(
-    ports: Ports, sign_in: SignIn, *, webhook_secrets: Sequence[str], secrets: Sequence[str]
+    ports: Ports, sign_in: SignIn, *, webhook_secrets: Sequence[str]
 ) -> Mapping[App, Sequence[func.Blueprint]]:
-    """Return the functions of each app; ``secrets`` are masked in dead letters that are stored."""
+    """Return the functions of each app."""
     return {
         App.CONTROL: (
             github.blueprint(ports, secrets=webhook_secrets),
             queues.planner(ports),
-            dead_letters.blueprint(ports, "plans", secrets=secrets),
+            dead_letters.blueprint(ports, "plans"),
             timers.blueprint(ports),
             api.blueprint(ports, sign_in),
         ),
-        App.WORKER: (queues.worker(ports), dead_letters.blueprint(ports, "jobs", secrets=secrets)),
-        App.DELETER: (queues.deleter(ports), dead_letters.blueprint(ports, "deletes", secrets=secrets)),
+        App.WORKER: (queues.worker(ports), dead_letters.blueprint(ports, "jobs")),
+        App.DELETER: (queues.deleter(ports), dead_letters.blueprint(ports, "deletes")),
     }

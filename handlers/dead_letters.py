@@ -6,20 +6,17 @@ for bytes: of a string, the host would lose what is not UTF-8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC
 
 import azure.functions as func
 
-from shared.logs import mask, maskable
 from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Ports
 
 
-def blueprint(ports: Ports, queue: str, *, secrets: Sequence[str]) -> func.Blueprint:
-    """Return a function for the dead letters of a queue; ``secrets`` are masked in what is stored."""
+def blueprint(ports: Ports, queue: str) -> func.Blueprint:
+    """Return a function for the dead letters of a queue."""
     bp = func.Blueprint()
-    hidden = maskable(secrets)
 
     @bp.function_name(f"dead_{queue}")
     @bp.service_bus_queue_trigger(
@@ -33,12 +30,12 @@ def blueprint(ports: Ports, queue: str, *, secrets: Sequence[str]) -> func.Bluep
         properties = message.application_properties or {}
         return ReceivedDeadLetter(
             queue,
-            id=mask(f"{message.sequence_number or 0}:{message.message_id or ''}", hidden),
+            id=f"{message.sequence_number or 0}:{message.message_id or ''}",
             at=at if at.tzinfo else at.replace(tzinfo=UTC),
             body=body,
-            shown=mask(body.decode(errors="backslashreplace"), hidden),
-            reason=mask(str(properties.get("DeadLetterReason", "")), hidden),
-            description=mask(str(properties.get("DeadLetterErrorDescription", "")), hidden),
+            shown=body.decode(errors="backslashreplace"),
+            reason=str(properties.get("DeadLetterReason", "")),
+            description=str(properties.get("DeadLetterErrorDescription", "")),
         )
 
     return bp

@@ -136,7 +136,7 @@ class Settings(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every secret value, so that logs can mask them."""
+        """Every secret value, so that texts can be masked."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 

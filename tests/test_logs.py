@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from shared import logs
+from shared.masking import Masker
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def written() -> Iterator[io.StringIO]:
 
 
 def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.StringIO) -> None:
-    logs.configure(["canary-secret", "canary-secret-long"])
+    logs.configure(Masker(["canary-secret", "canary-secret-long"]))
     logger = logging.getLogger("another.library")
     logger.info("token canary-secret and %s", "canary-secret-long")
     try:
@@ -39,13 +40,13 @@ def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.Str
 
 
 def test_short_values_are_not_masked(written: io.StringIO) -> None:
-    logs.configure(["", "git"])
+    logs.configure(Masker(["", "git"]))
     logging.getLogger("another.library").info("git %d", 5)
     assert written.getvalue() == "git 5\n"
 
 
 def test_the_client_libraries_are_quiet() -> None:
-    logs.configure([])
+    logs.configure(Masker([]))
     assert not logging.getLogger("azure.core.pipeline.policies.http_logging_policy").isEnabledFor(
         logging.INFO
     )

@@ -25,7 +25,7 @@ OF_CLUSTERS = {App.WORKER: {"worker", "dead_jobs"}, App.DELETER: {"deleter", "de
 def names(app: App) -> set[str]:
     """Return the names of the functions of an app."""
     made = func.FunctionApp()
-    for blueprint in blueprints(MemoryCloud().ports, SignIn(), webhook_secrets=(), secrets=())[app]:
+    for blueprint in blueprints(MemoryCloud().ports, SignIn(), webhook_secrets=())[app]:
         made.register_functions(blueprint)
     return {str(each.get_function_name()) for each in made.get_functions()}
 

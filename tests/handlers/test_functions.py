@@ -16,6 +16,8 @@ from azure.functions.servicebus import ServiceBusMessageInConverter
 
 from handlers import dead_letters
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.masking import Masker
+from shared.ports.masked import masked
 from tests.support import fleet_files
 from tests.support.function_calls import call, functions
 from tests.support.pipeline_runs import push
@@ -64,7 +66,7 @@ def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> 
 
 def test_a_dead_letter_is_saved_without_secrets_even_in_its_id() -> None:
     cloud, app = MemoryCloud(), func.FunctionApp()
-    app.register_functions(dead_letters.blueprint(cloud.ports, "jobs", secrets=("a-long-secret",)))
+    app.register_functions(dead_letters.blueprint(masked(cloud.ports, Masker(["a-long-secret"])), "jobs"))
     trigger = next(each for each in app.get_functions() if each.get_function_name() == "dead_jobs")
     reason = {"DeadLetterReason": "is a-long-secret", "DeadLetterErrorDescription": "as a-long-secret"}
     metadata = {

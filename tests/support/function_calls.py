@@ -21,7 +21,7 @@ ADMIN = {KEY: ADMIN_KEY}
 def function_app(ports: Ports, sign_in: SignIn | None = None) -> func.FunctionApp:
     """Return the app on ports; without ``sign_in``, callers have the keys above."""
     app = func.FunctionApp()
-    groups = blueprints(ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",), secrets=())
+    groups = blueprints(ports, sign_in or SignIn(keys=KEYS), webhook_secrets=("new",))
     for group in groups.values():
         for blueprint in group:
             app.register_functions(blueprint)

@@ -32,7 +32,7 @@ MAX_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class ReceivedDeadLetter:
-    """A message from a dead-letter queue; ``shown`` is its body as text without secrets."""
+    """A message from a dead-letter queue; ``shown`` is its body as text."""
 
     queue: str
     id: str

@@ -21,6 +21,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX, Broker
 from localcloud.servicebus.world.broker_values import Draft, QueueConfig
+from shared.masking import Masker
+from shared.ports.masked import masked
 from tests.support.waiting import until
 
 DEAD_LETTERS = "jobs" + DEAD_LETTER_SUFFIX
@@ -154,7 +156,7 @@ def test_a_function_that_runs_longer_than_the_lock_keeps_its_message(broker: Bro
 def test_the_app_stores_an_unreadable_message_without_secrets(broker: Broker) -> None:
     cloud = MemoryCloud()
     app = func.FunctionApp()
-    app.register_functions(dead_letters.blueprint(cloud.ports, "jobs", secrets=["hidden-token"]))
+    app.register_functions(dead_letters.blueprint(masked(cloud.ports, Masker(["hidden-token"])), "jobs"))
     dead_letter(broker, b"\xff a hidden-token in a message")
     with ServiceBusServer(broker) as server, running(app, server.connection_string):
         until(lambda: cloud.state.count_dead_letters() == 1)

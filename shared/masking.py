@@ -1,0 +1,87 @@
+"""Secrets in texts: what is masked before a text is logged, stored or published.
+
+A text of a service may repeat what it was sent. Two things are masked: the values of this app's secrets, and
+what has the shape of a credential, whosever it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from urllib.parse import quote
+
+Mask = Callable[[str], str]
+"""Returns a text without secrets."""
+
+MASKED = "***"
+SHORTEST, SHORTEST_OF_PLATFORM = 6, 8
+"""Values that are shorter are ordinary words."""
+_CUT = 8
+"""So many characters of a secret at the end of a text, where something cut it, are masked."""
+_PLATFORM = re.compile(
+    r"(?i)^(IDENTITY_HEADER|AzureWebJobsStorage|AzureWebJobsDashboard|(CUSTOM|SQL|SQLAZURE|MYSQL)CONNSTR_.+"
+    r"|.*(_KEY|SECRET|TOKEN|PASSWORD|CONNECTION_?STRING))$"
+)
+"""Variables that Azure Functions, or whoever configures the app, sets: learn.microsoft.com, "App settings
+reference for Azure Functions" and "Environment variables and app settings in Azure App Service"."""
+_PARTS = re.compile(r"(?i)(?:AccountKey|SharedAccessKey|SharedAccessSignature|Password)=([^;]+)")
+"""The secret parts of a connection string."""
+
+_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), replacement)
+    for pattern, replacement in (
+        # Private keys, and the base64 of PEM as in a kubeconfig.
+        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", MASKED),
+        (r"\bLS0tLS1CRUdJTi[\w+/=]{20,}", MASKED),
+        # GitHub: github.blog, "Behind GitHub's new authentication token formats".
+        (r"\b(?:gh[pousr]_\w{16,}(?:\.[\w-]+)*|github_pat_\w{20,})", MASKED),
+        # A JSON Web Token (RFC 7519): its header is the base64 of an object.
+        (r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}", MASKED),
+        # The keys of Functions, Storage and Service Bus: github.com/microsoft/security-utilities.
+        (r"[\w-]{44}AzFu[\w-]{5}[AQgw]==", MASKED),
+        (r"[\w+/]{76}\+ASt[\w+/]{5}[AQgw]==", MASKED),
+        (r"[\w+/]{33}\+ASb[A-P][\w+/]{5}=", MASKED),
+        (r"(?i)\b((?:Account|SharedAccess)(?:Key|Signature)=)[^;\s\"']+", rf"\1{MASKED}"),
+        (r"(?i)([?&;\s\"']|\b)(sig=)[^&\s\"']{8,}", rf"\1\2{MASKED}"),
+        # RFC 3986 and RFC 9110: credentials in a URL and in a header.
+        (r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)", MASKED),
+        (r"(?i)\b(basic|bearer)(\s+)(?=\S*\d)[\w.~+/=-]{20,}", rf"\1\2{MASKED}"),
+    )
+)
+
+
+class Masker:
+    """Masks some secrets, and what has the shape of one."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets for form in _forms(secret) if len(form) >= SHORTEST}
+        self._known = tuple(sorted(forms, key=len, reverse=True))
+
+    def __call__(self, text: str) -> str:
+        """Return the text with ``***`` in place of every secret."""
+        for secret in self._known:
+            text = _without_end(text.replace(secret, MASKED), secret)
+        for shape, replacement in _SHAPES:
+            text = shape.sub(replacement, text)
+        return text
+
+
+def platform_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of the environment variables whose names say that they are secrets."""
+    values = (value for name, value in environment.items() if _PLATFORM.match(name))
+    return tuple(value for value in values if len(value) >= SHORTEST_OF_PLATFORM)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield a secret as it may appear: whole, encoded, by its lines, by the parts of a connection string."""
+    for part in (secret, *_PARTS.findall(secret)):
+        yield from (part, quote(part, safe=""), json.dumps(part)[1:-1])
+    yield from (line for line in re.split(r"\n|\\n", secret) if len(line) > 20 and "-----" not in line)
+
+
+def _without_end(text: str, secret: str) -> str:
+    """Return the text without the beginning of a secret at its end, where a limit cut the text."""
+    at = text.rfind(secret[:_CUT]) if len(secret) > _CUT else -1
+    cut = at >= 0 and secret.startswith(text[at:].rstrip(".…"))
+    return text[:at] + MASKED if cut else text

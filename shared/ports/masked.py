@@ -1,0 +1,92 @@
+"""Ports without secrets: texts of services are masked when they come in, and again before they leave.
+
+An error of a service is masked where its port raises it, before anything shortens it. What is stored or
+published is masked where it leaves, so that texts that come in otherwise, such as a condition of Flux, are
+masked as well. What decides or identifies, such as a manifest, a name or a commit, is never changed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from shared.jobs.errors import ReconcileError
+from shared.masking import Mask
+from shared.ports import Ports
+
+TEXTS = frozenset(
+    {
+        *("reason", "message", "description", "action_required", "reported", "waiting", "by"),
+        *("code", "request_id", "request_ids", "id", "body", "title", "summary"),
+    }
+)
+"""The fields that a service, or a person, may have written."""
+LEFT = frozenset({"document", "plan"})
+"""What git asks for, and is carried out."""
+_PUBLISHING = ("state", "repository", "pulls")
+_OTHERS = ("plans", "jobs", "deletes", "azure", "kubernetes")
+
+
+def masked(ports: Ports, mask: Mask) -> Ports:
+    """Return the ports with every text masked."""
+    wrapped: dict[str, Any] = {
+        name: _Masked(getattr(ports, name), mask, texts=name in _PUBLISHING)
+        for name in (*_PUBLISHING, *_OTHERS)
+    }
+    return replace(ports, **wrapped)
+
+
+class _Masked:
+    """A port whose errors are masked, and with ``texts`` also what it is given."""
+
+    def __init__(self, inner: Any, mask: Mask, *, texts: bool) -> None:
+        self._inner, self._mask, self._texts = inner, mask, texts
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            found = getattr(self._inner, name)
+        except ReconcileError as error:
+            self._mask_error(error)
+            raise
+        if not callable(found):
+            return found
+        method: Callable[..., Any] = found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self._texts:
+                # A comment is the only bare text that is published.
+                own = "body" if name == "write_comment" else ""
+                args = tuple(self._text(each, own) for each in args)
+                kwargs = {key: self._text(each, own) for key, each in kwargs.items()}
+            try:
+                result = method(*args, **kwargs)
+            except ReconcileError as error:
+                self._mask_error(error)
+                raise
+            return _Masked(result, self._mask, texts=False) if name == "connect" else result
+
+        return call
+
+    def _mask_error(self, error: ReconcileError) -> None:
+        error.args = tuple(self._mask(str(each)) for each in error.args)
+        error.code, error.request_id = self._mask(error.code), self._mask(error.request_id)
+
+    def _text(self, value: Any, name: str = "") -> Any:
+        """Return a value with its texts masked; the same object where there is nothing to mask."""
+        if isinstance(value, str):
+            text = self._mask(value) if name in TEXTS else value
+            return value if text == value else text
+        if isinstance(value, tuple | list):
+            each = [self._text(item, name) for item in value]
+            return value if all(map(operator.is_, each, value)) else type(value)(each)
+        if not is_dataclass(value) or isinstance(value, type):
+            return value
+        changed = {}
+        for field in fields(value):
+            before = getattr(value, field.name)
+            after = before if field.name in LEFT else self._text(before, field.name)
+            if after is not before:
+                changed[field.name] = after
+        return replace(value, **changed) if changed else value

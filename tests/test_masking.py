@@ -1,0 +1,234 @@
+"""Secrets are masked in every text that is stored or published, and nowhere else."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.planning.plan import Plan
+from shared.jobs.errors import Unavailable
+from shared.jobs.events import Event
+from shared.jobs.record import ClusterRecord, to_json
+from shared.masking import Masker, platform_secrets
+from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
+from shared.ports.azure import GetCluster, PutCluster
+from shared.ports.masked import LEFT, TEXTS, masked
+from shared.settings import Settings, load_settings
+from tests.support import fleet_files
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import on_azure
+
+EXAMPLE: dict[str, str] = json.loads(
+    (Path(__file__).parent.parent / "local.settings.example.json").read_text()
+)["Values"]
+CANARY = "canary-of-a-secret-51ab"
+HEX40 = "0123456789abcdef0123456789abcdef01234567"
+PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEow' * 10}\n{'BAAKCA' * 10}\n-----END RSA PRIVATE KEY-----"
+JWT = f"eyJhbGciOiJIUzI1NiJ9.{'eyJzdWIiOiIxIn0'}.{'c2lnbmF0dXJl'}"
+SHAPES = {
+    "a token of an installation": f"ghs_{'a1B2' * 9}",
+    "a classic token": f"ghp_{'a1B2' * 9}",
+    "a fine-grained token": f"github_pat_{'a1B2' * 20}",
+    "a JSON Web Token": JWT,
+    "a signature of a SAS": f"https://a.blob.core.windows.net/c?sv=2024&sig={'a%2Bb' * 8}&se=2026",
+    "an account key": f"AccountName=a;AccountKey={'A1b2' * 21}==;EndpointSuffix=core.windows.net",
+    "a key of a queue": f"SharedAccessKey={'A1b2' * 10}=;EntityPath=jobs",
+    "a key of a function": f"{'Ab1-' * 11}AzFu12345Q==",
+    "a password in a URL": "https://flux:pa55-word@git.example.com/a/b.git",
+    "a token in a URL": f"https://x-access-token:{'a1B2' * 9}@github.com/a/b.git",
+    "a private key": PEM,
+    "a private key on one line": PEM.replace("\n", "\\n"),
+    "a private key of a kubeconfig": base64.b64encode(PEM.encode()).decode(),
+    "a header": f"Authorization: Basic {base64.b64encode(b'git:canary-pass-1').decode()}",
+}
+HARMLESS = (
+    f"commit {HEX40} removed the cluster",
+    "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg-one/providers/x",
+    "Basic authentication is off; bearer tokens are accepted at https://api.example.com:443/a@b",
+    "sig=off and a password that is wrong: git://github.com/a/b.git",
+    "x-ms-request-id: 7c3c1a5e-1b1f-4a53-9a0e-5b8a2f3e9d11",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, f in Settings.model_fields.items() if SecretStr in get_args(f.annotation)]
+)
+def test_every_secret_setting_is_known(name: str) -> None:
+    settings = load_settings(EXAMPLE | {name.upper(): CANARY})
+    assert Masker(settings.secrets)(f"{name} is {CANARY}.") == f"{name} is ***."
+
+
+def test_there_are_secret_settings_and_no_secret_has_another_type() -> None:
+    secret = {n for n, f in Settings.model_fields.items() if SecretStr in get_args(f.annotation)}
+    assert {"github_token", "flux_git_password", "servicebus", "tables_connection_string"} <= secret
+    named = {n for n in Settings.model_fields if n.endswith(("token", "secret", "password", "key"))}
+    assert named <= secret
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("IDENTITY_HEADER", "MSI_SECRET", "AzureWebJobsStorage", "AzureWebJobsDashboard"),
+        *("WEBSITE_AUTH_ENCRYPTION_KEY", "WEBSITE_AUTH_SIGNING_KEY", "CONTAINER_ENCRYPTION_KEY"),
+        *("WEBSITE_CONTENTAZUREFILECONNECTIONSTRING", "APPLICATIONINSIGHTS_CONNECTION_STRING"),
+        *("MICROSOFT_PROVIDER_AUTHENTICATION_SECRET", "AZURE_CLIENT_SECRET", "CUSTOMCONNSTR_Other"),
+    ],
+)
+def test_every_secret_variable_of_the_platform_is_known(name: str) -> None:
+    environment = {name: CANARY, "AzureWebJobsStorage__credential": "managedidentity", "PATH": "/usr/bin"}
+    assert platform_secrets(environment) == (CANARY,)
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
+def test_what_has_the_shape_of_a_credential_is_masked_whosever_it_is(text: str) -> None:
+    shown = Masker([])(f"it says: {text} and more")
+    assert "***" in shown
+    for secret in ("a1B2", "pa55", "MIIE", "BAAK", "c2ln", "a%2Bb", "A1b2", "Ab1-", "LS0t", "Y2Fu"):
+        assert secret not in shown
+    assert shown.startswith("it says: ")
+    assert shown.endswith(" and more")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_ordinary_text_is_left_as_it_is(text: str) -> None:
+    assert Masker([CANARY])(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CANARY,
+        quote("päss/word+1", safe=""),
+        json.dumps("päss/word+1")[1:-1],
+        f"a line: {'MIIEow' * 10}",
+        f"key {'Q2FuYXJ5' * 4}",
+        f"cut off: {CANARY[:12]}",
+        f"cut off: {CANARY[:12]}...",
+    ],
+)
+def test_a_known_secret_is_masked_in_every_form_in_which_it_may_appear(text: str) -> None:
+    connection = f"Endpoint=sb://a;SharedAccessKeyName=Root;SharedAccessKey={'Q2FuYXJ5' * 4}"
+    mask = Masker([CANARY, "päss/word+1", PEM, connection])
+    shown = mask(f"said {text}")
+    assert "***" in shown
+    assert not any(each in shown for each in ("canary", "word", "MIIE", "Q2Fu"))
+
+
+@given(st.text(max_size=60), st.sampled_from(["", *SHAPES.values(), CANARY]), st.text(max_size=60))
+def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str) -> None:
+    mask = Masker([CANARY])
+    once = mask(f"{before} {secret} {after}")
+    assert mask(once) == once
+    assert CANARY not in once
+
+
+# The ports
+
+STORED = (ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, CommitStatus, Check)
+NAMES = frozenset(
+    {
+        *("name", "uid", "digest", "commit", "etag", "cluster", "step", "type", "owner", "target", "key"),
+        *(
+            "planning",
+            "awaiting_deletion",
+            "kind",
+            "approve_again",
+            "queue",
+            "state",
+            "context",
+            "target_url",
+        ),
+        *("conclusion", "details_url", "path", "level", "phase", "recipe", "removed_keys", "clusters"),
+        *("attempts", "reservations"),
+    }
+)
+"""The fields that name or decide something. A field of another name is a text, or a new decision."""
+
+
+def string_fields(kind: Any, seen: set[Any]) -> Iterator[str]:
+    """Yield the names of the fields of strings in a dataclass and in what it holds."""
+    if kind in seen or kind is Plan:
+        return
+    seen.add(kind)
+    for field in fields(kind):
+        hint = get_type_hints(kind)[field.name]
+        for part in _parts(hint):
+            if is_dataclass(part):
+                yield from string_fields(part, seen)
+            elif isinstance(part, type) and issubclass(part, str):
+                yield field.name
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    yield hint
+    for argument in get_args(hint):
+        yield from _parts(argument)
+
+
+@pytest.mark.parametrize("kind", STORED, ids=lambda kind: kind.__name__)
+def test_every_string_that_is_stored_or_published_is_masked_or_names_something(kind: Any) -> None:
+    assert set(string_fields(kind, set())) - TEXTS - LEFT <= NAMES
+    assert not TEXTS & NAMES
+
+
+def guarded() -> tuple[MemoryCloud, Ports]:
+    """Return a cloud whose functions run with masked ports, as those of the app do."""
+    cloud = MemoryCloud()
+    cloud.with_ports(lambda ports: masked(ports, Masker([CANARY])))
+    return cloud, cloud.ports
+
+
+def test_an_error_of_a_service_reaches_no_record_event_or_status_with_a_secret() -> None:
+    cloud = MemoryCloud()
+    on_azure(
+        cloud, PutCluster, lambda _: (_ for _ in ()).throw(Unavailable(f"sent {CANARY} {JWT}", code=CANARY))
+    )
+    cloud.with_ports(lambda ports: masked(ports, Masker([CANARY])))
+    commit = push(cloud, fleet_files.fleet("one"))
+    cloud.run(1800)
+    (record,) = cloud.state.clusters()
+    assert "sent *** ***" in record.job.reason
+    shown = [to_json(record), repr(cloud.state.events("one", 50)), repr(cloud.state.plan(commit))]
+    shown += [repr(status) for status in cloud.repository.statuses.latest(commit)]
+    assert not any(CANARY in text or JWT in text for text in shown)
+
+
+def test_a_text_that_azure_shows_in_a_resource_is_masked_before_it_is_stored() -> None:
+    cloud, _ = guarded()
+    cloud.azure.interventions.fail_next("one", "QuotaExceeded", f"no vCPUs for {CANARY}")
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(1800)
+    (record,) = cloud.state.clusters()
+    assert "no vCPUs for ***" in record.job.reason
+    assert CANARY not in to_json(record) + repr(cloud.state.events("one", 50))
+
+
+def test_a_manifest_keeps_a_value_that_equals_a_secret() -> None:
+    cloud = MemoryCloud()
+    cloud.with_ports(lambda ports: masked(ports, Masker(["platform"])))
+    extra = fleet_files.cluster("one", extra="  tags: {team: platform}\n")
+    push(cloud, fleet_files.fleet("one") | {"clusters/one/cluster.yaml": extra})
+    cloud.run()
+    (record,) = cloud.state.clusters()
+    live = cloud.ports.azure.call(GetCluster(record.desired.id))
+    assert live is not None
+    assert live["tags"]["team"] == "platform"
+
+
+def test_a_record_without_a_secret_is_saved_as_it_is() -> None:
+    cloud, ports = guarded()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    (record,) = cloud.state.clusters()
+    assert replace(ports.state.save(record), etag="") == replace(record, etag="")
