@@ -149,6 +149,7 @@ def build_ports(settings: Settings) -> Ports:
         plans=on_first_use(lambda: adapters.queue("plans")),
         jobs=on_first_use(lambda: adapters.queue("jobs")),
         deletes=on_first_use(lambda: adapters.queue("deletes")),
+        previews=on_first_use(lambda: adapters.queue("previews")),
         repository=repository,
         pulls=on_first_use(lambda: repository.pulls),
         azure=azure,

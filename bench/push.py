@@ -21,6 +21,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Stored
 from shared.fleet.planning.plan import Plan, make_plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.work import Work
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, accept_change, accept_new
 from shared.pipeline.planner.branch_head import needs_confirmation
@@ -86,7 +87,7 @@ class Bench:
             raise SystemExit("the head was a stale read")
         self.head = head
         tree = self._timed("tree", lambda: read_files(head, self.ports))
-        desired = self._timed("resolve", lambda: desired_of(head, tree, recorded, self.ports))
+        desired = self._timed("resolve", lambda: desired_of(head, tree, recorded, self.ports, Work()))
         if desired.problems:
             raise SystemExit(f"the generated fleet has problems: {desired.problems[0]}")
         plan = self._timed("plan", lambda: make_plan(head, desired, records, now=NOW))

@@ -25,7 +25,9 @@ def blueprints(
         App.CONTROL: (
             github.blueprint(ports, secrets=webhook_secrets),
             queues.planner(ports),
+            queues.previewer(ports),
             dead_letters.blueprint(ports, "plans"),
+            dead_letters.blueprint(ports, "previews"),
             timers.blueprint(ports),
             api.blueprint(ports, sign_in),
         ),

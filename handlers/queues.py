@@ -1,4 +1,4 @@
-"""The Service Bus triggers: ``plans`` (session = fleet), ``jobs`` and ``deletes`` (session = cluster).
+"""The Service Bus triggers. A session is the fleet (``plans``), a pull request (``previews``), or a cluster.
 
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
 triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
@@ -11,6 +11,7 @@ import azure.functions as func
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.recipes import Recipe
 from shared.pipeline.planner.planner import handle as handle_plan_request
+from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
 from shared.pipeline.worker.worker import handle as handle_job
 from shared.ports import Ports
 
@@ -25,6 +26,20 @@ def planner(ports: Ports) -> func.Blueprint:
     )
     def plan(message: func.ServiceBusMessage) -> None:
         handle_plan_request(PlanRequest.model_validate_json(message.get_body()), ports)
+
+    return bp
+
+
+def previewer(ports: Ports) -> func.Blueprint:
+    """Return the previewer, which plans pull requests."""
+    bp = func.Blueprint()
+
+    @bp.function_name("previewer")
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "previews", data_type=func.DataType.BINARY, is_sessions_enabled=True
+    )
+    def preview(message: func.ServiceBusMessage) -> None:
+        handle_pull_request(PlanRequest.model_validate_json(message.get_body()), ports)
 
     return bp
 

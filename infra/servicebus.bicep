@@ -42,6 +42,16 @@ module plans 'queue.bicep' = {
   }
 }
 
+module previews 'queue.bicep' = {
+  name: 'queue-previews'
+  params: {
+    namespaceName: namespace.name
+    name: 'previews'
+    receiverPrincipalId: controlPrincipalId
+    senderPrincipalIds: []
+  }
+}
+
 module jobs 'queue.bicep' = {
   name: 'queue-jobs'
   params: {

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.retry import with_limits
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
@@ -89,6 +90,9 @@ class Settings(BaseModel):
 
     lease_seconds: Annotated[float, Field(ge=5, le=280)] = 90
     poll_seconds: Annotated[float, Field(ge=0.5, le=300)] = 20
+    plan_work: Annotated[int, Field(ge=100_000, le=1_000_000_000)] = PLAN_WORK
+    pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
+    fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
@@ -128,6 +132,9 @@ class Settings(BaseModel):
             public_url=(self.public_url or host).rstrip("/"),
             lease_seconds=self.lease_seconds,
             poll_seconds=self.poll_seconds,
+            plan_work=self.plan_work,
+            pull_seconds=self.pull_seconds,
+            fork_seconds=self.fork_seconds,
             git_credentials=credentials,
             events_kept=self.events_kept,
             previous_repository=self.github_repository_previous,

@@ -69,6 +69,9 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("GITHUB_REPOSITORY", "no-owner"),
         ("LEASE_SECONDS", "soon"),
         ("POLL_SECONDS", "-7734"),
+        ("PLAN_WORK", "7734"),
+        ("PULL_SECONDS", "7734"),
+        ("FORK_SECONDS", "-7734"),
         ("GITHUB_APP_INSTALLATION_ID", "seven"),
     ],
 )

@@ -33,6 +33,7 @@ from shared.jobs.errors import Dependency, ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.recipes import Recipe
 from shared.pipeline.planner import planner
+from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
 from shared.pipeline.worker import worker
 from shared.ports import Azure, Clock, FleetConfig, Kubernetes, KubernetesApi, Ports
@@ -41,7 +42,7 @@ from shared.ports.azure import GetKubeconfig
 LOCK_SECONDS = 30.0
 CONNECTION = timedelta(minutes=5)
 TIMER_SECONDS = 60.0
-QUEUES = ("plans", "jobs", "deletes")
+QUEUES = ("plans", "jobs", "deletes", "previews")
 RECIPES = {"jobs": Recipe.PROVISION, "deletes": Recipe.DELETE}
 
 
@@ -89,6 +90,7 @@ class MemoryCloud:
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),
             deletes=BrokerQueue(self.broker, "deletes"),
+            previews=BrokerQueue(self.broker, "previews"),
             repository=self.repository,
             pulls=WorldPullRequests(self.repository.pulls),
             azure=WorldAzure(self.azure),
@@ -176,6 +178,8 @@ class MemoryCloud:
         try:
             if queue == "plans":
                 planner.handle(PlanRequest.model_validate_json(body), ports)
+            elif queue == "previews":
+                pull_requests.handle(PlanRequest.model_validate_json(body), ports)
             else:
                 worker.handle(JobMessage.model_validate_json(body), RECIPES[queue], ports)
         except Crash:

@@ -64,12 +64,14 @@ class HeadConfirmation(_Wire):
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
+    ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``.
+
     ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
     that was planned before. ``attempt`` counts the failed attempts. ``pull`` and ``head`` are the number of a
     pull request and its newest commit according to the event.
     """
 
-    kind: Literal["plan", "report", "pull"] = "plan"
+    kind: Literal["plan", "report", "pull", "outdated"] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False

@@ -9,16 +9,22 @@ A record's recipe decides its queue: another app, with an identity of its own, r
 
 from __future__ import annotations
 
+import logging
 import math
 from datetime import datetime, timedelta
 
+from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest, continuation_id, job_message
 from shared.jobs.recipes import Recipe
 from shared.jobs.record import ClusterRecord
 from shared.ports import Message, Ports, Queue
 
+log = logging.getLogger(__name__)
+
 MAX_SKEW = timedelta(minutes=10)
 """A message of a clock that differs by more is left to the timer."""
+PREVIEWS = ("pull", "outdated")
+"""The requests that have a queue of their own, with a session for each pull request: they delay no push."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
 
@@ -61,7 +67,7 @@ def postpone_message(message: JobMessage, recipe: Recipe, seconds: float, ports:
 
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
-    """Queue a request for the fleet's one planner, ``after`` seconds from now."""
+    """Queue a request for the fleet's one planner, or one for a pull request, ``after`` seconds from now."""
     at = ports.clock() + timedelta(seconds=after) if after else None
     _send_plan(request, message_id, at, ports)
 
@@ -73,6 +79,15 @@ def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> N
     )
     message_id = f"again:{subject}:{request.attempt}:{ports.unique()}"
     request_plan(request, message_id=message_id, ports=ports, after=after)
+
+
+def request_outdated_marks(commit: str, ports: Ports) -> None:
+    """Ask that the plans of pull requests are marked as out of date. An error must not prevent a plan."""
+    request = PlanRequest(kind="outdated", commit=commit, reason="the base moved")
+    try:
+        request_plan(request, message_id=f"outdated:{commit}", ports=ports)
+    except ReconcileError as error:
+        log.warning("pull requests are not marked as out of date: %s: %s", error.kind, error)
 
 
 def request_awaited_plan(ports: Ports) -> None:
@@ -114,4 +129,7 @@ def _queue(recipe: Recipe, ports: Ports) -> Queue:
 
 
 def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports: Ports) -> None:
-    ports.plans.send(Message(ports.config.fleet, message_id, request.model_dump_json(), at))
+    queue, session = ports.plans, ports.config.fleet
+    if request.kind in PREVIEWS:
+        queue, session = ports.previews, f"pull-{request.pull}" if request.pull else request.kind
+    queue.send(Message(session, message_id, request.model_dump_json(), at))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
+from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.ports.azure import Azure
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
@@ -79,6 +80,12 @@ class FleetConfig:
     """The name of the repository before a rename, "" for none."""
     git_credentials: GitCredentials | None = None
     """What Flux needs to read the repository; None for a public one."""
+    plan_work: int = PLAN_WORK
+    """How many units of work a plan may take; a pull request half of it, and one from a fork a twentieth."""
+    pull_seconds: float = 120
+    """How long a pull request may be planned."""
+    fork_seconds: float = 20
+    """How long a pull request from a fork may be validated."""
     retries: Policies = field(default_factory=lambda: DEFAULTS)
     """How often, and at what intervals, each class of error is retried."""
 
@@ -97,6 +104,7 @@ class Ports:
     plans: Queue
     jobs: Queue
     deletes: Queue
+    previews: Queue
     repository: Repository
     pulls: PullRequests
     azure: Azure

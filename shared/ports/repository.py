@@ -18,11 +18,21 @@ class TreeEntry:
     plain: bool = True
 
 
+DESCRIPTION_LIMIT = 140
+"""Characters; docs.github.com/rest/commits/statuses."""
+
+
+def status_line(text: str) -> str:
+    """Return the description of a commit status: one line without control characters, short enough."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return line if len(line) <= DESCRIPTION_LIMIT else f"{line[: DESCRIPTION_LIMIT - 3]}..."
+
+
 @dataclass(frozen=True)
 class CommitStatus:
     """What GitHub shows on a commit; ``state`` is pending, success, failure or error.
 
-    GitHub's limits: description 140 characters; one status per context, the newest counts.
+    GitHub's limits: a description as ``status_line`` makes it; one status per context, the newest counts.
     """
 
     state: str

@@ -26,7 +26,7 @@ from tests.support.webhook_deliveries import COMMIT, payload, sign
 
 def test_every_parameter_is_a_binding_by_name() -> None:
     all_functions = functions(MemoryCloud().ports)
-    assert {"planner", "worker"} <= set(all_functions)
+    assert {"planner", "worker", "previewer"} <= set(all_functions)
     for name, each in all_functions.items():
         bindings = {binding.name for binding in each.get_bindings() if isinstance(binding, Trigger)}
         assert set(inspect.signature(each.get_user_function()).parameters) == bindings, name
@@ -39,12 +39,14 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     assert triggers["planner"]["queueName"] == "plans"
     assert triggers["worker"]["queueName"] == "jobs"
     assert triggers["deleter"]["queueName"] == "deletes"
-    assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "worker", "deleter"))
+    assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "previewer", "worker", "deleter"))
+    assert triggers["previewer"]["queueName"] == "previews"
+    assert triggers["dead_previews"]["queueName"] == "previews/$deadletterqueue"
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
     assert triggers["dead_deletes"]["queueName"] == "deletes/$deadletterqueue"
     queues = [trigger for trigger in triggers.values() if trigger["type"] == "serviceBusTrigger"]
-    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 6, (
+    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 8, (
         "bytes, as they were sent"
     )
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
@@ -53,7 +55,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])
-@pytest.mark.parametrize("name", ["dead_jobs", "dead_plans", "dead_deletes"])
+@pytest.mark.parametrize("name", ["dead_jobs", "dead_plans", "dead_deletes", "dead_previews"])
 def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> None:
     cloud = MemoryCloud()
     metadata = {"SequenceNumber": Datum("7", "json")}

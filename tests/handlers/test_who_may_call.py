@@ -46,11 +46,13 @@ ROUTES = {
 """Every HTTP function: its method, its route, and who may call it."""
 NOT_CALLABLE = {
     "planner": "serviceBusTrigger",
+    "previewer": "serviceBusTrigger",
     "worker": "serviceBusTrigger",
     "deleter": "serviceBusTrigger",
     "dead_deletes": "serviceBusTrigger",
     "dead_jobs": "serviceBusTrigger",
     "dead_plans": "serviceBusTrigger",
+    "dead_previews": "serviceBusTrigger",
     "plan_missed_head": "timerTrigger",
     "resend_overdue": "timerTrigger",
     "purge_expired": "timerTrigger",

@@ -121,7 +121,7 @@ def test_approvals_and_pull_requests_are_saved_because_nothing_sends_them_again(
     assert "approve cccccccc again" in str(cloud.state.fleet().problem)
 
 
-@pytest.mark.parametrize("queue", ["jobs", "plans", "another"])
+@pytest.mark.parametrize("queue", ["jobs", "plans", "previews", "another"])
 @pytest.mark.parametrize("body", ["", "{}x", "[]", '{"schema_version": 99}', "\x00ÿ", "9" * 100_000])
 def test_an_unreadable_message_is_saved_and_counted_once(queue: str, body: str) -> None:
     cloud = MemoryCloud()

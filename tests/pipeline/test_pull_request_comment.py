@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from shared.pipeline.pull_requests.comment import (
 )
 from shared.pipeline.pull_requests.markdown import code, fence, fit, prose, table
 from shared.ports import Annotation, CommitStatus
+from shared.ports.repository import status_line
 
 BASE, HEAD = "a" * 40, "b" * 40
 
@@ -135,7 +137,9 @@ def test_a_pull_request_from_a_fork_shows_no_recorded_state() -> None:
     )
     good = PullPlan("acme", "main", BASE, HEAD)
     assert status_of(good) == CommitStatus(
-        "success", "the manifests are valid (from a fork: no plan is shown)", "roadstead/plan"
+        "pending",
+        "the manifests are valid; nothing was planned, because this comes from a fork",
+        "roadstead/plan",
     )
 
 
@@ -159,10 +163,11 @@ def test_problems_are_annotations_at_their_lines_and_the_conclusion_is_failure()
         (view(UPDATE, note="there are conflicts"), "neutral", "success"),
         (view(UPDATE, problems=(MISTAKE,)), "failure", "failure"),
         (view(refusal="too much"), "failure", "failure"),
-        (PullPlan("acme", "main", BASE, HEAD), "success", "success"),
+        (PullPlan("acme", "main", BASE, HEAD), "neutral", "pending"),
+        (PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE,)), "failure", "failure"),
     ],
 )
-def test_a_blocked_delete_is_neutral_and_a_problem_a_failure(
+def test_a_blocked_delete_is_neutral_a_problem_a_failure_and_nothing_without_a_plan_a_success(
     shown: PullPlan, conclusion: str, state: str
 ) -> None:
     assert (shown.conclusion, status_of(shown).state) == (conclusion, state)
@@ -239,6 +244,35 @@ def test_another_order_of_a_list_or_of_the_pools_is_not_in_the_diff() -> None:
 )
 def test_a_value_is_shown_as_it_is(text: str, shown: str) -> None:
     assert code(text) == shown
+
+
+def test_a_fence_has_no_control_characters() -> None:
+    assert fence("a\x1b[31m\u202eb\n```\nc", "diff") == "````diff\na [31m b\n```\nc\n````"
+
+
+def test_a_spec_of_thousands_of_lines_is_not_compared() -> None:
+    old, new = ({"spec": {"labels": {f"k{n}": value for n in range(3000)}}} for value in ("a", "b"))
+    body = comment_of(view(Item("a", Action.UPDATE, 2), documents={"a": (old, new)}))
+    assert "lines are too many for a diff" in body
+
+
+def test_hidden_problems_are_counted() -> None:
+    hidden = replace(MISTAKE, line=9, message="... and 8,900 more problems in this file", more=8900)
+    shown = PullPlan("acme", "main", BASE, HEAD, problems=(MISTAKE, hidden))
+    assert shown.title == "8901 problems in the manifests"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("two\nlines\r\n\x1b[31mof text\u2028", "two lines [31mof text"),
+        ("x" * 140, "x" * 140),
+        ("x" * 141, "x" * 137 + "..."),
+        ("", ""),
+    ],
+)
+def test_the_description_of_a_status_is_one_line_of_at_most_140_characters(text: str, line: str) -> None:
+    assert status_line(text) == line
 
 
 def test_prose_mentions_nobody_and_links_nowhere() -> None:

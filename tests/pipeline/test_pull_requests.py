@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -12,44 +12,11 @@ from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
 from shared.jobs.errors import Terminal, Throttled
-from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import PullChanged, Pushed
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.pull_requests.comment import OUTDATED
 from shared.ports import Check, Comment, Pull, PullRequests
 from tests.support import fleet_files
-
-
-@dataclass(frozen=True)
-class Repo:
-    """A cloud with a fleet that is planned, and a branch for pull requests."""
-
-    cloud: MemoryCloud
-
-    def push(self, files: dict[str, bytes]) -> str:
-        commit = self.cloud.repository.push(files)
-        accept(Pushed("d1", f"push-{commit}", commit), self.cloud.ports)
-        self.cloud.run()
-        return commit
-
-    def propose(self, files: dict[str, bytes], *, fork: bool = False) -> int:
-        git = self.cloud.repository
-        git.reset(git.head("main"), "topic")
-        head = git.push(files, branch="topic")
-        number = git.pulls.open("A change", "topic", "main", fork=fork).number
-        self.tell(number, head, "opened")
-        return number
-
-    def tell(self, number: int, head: str, action: str = "synchronize") -> None:
-        accept(PullChanged("d1", f"{action}-{head}", number, head, action), self.cloud.ports)
-        self.cloud.run()
-
-    def comments(self, number: int) -> list[str]:
-        return [comment.body for comment in self.cloud.repository.pulls.comments(number)]
-
-    def status(self, commit: str) -> tuple[str, str, str]:
-        latest = self.cloud.repository.statuses.latest(commit)[0].status
-        return latest.context, latest.state, latest.description
+from tests.support.proposals import Repo
 
 
 @pytest.fixture
@@ -203,11 +170,18 @@ class Failing:
         self.inner.check(commit, check)
 
 
-@pytest.mark.parametrize(("error", "written"), [(Throttled("slow", retry_after=7), 1), (Terminal("no"), 0)])
-def test_retryable_errors_are_retried(repo: Repo, error: Exception, written: int) -> None:
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Throttled("slow", retry_after=7), "**1 create, 2 unchanged**"),
+        (Terminal("no"), "could not be planned: "),
+    ],
+)
+def test_retryable_errors_are_retried_and_others_reported(repo: Repo, error: Exception, text: str) -> None:
     repo.cloud.with_ports(lambda ports: replace(ports, pulls=Failing(ports.pulls, error)))
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
-    assert len(repo.comments(number)) == written
+    (body,) = repo.comments(number)
+    assert text in body
 
 
 def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) -> None:

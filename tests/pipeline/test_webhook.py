@@ -198,11 +198,11 @@ def test_a_signed_body_that_is_not_a_pull_request_is_a_bad_request(body: bytes) 
     assert answer.status == 400
 
 
-def test_a_pull_request_is_queued_for_the_planner() -> None:
+def test_a_pull_request_is_queued_for_the_previewer() -> None:
     cloud = MemoryCloud()
     receipt = accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports)
     assert (receipt.status, receipt.body["commit"]) == (202, COMMIT)
-    assert cloud.broker.counts("plans").active == 1
+    assert cloud.broker.counts("previews").active == 1
     assert accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports).status == 200
 
 

@@ -20,8 +20,8 @@ class Work:
     """Counts units against a limit; ``check`` is called now and then, and may raise to stop everything."""
 
     def __init__(self, limit: int = PLAN_WORK, check: Callable[[], None] = lambda: None) -> None:
-        self.limit, self.spent, self.refused = limit, 0, 0
-        self._check, self._unchecked = check, CHECKED_EVERY
+        self.limit, self.check, self.spent, self.refused = limit, check, 0, 0
+        self._unchecked = CHECKED_EVERY
 
     def admits(self, units: int, share: int) -> bool:
         """Spend units that are within a share, or the plan within its limit; return False for any others."""
@@ -41,7 +41,7 @@ class Work:
         self._unchecked += units
         if self._unchecked >= CHECKED_EVERY:
             self._unchecked = 0
-            self._check()
+            self.check()
 
 
 def units_of(content: bytes) -> int:

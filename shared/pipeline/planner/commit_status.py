@@ -18,11 +18,11 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfinished_plan
 from shared.ports import CommitStatus, PlanRecord, Ports
+from shared.ports.repository import status_line
 
 log = logging.getLogger(__name__)
 
 CONTEXT = "roadstead"
-DESCRIPTION_LIMIT = 140
 OPEN_PLANS = 20
 MAX_PENDING = 800
 """GitHub takes 1,000 statuses of a commit and context; the rest is for those that end it."""
@@ -105,24 +105,22 @@ def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str =
     ``superseded_by`` is the newest commit, where only that one can still change the clusters; "" otherwise.
     """
     if progress.first_problem:
-        return CommitStatus("failure", _fit(progress.first_problem), CONTEXT, link)
+        return CommitStatus("failure", status_line(progress.first_problem), CONTEXT, link)
     if progress.ready >= progress.total:
         done = (
             f"{progress.total} of {progress.total} clusters in sync ({plan.summary})"
             if plan.items
             else "no clusters"
         )
-        return CommitStatus("success", _fit(done), CONTEXT, link)
+        return CommitStatus("success", status_line(done), CONTEXT, link)
     suspended = f", {progress.suspended} suspended" if progress.suspended else ""
     waiting = f"; {progress.first_wait}" if progress.first_wait else f" ({plan.summary})"
     description = f"{progress.ready} of {progress.total} clusters in sync{suspended}{waiting}"
     if superseded_by:
-        return CommitStatus("error", _fit(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link)
-    return CommitStatus("pending", _fit(description), CONTEXT, link)
-
-
-def _fit(text: str) -> str:
-    return text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 3] + "..."
+        return CommitStatus(
+            "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
+        )
+    return CommitStatus("pending", status_line(description), CONTEXT, link)
 
 
 def report_open_plans(ports: Ports) -> None:

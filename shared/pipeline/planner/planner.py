@@ -16,7 +16,7 @@ from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
-from shared.pipeline.outbox import request_plan, request_plan_again
+from shared.pipeline.outbox import PREVIEWS, request_outdated_marks, request_plan, request_plan_again
 from shared.pipeline.planner import commit_status
 from shared.pipeline.planner.branch_head import (
     CONFIRM_SECONDS,
@@ -25,7 +25,6 @@ from shared.pipeline.planner.branch_head import (
     needs_confirmation,
 )
 from shared.pipeline.planner.handover import hand_over, supersede
-from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
 from shared.ports import FleetRecord, PlanRecord, Ports
 
@@ -41,7 +40,7 @@ SUPERSEDED_SECONDS = 120.0
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Plan the head of the branch and hand its jobs over, or plan a pull request; update the statuses.
+    """Plan the head of the branch and hand its jobs over; update the commit statuses.
 
     Postpone the request while the state or a queue does not answer: the ten deliveries of a queue take no
     time, so that a short fault would dead-letter it. The copy is sent before the message is completed, so the
@@ -62,8 +61,8 @@ def _next_attempt(request: PlanRequest) -> PlanRequest:
 
 
 def _handle(request: PlanRequest, ports: Ports) -> None:
-    if request.kind == "pull":
-        pull_requests.handle(request, ports)
+    if request.kind in PREVIEWS:  # the version before queued pull requests here
+        request_plan(request, message_id=f"moved:{request.pull}:{request.head[:12]}", ports=ports)
         return
     if request.kind == "plan":
         _plan_head(request, ports)
@@ -108,7 +107,7 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             return
         _carry_out(request, PlanInputs(desired, records, known), started, ports)
         if head != fleet.commit:
-            pull_requests.mark_outdated(head, ports)
+            request_outdated_marks(head, ports)
         if fleet.planning not in ("", head):
             again = PlanRequest(again=True, reason="another plan was not finished")
             request_plan(

@@ -19,15 +19,17 @@ from shared.fleet.aks.comparison import alike
 from shared.fleet.json_tree import children
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.fleet.resolve.problems import Problem
+from shared.fleet.resolve.problems import Problem, number_of
 from shared.pipeline.pull_requests.markdown import code, details, fence, fit, line, prose, table
 from shared.ports import Annotation, Check, CommitStatus
+from shared.ports.repository import status_line
 
 CONTEXT = "roadstead/plan"
 COMMENT_LIMIT = 65_000
 """Characters; GitHub takes 65,536 in a comment and 65,535 in a summary."""
-DESCRIPTION_LIMIT = 140
 DIFF_LINES = 200
+LINES_COMPARED = 4_000
+"""More lines are not compared: the time that a diff takes may grow with the square of their number."""
 PROBLEMS_SHOWN = 100
 NAMES_TOGETHER = 100
 
@@ -46,7 +48,7 @@ Documents = Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | Non
 
 @dataclass(frozen=True)
 class PullPlan:
-    """The plan of a pull request; ``plan`` is None for one from a fork.
+    """The plan of a pull request; ``plan`` is None for one from a ``fork``, which is only validated.
 
     ``head`` would be merged into ``branch`` at commit ``base``; ``note`` is a remark for the reviewer.
     """
@@ -60,24 +62,25 @@ class PullPlan:
     documents: Documents = field(default_factory=dict)
     note: str = ""
     refusal: str = ""
+    fork: bool = False
 
     @property
     def conclusion(self) -> str:
-        """The conclusion of the check: failure, neutral or success."""
+        """The conclusion of the check: failure, neutral or success; never success without a plan."""
         actions = {item.action for item in self.plan.items} if self.plan else set()
         if self.problems or self.refusal or actions & {Action.REFUSED, Action.INVALID}:
             return "failure"
-        return "neutral" if Action.ON_HOLD in actions or self.note else "success"
+        return "neutral" if Action.ON_HOLD in actions or self.note or self.plan is None else "success"
 
     @property
     def title(self) -> str:
         """The result in one line."""
         if self.refusal:
             return self.refusal
-        count = len(self.problems)
+        count = number_of(self.problems)
         problems = f"{count} problem{'s' * (count != 1)} in the manifests" if count else ""
         if self.plan is None:
-            return problems or "the manifests are valid (from a fork: no plan is shown)"
+            return problems or "the manifests are valid; nothing was planned, because this comes from a fork"
         return "; ".join(part for part in (self.plan.summary, problems) if part)
 
 
@@ -101,10 +104,14 @@ def outdated(body: str, base: str) -> str:
 
 
 def status_of(view: PullPlan) -> CommitStatus:
-    """Return the commit status, for a token, which cannot write check runs."""
-    text = line(view.title)
-    short = text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 3] + "..."
-    return CommitStatus("failure" if view.conclusion == "failure" else "success", short, CONTEXT)
+    """Return the commit status, for a token, which cannot write check runs.
+
+    A status cannot be neutral. Without a plan it is pending: nothing of the pull request was tried, and a
+    rule that requires this status does not let it pass.
+    """
+    state = "failure" if view.conclusion == "failure" else "success"
+    state = "pending" if state == "success" and view.plan is None else state
+    return CommitStatus(state, status_line(view.title), CONTEXT)
 
 
 def check_of(view: PullPlan) -> Check:
@@ -164,7 +171,7 @@ def _problems(view: PullPlan) -> Iterator[str]:
         (code(f"{p.file}:{p.line}:{p.column}"), code(p.field), prose(p.message))
         for p in view.problems[:PROBLEMS_SHOWN]
     ]
-    more = len(view.problems) - len(rows)
+    more = number_of(view.problems[PROBLEMS_SHOWN:])
     yield "#### Problems\n\n" + table(("place", "field", "problem"), rows)
     if more:
         yield f"{more} more problems are not shown."
@@ -239,8 +246,10 @@ def _changes(item: Item) -> str:
 
 
 def _diff(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
-    """Return a unified diff of two clusters' resolved specs, bounded in lines."""
+    """Return a unified diff of two clusters' resolved specs, bounded in lines and in work."""
     before, after = _yaml(_as_written(old, new, ())), _yaml(new)
+    if len(before) + len(after) > LINES_COMPARED:
+        return f"({len(after)} lines are too many for a diff: see the fields above)"
     lines = list(islice(difflib.unified_diff(before, after, "recorded", "this", lineterm=""), DIFF_LINES + 1))
     if len(lines) > DIFF_LINES:
         lines[DIFF_LINES:] = ["(the rest of the diff is not shown)"]

@@ -1,7 +1,8 @@
-"""GitHub's Markdown from untrusted text: it cannot break a table, mention a person or create a link.
+"""GitHub's Markdown from untrusted text, which is inert: it breaks no table, and creates no mention or link.
 
-Rules: github.github.com/gfm. Values go into code spans, where only a backtick and, in a table, a bar have a
-meaning; every special character of prose is escaped.
+Rules: github.github.com/gfm, and what GitHub adds to it (docs.github.com/get-started/writing-on-github):
+mentions, references to issues and commits, emoji and mathematical expressions. Values go into code spans,
+where only a backtick and, in a table, a bar have a meaning; in prose everything is escaped.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 _ZERO_WIDTH = "\u200b"
-"""A zero-width space: after it, @name is no mention, #1 no reference and :// no link."""
+"""A zero-width space: GitHub finds no name, number or address across it."""
+_LINKED = re.compile(
+    r"@|#|://|:(?=[\w+-]+:)|\bGH-|\bwww\.|[0-9a-f]{6}(?=[0-9a-f])|\bmailto:|\bxmpp:", re.IGNORECASE
+)
+"""Mentions and addresses, references to issues, links, emoji, and ids of commits, from 7 digits on."""
 
 
 def line(text: str) -> str:
@@ -30,9 +35,19 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return untrusted text with every special character of Markdown escaped."""
-    shown = re.sub(r"([\\`*_\[\]~|])", r"\\\1", html.escape(line(text), quote=False))
-    return re.sub(r"(@|#|://|\bGH-|\bwww\.)", rf"\1{_ZERO_WIDTH}", shown)
+    """Return untrusted text with everything escaped that Markdown or GitHub would give a meaning.
+
+    A dollar sign, which begins a mathematical expression, stands in an element of its own, as GitHub's page
+    about writing mathematical expressions advises.
+    """
+    shown = _LINKED.sub(lambda found: f"{found[0]}{_ZERO_WIDTH}", line(text))
+    shown = html.escape(shown, quote=False).replace("$", "<span>$</span>")
+    return re.sub(r"([\\`*_\[\]~|]|^[-+=]|^[0-9]+(?=[.)]))", _escaped, shown)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return a character that is escaped, or the number of a list that is none."""
+    return f"{found[0]}{_ZERO_WIDTH}" if found[0].isdigit() else f"\\{found[0]}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -44,8 +59,9 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def fence(text: str, language: str = "") -> str:
     """Return a block of code with the text, whatever the text contains."""
-    ticks = "`" * max(3, _longest_run(text) + 1)
-    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
+    shown = "\n".join("".join(c if c.isprintable() else " " for c in each) for each in text.split("\n"))
+    ticks = "`" * max(3, _longest_run(shown) + 1)
+    return f"{ticks}{language}\n{shown.rstrip()}\n{ticks}"
 
 
 def details(summary: str, body: str) -> str:

@@ -4,6 +4,9 @@ The planner plans the commit of GitHub's test merge, so that a branch that is be
 changes. It retries while GitHub has no test merge. With conflicts, or when no test merge appears, it plans
 the head alone, and the comment says so. Manifests from a fork are only validated: nothing of the recorded
 state is shown on such a pull request.
+
+Pull requests have a queue of their own, with a session for each, and a limit of work and of time. None
+delays a push, or another pull request.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 from shared.fleet.planning.plan import Plan, make_plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import manifest_paths
+from shared.fleet.resolve.work import Work
 from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord
@@ -35,6 +40,9 @@ NEW_MANIFESTS = 500
 """How many new manifests a pull request may have, compared with its base."""
 OUTDATED_PULLS = 20
 
+PULL_PART, FORK_PART = 2, 20
+"""Which part of the work of a plan a pull request may take, and one from a fork."""
+
 CONFLICTS = (
     "The branch conflicts with its base, so there is no merge to plan. "
     "This plan is of the head alone: it shows newer changes of the base as undone."
@@ -45,12 +53,20 @@ NO_MERGE = (
 )
 
 
-class TooManyManifests(Exception):
-    """A pull request has too many new manifests to be planned."""
+class NotPlanned(Exception):
+    """A pull request takes too much to be planned; the message says what, and what to do."""
 
 
 def handle(request: PlanRequest, ports: Ports) -> None:
-    """Report on a pull request what a merge would do; errors are retried a few times."""
+    """Report on a pull request what a merge would do, or mark the plans of all as out of date.
+
+    Errors are retried a few times, and then reported on the pull request. Raise the error when GitHub takes
+    no report either: then the request becomes a dead letter.
+    """
+    if request.kind == "outdated":
+        mark_outdated(request.commit, ports)
+        return
+    pull = None
     try:
         pull = ports.pulls.pull(request.pull)
         if pull is None or not pull.open or pull.base != ports.config.branch:
@@ -65,6 +81,10 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
         if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
             request_plan_again(_next_attempt(request), after=wait, ports=ports)
+        elif pull is None:
+            raise
+        else:
+            _report(pull, replace(_empty(pull, ports), refusal=f"could not be planned: {error.kind}"), ports)
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:
@@ -91,17 +111,41 @@ def _next_attempt(request: PlanRequest) -> PlanRequest:
 
 def _view(pull: Pull, ports: Ports) -> PullPlan:
     """Read the pull request and plan it against the recorded state; change nothing."""
-    base = ports.repository.read_head(ports.config.branch).commit
-    view = PullPlan(ports.config.fleet, ports.config.branch, base, pull.head)
-    if not pull.merge:
-        view = replace(view, note=NO_MERGE if pull.merge is None else CONFLICTS)
+    view, work = _empty(pull, ports), _work(pull, ports)
     try:
+        view = replace(view, base=ports.repository.read_head(ports.config.branch).commit)
         records = {record.name: record for record in ports.state.clusters()}
-        desired = _desired(pull.merge or pull.head, base, records, ports)
-    except TooManyManifests as error:
+        desired = _desired(pull, view.base, records, work, ports)
+        view = replace(view, problems=desired.problems)
+        return view if pull.fork else _planned(view, desired, records, ports)
+    except NotPlanned as error:
         return replace(view, refusal=str(error))
-    view = replace(view, problems=desired.problems)
-    return view if pull.fork else _planned(view, desired, records, ports)
+
+
+def _empty(pull: Pull, ports: Ports) -> PullPlan:
+    note = ""
+    if not pull.merge:
+        note = NO_MERGE if pull.merge is None else CONFLICTS
+    return PullPlan(ports.config.fleet, ports.config.branch, "", pull.head, note=note, fork=pull.fork)
+
+
+def _work(pull: Pull, ports: Ports) -> Work:
+    """Return what the plan of a pull request may take; its check raises NotPlanned when the time is over."""
+    config = ports.config
+    seconds = config.fork_seconds if pull.fork else config.pull_seconds
+    end = ports.clock() + timedelta(seconds=seconds)
+
+    def check() -> None:
+        if ports.clock() >= end:
+            raise NotPlanned(f"not planned: it takes longer than {seconds:g} seconds; {_instead(pull)}")
+
+    return Work(config.plan_work // (FORK_PART if pull.fork else PULL_PART), check)
+
+
+def _instead(pull: Pull) -> str:
+    if pull.fork:
+        return "split it, or ask a maintainer to push it as a branch of this repository"
+    return "split it"
 
 
 def _planned(
@@ -118,17 +162,26 @@ def _planned(
     return replace(view, plan=plan, documents=documents)
 
 
-def _desired(commit: str, base: str, records: Mapping[str, ClusterRecord], ports: Ports) -> DesiredFleet:
-    """Resolve a commit; raise TooManyManifests before thousands of manifests are read."""
+def _desired(
+    pull: Pull, base: str, records: Mapping[str, ClusterRecord], work: Work, ports: Ports
+) -> DesiredFleet:
+    """Resolve what would be merged; raise NotPlanned before thousands of manifests are read."""
+    commit = pull.merge or pull.head
+    work.check()
     files = read_files(commit, ports)
     known = {entry.sha for entry in ports.repository.tree(base)}
     new = sum(files.blobs[path] not in known for path in manifest_paths(files))
     if new > NEW_MANIFESTS:
-        raise TooManyManifests(
-            f"{new} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a pull request; "
-            "split it"
+        raise NotPlanned(
+            f"not planned: {new:,} manifests are new or changed, and at most {NEW_MANIFESTS} are read for a "
+            "pull request; split it"
         )
-    return desired_of(commit, files, read_known(records, ports), ports)
+    desired = desired_of(commit, files, read_known(records, ports), ports, work)
+    if desired.left_out:
+        raise NotPlanned(
+            f"not planned: its manifests take more than {work.limit:,} units of work; {_instead(pull)}"
+        )
+    return desired
 
 
 def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:

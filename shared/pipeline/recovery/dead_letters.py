@@ -71,7 +71,7 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
         return True
     if isinstance(message, PlanRequest):
         _record_problem(message, received, ports)
-        return message.kind != "pull" and message.approval is None
+        return message.kind not in outbox.PREVIEWS and message.approval is None
     log.info("the dead letter %s of %s is not readable", received.id, received.queue)
     return False
 
@@ -80,7 +80,7 @@ def _parsed(received: ReceivedDeadLetter) -> JobMessage | PlanRequest | None:
     """Return the message of a queue, None when its body is not one."""
     kinds: Mapping[str, type[JobMessage] | type[PlanRequest]] = {
         **dict.fromkeys(("jobs", "deletes"), JobMessage),
-        "plans": PlanRequest,
+        **dict.fromkeys(("plans", "previews"), PlanRequest),
     }
     kind = kinds.get(received.queue)
     try:

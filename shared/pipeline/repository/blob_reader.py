@@ -8,7 +8,7 @@ that the archive lacks, or has in another form, is read by itself.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from shared.fleet.resolve.repository_layout import blob_id
@@ -26,21 +26,30 @@ MAX_CACHED_BYTES = 60_000
 _BATCH = 100
 
 
-def read_blobs(commit: str, wanted: Mapping[str, str], ports: Ports) -> Mapping[str, bytes]:
+def read_blobs(
+    commit: str, wanted: Mapping[str, str], ports: Ports, *, check: Callable[[], None] = lambda: None
+) -> Mapping[str, bytes]:
     """Return the content of files of a commit by blob id; ``wanted`` has the id of each path.
 
     Reads the cache when the files are few, then the archive or single blobs. A read that fails raises; the
-    blobs that were read before it stay cached.
+    blobs that were read before it stay cached. ``check`` is called before each read, and may raise too.
     """
+    check()
     ids = dict.fromkeys(wanted.values())
     contents = _verified(ports.state.blobs(ids), ids) if ids and len(ids) <= MAX_LOOKUPS else {}
     missing = {path: sha for path, sha in wanted.items() if sha not in contents}
     if len({*missing.values()}) > ARCHIVE_FROM:
+        check()
         contents |= _cached(_from_archive(commit, missing, ports), ports)
     remaining = [sha for sha in dict.fromkeys(missing.values()) if sha not in contents]
     for batch in _batches(remaining):
-        contents |= _cached({sha: ports.repository.blob(sha) for sha in batch}, ports)
+        contents |= _cached({sha: _blob(sha, check, ports) for sha in batch}, ports)
     return contents
+
+
+def _blob(sha: str, check: Callable[[], None], ports: Ports) -> bytes:
+    check()
+    return ports.repository.blob(sha)
 
 
 def _verified(blobs: Mapping[str, bytes], ids: Iterable[str]) -> dict[str, bytes]:

@@ -21,6 +21,7 @@ from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known, fingerprint_of
 from shared.fleet.resolve.repository_layout import Files
 from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters, resolve_shared
+from shared.fleet.resolve.work import Work
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.repository.blob_reader import read_blobs
 from shared.ports import Ports
@@ -47,7 +48,7 @@ def read_known(records: Mapping[str, ClusterRecord], ports: Ports) -> Mapping[st
 
 def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
     """Return what a commit asks for; one call for the tree, and those for the files that it needs."""
-    return desired_of(commit, read_files(commit, ports), known, ports)
+    return desired_of(commit, read_files(commit, ports), known, ports, Work(ports.config.plan_work))
 
 
 def read_files(commit: str, ports: Ports) -> Files:
@@ -57,16 +58,20 @@ def read_files(commit: str, ports: Ports) -> Files:
     return Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
 
 
-def desired_of(commit: str, files: Files, known: Mapping[str, Known], ports: Ports) -> DesiredFleet:
+def desired_of(
+    commit: str, files: Files, known: Mapping[str, Known], ports: Ports, work: Work
+) -> DesiredFleet:
     """Resolve the files of a commit; each stage names the files that the next one needs."""
 
     def read(paths: Sequence[str]) -> Mapping[str, bytes]:
         wanted = {path: files.blobs[path] for path in paths}
-        blobs = read_blobs(commit, wanted, ports)
+        blobs = read_blobs(commit, wanted, ports, check=work.check)
         return {path: blobs[sha] for path, sha in wanted.items()}
 
     first = read(first_files(files, known))
-    shared = resolve_shared(ports.config.fleet, files, first, known=known, code_version=code_version())
+    shared = resolve_shared(
+        ports.config.fleet, files, first, known=known, code_version=code_version(), work=work
+    )
     clusters = resolve_clusters(shared, read(shared.needed))
     return finish(clusters, read(clusters.needed))
 

@@ -1,0 +1,44 @@
+"""A fleet repository in memory with pull requests, and what GitHub shows on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import PullChanged, Pushed
+
+
+@dataclass(frozen=True)
+class Repo:
+    """A cloud with a fleet that is planned, and a branch for pull requests."""
+
+    cloud: MemoryCloud
+
+    def push(self, files: dict[str, bytes]) -> str:
+        commit = self.cloud.repository.push(files)
+        accept(Pushed("d1", f"push-{commit}", commit), self.cloud.ports)
+        self.cloud.run()
+        return commit
+
+    def propose(self, files: dict[str, bytes], *, fork: bool = False) -> int:
+        git = self.cloud.repository
+        git.reset(git.head("main"), "topic")
+        head = git.push(files, branch="topic")
+        number = git.pulls.open("A change", "topic", "main", fork=fork).number
+        self.tell(number, head, "opened")
+        return number
+
+    def announce(self, number: int, head: str, action: str = "synchronize") -> None:
+        accept(PullChanged("d1", f"{action}-{head}", number, head, action), self.cloud.ports)
+
+    def tell(self, number: int, head: str, action: str = "synchronize") -> None:
+        self.announce(number, head, action)
+        self.cloud.run()
+
+    def comments(self, number: int) -> list[str]:
+        return [comment.body for comment in self.cloud.repository.pulls.comments(number)]
+
+    def status(self, commit: str) -> tuple[str, str, str]:
+        latest = self.cloud.repository.statuses.latest(commit)[0].status
+        return latest.context, latest.state, latest.description
