@@ -57,7 +57,7 @@ param githubWebhookSecretPrevious string = ''
 @description('The user name with which Flux in the clusters reads the fleet repository.')
 param fluxGitUsername string = 'git'
 
-@description('The host that the token of Flux is for; it is given to no other.')
+@description('The host that the token of Flux is for, with its port if that is not 443; it is given to no other.')
 param fluxGitHost string = 'github.com'
 
 @description('The password or token with which Flux reads the fleet repository; empty for a public one.')

@@ -64,7 +64,9 @@ class Settings(BaseModel):
 
     flux_git_username: str = "git"
     flux_git_password: SecretStr | None = None
-    flux_git_host: str = "github.com"
+    flux_git_host: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$")
+    ] = "github.com"
 
     sign_in: Literal["entra", "keys"] = "keys"
     api_key_reader: ApiKey | None = None

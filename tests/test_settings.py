@@ -66,6 +66,9 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
     ("name", "value"),
     [
         ("ROADSTEAD_FLEET", "Not A Name"),
+        ("ROADSTEAD_APP", "everything"),
+        ("FLUX_GIT_HOST", "https://github.com"),
+        ("FLUX_GIT_HOST", "github.com/example"),
         ("GITHUB_REPOSITORY", "no-owner"),
         ("LEASE_SECONDS", "soon"),
         ("POLL_SECONDS", "-7734"),

@@ -46,10 +46,41 @@ def test_a_private_source_gets_its_secret_and_a_public_one_none() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["https://elsewhere.example/x", "http://github.com/example/fleet", "https://github.com.evil.example/x"],
+    [
+        *(
+            "https://elsewhere.example/x",
+            "http://github.com/example/fleet",
+            "ssh://git@github.com/example/fleet",
+        ),
+        *("https://github.com.evil.example/x", "https://github.com@evil.example/x"),
+        *(
+            "https://github.com:8443/x",
+            "https://github.com:80/x",
+            "https://github.com:port/x",
+            "https://[::1/x",
+        ),
+    ],
 )
-def test_the_token_goes_to_no_other_host_and_never_in_the_clear(url: str) -> None:
+def test_the_token_goes_to_no_other_host_or_port_and_never_in_the_clear(url: str) -> None:
     assert kinds(sync_objects(pulling(url), CREDENTIALS)) == ["GitRepository", "Kustomization"]
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "served"),
+    [
+        ("github.com", "https://GitHub.com/example/fleet", True),
+        ("github.com", "https://github.com:443/example/fleet", True),
+        ("github.com:443", "https://github.com/example/fleet", True),
+        ("Git.Example.com:8443", "https://git.example.com:8443/a/b", True),
+        ("git.example.com:8443", "https://git.example.com/a/b", False),
+        ("git.example.com:8443", "https://git.example.com:8444/a/b", False),
+        ("git.example.com:99999", "https://elsewhere.example:99999/a/b", False),
+        ("github.com", "https://github.com:0/a/b", False),
+    ],
+)
+def test_credentials_are_for_one_host_and_port(host: str, url: str, served: bool) -> None:
+    assert GitCredentials("git", "canary-token", host).serve(url) is served
+    assert ("Secret" in kinds(sync_objects(pulling(url), GitCredentials("git", "t", host)))) is served
 
 
 def test_the_credentials_do_not_show_their_token() -> None:

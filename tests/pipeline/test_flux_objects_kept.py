@@ -34,6 +34,16 @@ def cloud() -> MemoryCloud:
     return cloud
 
 
+def test_a_source_on_another_port_gets_no_credentials_and_the_event_says_so(cloud: MemoryCloud) -> None:
+    elsewhere = "https://github.com:8443/example/fleet"
+    push(cloud, files(f"  flux: {{repository: '{elsewhere}', path: ./platform}}\n"))
+    cloud.run(1800)
+    events = [event.message for event in cloud.state.events("one", limit=500)]
+    without = f"{elsewhere} is read without credentials: FLUX_GIT_HOST is github.com"
+    assert any(message.endswith(without) for message in events)
+    assert "secretRef" not in live(cloud, SOURCE)["spec"]
+
+
 def patched(cloud: MemoryCloud, ref: ObjectRef, patch: Json, manager: str = "kubectl-edit") -> None:
     """Change an object as a person does."""
     kind = world(cloud).kind(ref.api_version, ref.kind)

@@ -10,7 +10,7 @@ import base64
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import yaml
 
@@ -20,6 +20,7 @@ from shared.fleet.kubernetes.flux_readiness import REQUESTED_AT
 from shared.fleet.resource_ids import ObjectRef
 
 NAMESPACE = "flux-system"
+HTTPS = 443
 DIGEST = "roadstead.dev/applied-digest"
 """Annotation with the digest of the applied object; an equal digest means that there is nothing to write."""
 MAX_COMPONENT_BYTES = 8 * 1024 * 1024
@@ -32,7 +33,10 @@ KUSTOMIZATION = ObjectRef("kustomize.toolkit.fluxcd.io/v1", "Kustomization", NAM
 
 @dataclass(frozen=True)
 class GitCredentials:
-    """User name and token with which Flux reads sources on one host; never shown, never sent to another."""
+    """User name and token with which Flux reads sources on one server; never shown, never sent to another.
+
+    ``host`` is a name, or a name and a port as "git.example.com:8443"; without one the port is 443.
+    """
 
     username: str
     password: str = field(repr=False)
@@ -40,8 +44,16 @@ class GitCredentials:
 
     def serve(self, url: str) -> bool:
         """Return whether these credentials are for a source at this address."""
-        parts = urlsplit(url)
-        return parts.scheme == "https" and parts.hostname == self.host.lower()
+        try:
+            source, ours = urlsplit(url), urlsplit(f"https://{self.host}")
+            same = (source.hostname, _port(source)) == (ours.hostname, _port(ours))
+        except ValueError:  # no address, or no port
+            return False
+        return same and source.scheme == "https"
+
+
+def _port(address: SplitResult) -> int:
+    return HTTPS if address.port is None else address.port
 
 
 class ComponentsError(ValueError):

@@ -10,10 +10,13 @@ from shared.pipeline.worker.steps.flux.applied import apply_differing
 
 def ensure_sync(context: StepContext) -> Outcome:
     """Apply the sync objects where they differ, with the request that Flux reconciles them now."""
-    wanted = flux_objects.sync_objects(
-        context.desired, context.ports.config.git_credentials, request=request_of(context)
-    )
-    return Done(apply_differing(wanted, context.kubernetes(), entirely=True).note("sync objects"))
+    credentials, source = context.ports.config.git_credentials, context.desired.spec.flux.repository
+    wanted = flux_objects.sync_objects(context.desired, credentials, request=request_of(context))
+    applied = apply_differing(wanted, context.kubernetes(), entirely=True).note("sync objects")
+    without = ""
+    if credentials is not None and not credentials.serve(source):
+        without = f"{source} is read without credentials: FLUX_GIT_HOST is {credentials.host}"
+    return Done("; ".join(filter(None, (applied, without))))
 
 
 def request_of(context: StepContext) -> str:
