@@ -145,6 +145,7 @@ def test_an_app_may_send_only_to_the_queues_to_which_its_functions_send() -> Non
     cloud = lived_through()
     assert {queue: receiver(queue) for queue in QUEUES} == {
         "plans": App.CONTROL,
+        "previews": App.CONTROL,
         "jobs": App.WORKER,
         "deletes": App.DELETER,
     }
