@@ -67,8 +67,10 @@ class PlanRequest(_Versioned):
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``.
 
     ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
-    that was planned before. ``attempt`` counts the failed attempts. ``pull`` and ``head`` are the number of a
-    pull request and its newest commit according to the event.
+    that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
+    that started since serves it; None for a request that needs a read of its own. ``attempt`` counts the
+    failed attempts. ``pull`` and ``head`` are the number of a pull request and its newest commit
+    according to the event.
     """
 
     kind: Literal["plan", "report", "pull", "outdated"] = "plan"
@@ -79,6 +81,7 @@ class PlanRequest(_Versioned):
     attempt: int = 0
     confirmation: HeadConfirmation | None = None
     at: datetime | None = None
+    read_from: datetime | None = None
     pull: int = 0
     head: str = ""
 

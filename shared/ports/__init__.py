@@ -28,13 +28,14 @@ from shared.ports.repository import (
     Repository,
     TreeEntry,
 )
-from shared.ports.state import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
+from shared.ports.state import BranchRead, DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
 from shared.ports.token_cache import TokenCache
 
 __all__ = [
     "Annotation",
     "Azure",
     "BranchHead",
+    "BranchRead",
     "Check",
     "Clock",
     "Comment",

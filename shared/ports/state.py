@@ -13,6 +13,7 @@ from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord
+from shared.ports.repository import BranchHead
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class PlanRecord:
     not_before: datetime | None = None
     approval: Approval | None = None
     reports: int = 0
+
+
+@dataclass(frozen=True)
+class BranchRead:
+    """A read of the branch, and when it started by our clock; ``head`` is None where it failed."""
+
+    head: BranchHead | None
+    started: datetime
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,10 @@ class FleetRecord:
     """The id of this state, by which two apps of one fleet differ; "" before the first plan."""
     contested: tuple[str, ...] = ()
     """The clusters that wait for a takeover, as of the last report."""
+    last_read: BranchRead | None = None
+    """The last read of the branch, by any request; None for none."""
+    reads_full_at: datetime | None = None
+    """When as many successive reads of the branch are allowed again as after a pause."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
     etag: str = field(default="", compare=False)

@@ -118,3 +118,17 @@ def test_a_superseded_commit_that_restored_a_cluster_ends_when_a_later_one_remov
     expected = f"superseded by {newest[:8]}: 1 of 2 clusters in sync; two does not exist"
     assert status(cloud, restored) == ("error", expected)
     assert status(cloud, newest)[0] == "success"
+
+
+def test_a_commit_whose_plan_a_frozen_planner_saved_again_as_it_was_before_still_ends() -> None:
+    cloud = ready("one")
+    commit = push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(until=lambda: cloud.state.fleet().commit == commit)
+    plan_record = cloud.state.plan(commit)
+    assert plan_record is not None
+    cloud.run()
+    cloud.state.save_plan(replace(plan_record, plan=replace(plan_record.plan, applied=False)))
+    assert not cloud.idle()
+    cloud.run(600)
+    assert cloud.state.open_plans() == []
+    assert status(cloud, commit)[0] == "success"

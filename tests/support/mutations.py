@@ -116,6 +116,10 @@ def a_stale_head_is_not_confirmed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(planner, "needs_confirmation", lambda *_, **__: None)
 
 
+def an_old_read_of_the_branch_serves_every_request(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(planner, "serving_read", lambda _, fleet, __: fleet.last_read)
+
+
 def deletes_need_no_approval(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plan, "_guard", lambda *_: "")
 
@@ -163,6 +167,7 @@ MUTATIONS = (
     ),
     _mutation(leases_are_ignored, "freeze-before", "single writer"),
     _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete"),
+    _mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
     _mutation(deletes_need_no_approval, "refused", "unrequested delete"),
     _mutation(every_app_runs_every_recipe, "misplaced", "identity"),
     _mutation(a_suspension_is_ignored, "refused", "suspended"),

@@ -27,7 +27,7 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
         )
         message_id, commit = f"pull:{delivery.digest}", delivery.head
     else:
-        request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at)
+        request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
         message_id, commit = f"push:{delivery.digest}", delivery.commit
     request_plan(request, message_id=message_id, ports=ports)
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from shared.fleet.planning.plan import Item, make_plan
@@ -24,9 +25,10 @@ from shared.pipeline.planner.branch_head import (
     describe_confirmation,
     needs_confirmation,
 )
+from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.handover import hand_over, supersede
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
-from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.ports import BranchHead, BranchRead, FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
@@ -64,31 +66,63 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
     if request.kind in PREVIEWS:  # the version before queued pull requests here
         request_plan(request, message_id=f"moved:{request.pull}:{request.head[:12]}", ports=ports)
         return
-    if request.kind == "plan":
-        _plan_head(request, ports)
+    if request.kind == "plan" and not _plan_head(request, ports):
+        return
     commit_status.report_open_plans(ports)
 
 
-def _plan_head(request: PlanRequest, ports: Ports) -> None:
-    fleet = ports.state.fleet()
+def _plan_head(request: PlanRequest, ports: Ports) -> bool:
+    """Plan the head, if a read of the branch says so; return whether there is something new to report."""
+    fleet, now = ports.state.fleet(), ports.clock()
+    read = serving_read(request, fleet, now)
+    if read is not None:
+        return _plan_read(request, read, fleet, ports)
+    at = next_read_at(fleet, now)
+    if at > now:
+        waiting = request.model_copy(update={"read_from": request.read_from or now})
+        request_plan_again(waiting, after=(at - now).total_seconds(), ports=ports)
+        return False
     try:
-        read = ports.repository.read_head(ports.config.branch)
+        read = BranchRead(ports.repository.read_head(ports.config.branch), now)
     except ReconcileError as error:
-        _report_unreadable(request, error, fleet, ports)
-        return
-    head = read.commit
-    confirmation = needs_confirmation(request, read, fleet, is_descendant=partial(_is_descendant, ports))
+        _report_unreadable(request, error, with_read(fleet, BranchRead(None, now)), ports)
+    else:
+        _plan_read(request, read, fleet, ports)
+    return True
+
+
+def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports: Ports) -> bool:
+    """Plan what a read of the branch shows; return whether a plan was started.
+
+    A new read is saved with what follows from it.
+    """
+    new = read is not fleet.last_read
+    known = with_read(fleet, read) if new else fleet
+    if read.head is None:
+        log.info("the branch could not be read since the request was sent; another one tries again")
+        return False
+    head = read.head.commit
+    confirmation = needs_confirmation(request, read.head, fleet, is_descendant=partial(_is_descendant, ports))
     if confirmation is not None:
-        _confirm(request, confirmation, fleet, ports)
-        return
+        _confirm(request, confirmation, known, ports, new=new)
+        return False
     if head == fleet.commit and not request.again and fleet.planning in ("", head):
         log.info("commit %s is planned already", head[:8])
-        # A push that restored this head counts as its plan: an earlier push is stale from now on.
-        read_at = read.at if announced_after(request, fleet) else fleet.head_read_at
-        planned = replace(fleet, problem=None, waiting="", head_read_at=read_at)
+        # A push that restored this head counts as its plan: an earlier push is stale from now on. A push of
+        # another commit does not: it would make those of the same second wait.
+        restored = request.commit == head and announced_after(request, fleet)
+        read_at = read.head.at if restored else fleet.head_read_at
+        planned = replace(known, problem=None, waiting="", head_read_at=read_at)
         if fleet != planned:
             ports.state.save_fleet(planned)
-        return
+        return False
+    _plan(request, read.head, known, ports)
+    return True
+
+
+def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
+    """Plan a head that was confirmed. ``fleet`` may have a read of the branch that is not saved yet."""
+    head = read.commit
     try:
         planning = replace(fleet, planning=head, head_read_at=read.at, waiting="")
         started = ports.state.save_fleet(replace(planning, installation=fleet.installation or ports.unique()))
@@ -101,9 +135,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
             desired = read_desired(head, known, ports)
         except ReconcileError as error:
             # Nothing has changed: an incomplete read decides nothing.
+            failed = BranchRead(None, fleet.last_read.started) if fleet.last_read else None
             as_before = replace(started, planning=fleet.planning, head_read_at=fleet.head_read_at)
-            fleet = ports.state.save_fleet(as_before)
-            _report_unreadable(request, error, fleet, ports)
+            _report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return
         _carry_out(request, PlanInputs(desired, records, known), started, ports)
         if head != fleet.commit:
@@ -121,15 +155,32 @@ def _plan_head(request: PlanRequest, ports: Ports) -> None:
         )
 
 
-def _confirm(request: PlanRequest, confirmation: HeadConfirmation, fleet: FleetRecord, ports: Ports) -> None:
-    """Read the head again later; the fleet's record says why."""
-    seconds = CONFIRM_SECONDS * confirmation.reads
-    reason = describe_confirmation(request, confirmation, ports.clock())
-    log.info("%s; reading again in %d s", reason, seconds)
-    if confirmation.reads == 1:
-        ports.state.save_fleet(replace(fleet, waiting=reason))
-    again = request.model_copy(update={"confirmation": confirmation})
-    request_plan_again(again, after=seconds, ports=ports)
+def _confirm(
+    request: PlanRequest, confirmation: HeadConfirmation, fleet: FleetRecord, ports: Ports, *, new: bool
+) -> None:
+    """Read the head again later; the fleet's record says why. ``new``: it has a read that is not saved yet.
+
+    Requests that confirm the same head at the same time continue as one message.
+    """
+    now = ports.clock()
+    at = _whole_second(now + timedelta(seconds=CONFIRM_SECONDS * confirmation.reads))
+    reason = describe_confirmation(request, confirmation, now)
+    log.info("%s; reading again at %s", reason, at)
+    begins = confirmation.reads == 1 and (new or not fleet.waiting)
+    if new or begins:
+        ports.state.save_fleet(replace(fleet, waiting=reason) if begins else fleet)
+    again = request.model_copy(update={"confirmation": confirmation, "read_from": at})
+    seconds = (at - now).total_seconds()
+    if request.again or request.approval:
+        request_plan_again(again, after=seconds, ports=ports)
+        return
+    place = f"{confirmation.head[:12]}:{confirmation.planned[:12]}:{confirmation.reads}"
+    request_plan(again, message_id=f"confirm:{place}:{int(at.timestamp())}", ports=ports, after=seconds)
+
+
+def _whole_second(moment: datetime) -> datetime:
+    """Return the next whole second."""
+    return moment if not moment.microsecond else moment.replace(microsecond=0) + timedelta(seconds=1)
 
 
 def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
@@ -194,7 +245,9 @@ def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: Fleet
     lost_approval = request.approval.commit if seconds is None and request.approval else ""
     problem = FleetProblem(str(error), error.kind, approve_again=lost_approval)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
-    if fleet.problem != problem:
-        ports.state.save_fleet(replace(fleet, problem=problem))
+    ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:
-        request_plan_again(_next_attempt(request), after=seconds, ports=ports)
+        again = _next_attempt(request).model_copy(
+            update={"read_from": ports.clock() + timedelta(seconds=seconds)}
+        )
+        request_plan_again(again, after=seconds, ports=ports)
