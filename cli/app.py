@@ -51,6 +51,7 @@ COMMANDS: Sections = {
         "why": Entry("cli.commands.why:why", "Explain what a cluster waits for, and what to do."),
         "events": Entry("cli.commands.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.plans:plans", "List the newest plans."),
+        "audit": Entry("cli.commands.audit:audit", "List who did what, when and why."),
         "dead-letters": Entry("cli.commands.dead_letters:dead_letters", "List or dismiss dead letters."),
     },
     "Act on a fleet": {

@@ -52,13 +52,18 @@ class Api:
         older = f"&before={quote(before, safe='')}" if before else ""
         return self._typed(schema.Events, self.get(f"clusters/{name}/events?limit={limit}{older}"))
 
-    def replay(self, name: str) -> schema.ReplayReceipt:
-        """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
-        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {}))
+    def audit(self, *, limit: int, before: str = "") -> schema.Audit:
+        """Return the newest acts, before a time."""
+        older = f"&before={quote(before, safe='')}" if before else ""
+        return self._typed(schema.Audit, self.get(f"audit?limit={limit}{older}"))
 
-    def take_over(self, name: str) -> schema.TakeoverReceipt:
+    def replay(self, name: str, reason: str = "") -> schema.ReplayReceipt:
+        """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
+        return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {"reason": reason}))
+
+    def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
-        return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {}))
+        return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
 
     def plans(self) -> schema.Plans:
         """Return the plans of the last days."""
@@ -68,9 +73,9 @@ class Api:
         """Return a whole plan by its full commit id; raise NotFound."""
         return self._typed(schema.Plan, self.whole(f"plans/{commit}", "items", "needsApproval"))
 
-    def approve(self, commit: str, clusters: Sequence[str]) -> schema.ApprovalReceipt:
+    def approve(self, commit: str, clusters: Sequence[str], reason: str = "") -> schema.ApprovalReceipt:
         """Approve exactly these deletes of a plan; raise Refused when others need approval."""
-        body = {"clusters": list(clusters)}
+        body = {"clusters": list(clusters), "reason": reason}
         return self._typed(schema.ApprovalReceipt, self.post(f"plans/{commit}/approve", body))
 
     def recorded(self) -> schema.Recorded:
@@ -81,9 +86,10 @@ class Api:
         """Return the newest dead letters."""
         return self._typed(schema.DeadLetters, self.get("dead-letters"))
 
-    def dismiss(self, letters: Sequence[schema.DeadLetter]) -> schema.DismissReceipt:
+    def dismiss(self, letters: Sequence[schema.DeadLetter], reason: str = "") -> schema.DismissReceipt:
         """Remove these dead letters."""
-        body = {"deadLetters": [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]}
+        named = [{"queue": letter["queue"], "id": letter["id"]} for letter in letters]
+        body = {"deadLetters": named, "reason": reason}
         return self._typed(schema.DismissReceipt, self.post("dead-letters/dismiss", body))
 
     def imported(self, resource: str) -> schema.Imported:

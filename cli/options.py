@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,13 @@ RepositoryPath = Annotated[
         metavar="PATH", help="The folder of the fleet repository.", show_default="the current folder"
     ),
 ]
+Limit = Annotated[
+    int, typer.Option(metavar="NUMBER", min=1, max=MAX_EVENTS, help="How many, the newest first.")
+]
+Before = Annotated[str, typer.Option(metavar="TIME", help="Only older ones.")]
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; the audit and the events show it.")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -78,6 +86,17 @@ def seconds(duration: str) -> float:
     if found is None or float(found[1]) == 0:
         raise UsageError(f"--timeout {duration[:20]!r} must be a duration such as 30s, 5m or 1h")
     return float(found[1]) * _SECONDS[found[2] or "s"]
+
+
+def before_time(given: str) -> str:
+    """Return ``--before`` as the API takes it, UTC if it has no zone; raise UsageError for anything else."""
+    if not given:
+        return ""
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise UsageError(f"--before {given[:40]!r} must be a time such as 2026-01-31T12:00:00Z") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def commit_id(option: str, given: str, *, shortest: int = 1) -> str:

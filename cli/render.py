@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cli.text import line, printable
 from cli.times import age, many
+from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
 
 NAMES_SHOWN = 5
@@ -192,7 +193,9 @@ def plans(found: Sequence[schema.PlanSummary], now: datetime, *, wide: bool = Fa
         approval = plan["approval"]
         if wide and approval:
             deletes = many(approval["clusterCount"], "delete")
-            lines.append(indented(Text(f"{deletes} approved by {approval['by']}"), margin))
+            lines.append(
+                indented(Text(f"{deletes} approved by {by_whom(approval['by'], approval['reason'])}"), margin)
+            )
         if plan["status"]:
             lines.append(indented(Text(plan["status"], style="dim"), margin))
     return Group(*lines)

@@ -12,7 +12,10 @@ from rich.text import Text
 from cli.render import not_carried_out, phase
 from cli.text import printable
 from cli.times import age, times, until
+from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
+
+ACTS_SHOWN = 3
 
 
 def cluster(
@@ -136,4 +139,7 @@ def why(view: schema.Why, now: datetime) -> RenderableType:
     when = f", {until(view['nextAt'], now)}" if view["nextAt"] else ""
     table.add_row("next", Text(view["next"] + when))
     table.add_row("suggested action", Text(view["suggestedAction"] or "No action needed."))
+    for act in view["acts"][:ACTS_SHOWN]:
+        who = by_whom(act["by"], act["reason"])
+        table.add_row("act", Text(f"{act['action']} {age(act['at'], now)} ago by {who} ({act['result']})"))
     return table

@@ -15,8 +15,10 @@ import azure.functions as func
 from handlers.reply import reply
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
+from shared.fleet.manifests.base import shown
 from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, takeover, why
 from shared.pipeline.api.access import Caller, Role
+from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.import_cluster import import_cluster
 from shared.pipeline.api.parts import PAGE, Page
 from shared.pipeline.http_result import HttpResult, rejected
@@ -24,6 +26,7 @@ from shared.ports import Ports
 
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
+WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
 LONGEST_NUMBER = 9
 """Python refuses to parse a number with thousands of digits."""
 
@@ -35,6 +38,7 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
     _add_clusters(routes, ports)
     _add_plans(routes, ports)
     _add_dead_letters(routes, ports)
+    _add_audit(routes, ports)
     return bp
 
 
@@ -54,8 +58,7 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
         try:
             limit, before = _events_page(req.params)
         except ValueError:
-            error = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
-            return reply(rejected(400, error))
+            return reply(rejected(400, WRONG_PAGE))
         return _of_cluster(name, clusters.events_view(name, limit, before, ports), ports)
 
     @routes.add("why", "clusters/{name}/why", Role.READER)
@@ -65,15 +68,23 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
 
     @routes.add("replay", "clusters/{name}/replay", Role.OPERATOR, method="POST")
     def replay_job(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(replay.replay(req.route_params["name"], caller.name, ports))
+        name, reason = req.route_params["name"], _reason(req)
+        act = Request("replay", name, (name,), reason)
+        return reply(audited(act, caller, ports, lambda: replay.replay(name, caller.name, ports, reason)))
 
     @routes.add("takeover", "clusters/{name}/takeover", Role.APPROVER, method="POST")
     def take_over(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(takeover.take_over(req.route_params["name"], caller.name, ports))
+        name, reason = req.route_params["name"], _reason(req)
+        act = Request("takeover", name, (name,), reason)
+        return reply(
+            audited(act, caller, ports, lambda: takeover.take_over(name, caller.name, ports, reason))
+        )
 
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return reply(import_cluster(req.params.get("resource") or "", ports))
+        resource = req.params.get("resource") or ""
+        act = Request("import", resource, reason=_reason(req))
+        return reply(audited(act, caller, ports, lambda: import_cluster(resource, ports)))
 
 
 def _add_plans(routes: Routes, ports: Ports) -> None:
@@ -92,7 +103,11 @@ def _add_plans(routes: Routes, ports: Ports) -> None:
         names = _clusters_in(req.get_body())
         if names is None:
             return reply(rejected(400, 'the body must be {"clusters": ["name", ...]}'))
-        return reply(approval.approve(req.route_params["commit"], names, caller.name, ports))
+        commit, reason = req.route_params["commit"], _reason(req)
+        act = Request("approve", commit, tuple(names), reason)
+        return reply(
+            audited(act, caller, ports, lambda: approval.approve(commit, names, caller.name, ports, reason))
+        )
 
     @routes.add("recorded", "recorded", Role.READER)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -109,7 +124,23 @@ def _add_dead_letters(routes: Routes, ports: Ports) -> None:
         named = _letters_in(req.get_body())
         if named is None:
             return reply(rejected(400, 'the body must be {"deadLetters": [{"queue": "", "id": ""}, ...]}'))
-        return reply(HttpResult(200, dead_letters.dismiss(named, caller.name, ports)))
+        letters = ", ".join(f"{queue}/{identifier}" for queue, identifier in sorted(named))
+        act = Request("dismiss", letters, reason=_reason(req))
+        return reply(
+            audited(
+                act, caller, ports, lambda: HttpResult(200, dead_letters.dismiss(named, caller.name, ports))
+            )
+        )
+
+
+def _add_audit(routes: Routes, ports: Ports) -> None:
+    @routes.add("audit", "audit", Role.READER)
+    def audit(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        try:
+            limit, before = _events_page(req.params)
+        except ValueError:
+            return reply(rejected(400, WRONG_PAGE))
+        return reply(HttpResult(200, audit_view(limit, before, ports)))
 
 
 def _of_cluster(name: str, view: Mapping[str, Any] | None, ports: Ports) -> func.HttpResponse:
@@ -137,6 +168,18 @@ def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:
     given = params.get("before")
     before = datetime.fromisoformat(given.replace(" ", "+")) if given else None
     return limit, before if before is None or before.tzinfo else before.replace(tzinfo=UTC)
+
+
+def _reason(req: func.HttpRequest) -> str:
+    """Return why the caller acts, on one line: ``reason`` of the body, or of a GET's parameters; or ""."""
+    given: Any = req.params.get("reason")
+    if req.method == "POST":
+        try:
+            body = json.loads(req.get_body() or b"{}")
+        except (ValueError, RecursionError):
+            body = None
+        given = body.get("reason") if isinstance(body, dict) else None
+    return shown(given, MAX_TEXT) if isinstance(given, str) else ""
 
 
 def _clusters_in(body: bytes) -> list[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import azure.functions as func
 
-from shared.pipeline.recovery import missed_work, retention
+from shared.pipeline.recovery import missed_work, retention, settings_seen
 from shared.ports import Ports
 
 
@@ -15,6 +15,7 @@ def blueprint(ports: Ports) -> func.Blueprint:
     @bp.function_name("plan_missed_head")
     @bp.timer_trigger("timer", "%PLAN_SCHEDULE%", run_on_startup=False, use_monitor=False)
     def plan_missed_head(timer: func.TimerRequest) -> None:
+        settings_seen.record_changed_settings(ports)
         missed_work.plan_missed_head(ports)
 
     @bp.function_name("resend_overdue")

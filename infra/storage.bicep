@@ -16,6 +16,7 @@ var tables = [
   'roadsteadblobs'
   'roadsteaddeadletters'
   'roadsteadbuckets'
+  'roadsteadacts'
 ]
 
 resource account 'Microsoft.Storage/storageAccounts@2023-05-01' existing = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -96,6 +97,7 @@ class Settings(BaseModel):
     pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
+    acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
     @property
@@ -139,9 +141,21 @@ class Settings(BaseModel):
             fork_seconds=self.fork_seconds,
             git_credentials=credentials,
             events_kept=self.events_kept,
+            acts_days=self.acts_days,
+            settings=self.shown,
             previous_repository=self.github_repository_previous,
             retries=with_limits(self.retry_limits),
         )
+
+    @property
+    def shown(self) -> Mapping[str, str]:
+        """The settings that are set, by name; of a secret, 24 bits of a hash, which show that it changed."""
+        values = {name.upper(): getattr(self, name) for name in type(self).model_fields}
+        return {
+            name: _trace(self.roadstead_fleet, name, value) if isinstance(value, SecretStr) else str(value)
+            for name, value in values.items()
+            if value not in (None, "")
+        }
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -152,6 +166,12 @@ class Settings(BaseModel):
 
 RENAMED = {"claim_seconds": "LEASE_SECONDS", "housekeeping_schedule": "RETENTION_SCHEDULE"}
 """The present name of each setting that had another one."""
+
+
+def _trace(fleet: str, name: str, secret: SecretStr) -> str:
+    """Return too few bits of a secret's hash to find it by guessing."""
+    digest = hashlib.sha256(f"{fleet}:{name}:{secret.get_secret_value()}".encode()).hexdigest()
+    return f"secret {digest[:6]}"
 
 
 def secret_text(secret: SecretStr | None) -> str:

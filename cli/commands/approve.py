@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import ApiError, CommandError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, commit_id, connect
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, commit_id, connect
 from cli.output import confirmed, echo
 from cli.render import indented
 from cli.text import line
@@ -27,6 +27,7 @@ def approve(
         str, typer.Argument(metavar="COMMIT", help="The commit of the plan, or its first characters.")
     ],
     *,
+    reason: Reason = "",
     yes: Yes = False,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
@@ -43,7 +44,7 @@ def approve(
         echo(_described(plan, names))
         if not yes and not confirmed("Delete them?"):
             raise CommandError("nothing was approved")
-        api.approve(plan["commit"], names)
+        api.approve(plan["commit"], names, reason)
     echo("Approved. Watch it with roadstead status --watch")
 
 

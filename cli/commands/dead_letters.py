@@ -9,7 +9,7 @@ import typer
 
 from cli import render
 from cli.errors import CommandError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, connect
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, connect
 from cli.output import Output, OutputOption, confirmed, echo, show
 from cli.times import many
 
@@ -18,6 +18,7 @@ def dead_letters(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Only these.")] = None,
     *,
     dismiss: Annotated[bool, typer.Option("--dismiss", help="Remove those that are listed.")] = False,
+    reason: Reason = "",
     yes: Yes = False,
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
@@ -46,6 +47,6 @@ def dead_letters(
             return
         if not yes and not confirmed(f"Dismiss {many(len(found), 'dead letter')}?"):
             raise CommandError("nothing was dismissed")
-        dismissed = api.dismiss(found)["dismissed"]
+        dismissed = api.dismiss(found, reason)["dismissed"]
     if output in (Output.TABLE, Output.WIDE):
         echo(f"{many(dismissed, 'dead letter')} dismissed.")

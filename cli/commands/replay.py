@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from cli.errors import ApiError, CommandError, NotFound, Refused, UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
+from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
 from cli.output import echo
 from cli.text import line
 from shared.pipeline.api import schema
@@ -28,6 +28,7 @@ def replay(
             "--error-class", metavar="CLASS", help="Those that failed with this class, such as Unavailable."
         ),
     ] = "",
+    reason: Reason = "",
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -39,9 +40,9 @@ def replay(
         _check_class(error_class)
     with connect(url, key_file, timeout) as api:
         if name:
-            _replay(api, cluster_name(name))
+            _replay(api, cluster_name(name), reason)
         else:
-            _replay_all(api, error_class)
+            _replay_all(api, error_class, reason)
 
 
 def _check_class(name: str) -> None:
@@ -52,14 +53,14 @@ def _check_class(name: str) -> None:
         raise UsageError(f"there is no error class {name!r}; the classes are {', '.join(names)}")
 
 
-def _replay_all(api: Api, error_class: str) -> None:
+def _replay_all(api: Api, error_class: str, reason: str) -> None:
     names = _failed(api.fleet()["clusters"], error_class)
     if not names:
         echo("No cluster has failed" + (f" with {error_class}." if error_class else "."))
     started = 0
     for name in names:
         try:
-            _replay(api, name)
+            _replay(api, name, reason)
         except (NotFound, Refused) as error:  # since then the job started or the cluster was deleted
             echo(Text(line(str(error)), style="dim"))
         except ApiError as error:
@@ -79,6 +80,6 @@ def _failed(clusters: Sequence[schema.ClusterSummary], error_class: str) -> list
     ]
 
 
-def _replay(api: Api, name: str) -> None:
-    api.replay(name)
+def _replay(api: Api, name: str, reason: str) -> None:
+    api.replay(name, reason)
     echo(f"{name}: started again")

@@ -10,7 +10,17 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.errors import CommandError, NotFound, Refused, UsageError
-from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, Yes, cluster_name, connect
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    KeyFile,
+    Reason,
+    Timeout,
+    Url,
+    Yes,
+    cluster_name,
+    connect,
+)
 from cli.output import confirmed, echo
 from cli.render import indented
 from cli.text import line
@@ -24,6 +34,7 @@ def takeover(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster that waits for a takeover.")] = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every cluster that waits for one.")] = False,
+    reason: Reason = "",
     yes: Yes = False,
     url: Url = DEFAULT_URL,
     key_file: KeyFile = None,
@@ -46,12 +57,12 @@ def takeover(
         if not yes and not confirmed("Take them over?"):
             raise CommandError("nothing was taken over")
         for cluster in waiting:
-            _take_over(api, cluster["name"])
+            _take_over(api, cluster["name"], reason)
 
 
-def _take_over(api: Api, name: str) -> None:
+def _take_over(api: Api, name: str, reason: str) -> None:
     try:
-        api.take_over(name)
+        api.take_over(name, reason)
     except (NotFound, Refused) as error:  # since then the other installation has left, or there is no record
         echo(Text(line(str(error)), style="dim"))
     else:

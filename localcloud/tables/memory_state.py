@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from shared.jobs.acts import Act
 from shared.jobs.errors import Stale
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
@@ -36,6 +37,8 @@ class MemoryState:
         self._blobs: dict[str, bytes] = {}
         self._fingerprints: dict[str, str] = {}
         self._buckets: dict[str, Bucket] = {}
+        self._acts: dict[tuple[datetime, str], Act] = {}
+        self._settings_seen: dict[str, str] = {}
         self._dead_letters: dict[tuple[datetime, str, str], DeadLetter] = {}
 
     def backup(self) -> Mapping[str, Any]:
@@ -223,6 +226,33 @@ class MemoryState:
             if bucket.etag != (present.etag if present else ""):
                 raise Stale("another writer changed the bucket")
             self._buckets[key] = replace(bucket, etag=f"v{next(self._versions)}")
+
+    def save_act(self, act: Act) -> None:
+        """Save an act, over an equal one."""
+        with self._lock:
+            self._acts[(act.at, act.id)] = act
+
+    def acts(self, limit: int, before: datetime | None = None) -> Sequence[Act]:
+        """Return the newest acts (before a millisecond), newest first."""
+        with self._lock:
+            newest = sorted(self._acts.items(), reverse=True)
+        acts = [act for _, act in newest]
+        return [a for a in acts if before is None or _millisecond(a.at) < _millisecond(before)][:limit]
+
+    def prune_acts(self, before: datetime) -> int:
+        """Remove older acts."""
+        with self._lock:
+            return _remove(self._acts, lambda _, act: act.at < before)
+
+    def settings_seen(self) -> Mapping[str, str]:
+        """Return the settings that were seen last."""
+        with self._lock:
+            return dict(self._settings_seen)
+
+    def save_settings_seen(self, settings: Mapping[str, str]) -> None:
+        """Write the settings over those that were seen before."""
+        with self._lock:
+            self._settings_seen = dict(settings)
 
     def save_dead_letter(self, letter: DeadLetter) -> None:
         """Save a dead letter; twice is once."""

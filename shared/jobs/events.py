@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shared.jobs.acts import by_whom
 from shared.jobs.job import Contest
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.record import ClusterRecord, Phase
@@ -31,15 +32,17 @@ class Event:
     request_ids: tuple[str, ...] = ()
 
 
-def accepted_event(record: ClusterRecord) -> Event:
-    """Return the event of a spec, or a removal, that was just accepted."""
+def accepted_event(record: ClusterRecord, approved: str = "") -> Event:
+    """Return the event of a spec, or a removal, that was just accepted; ``approved``: by whom, and why."""
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
-    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}")
+    approval = f", approved by {approved}" if approved else ""
+    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}")
 
 
-def replayed_event(record: ClusterRecord, by: str) -> Event:
+def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:
     """Return the event of a job that an operator started again."""
-    return replace(_event(record, "Replayed", f"replayed by {by}"), step=record.job.step.name)
+    message = f"replayed by {by_whom(by, reason)}"
+    return replace(_event(record, "Replayed", message), step=record.job.step.name)
 
 
 def taken_over_event(record: ClusterRecord, contest: Contest, by: str) -> Event:

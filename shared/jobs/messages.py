@@ -45,12 +45,13 @@ class JobMessage(_Versioned):
 
 
 class Approval(_Wire):
-    """Who approved the deletes that need approval at a commit, all of them, and when."""
+    """Who approved the deletes that need approval at a commit, all of them, when, and why."""
 
     commit: str
     clusters: tuple[str, ...]
     by: str
     at: datetime
+    reason: str = ""
 
 
 class HeadConfirmation(_Wire):

@@ -7,7 +7,7 @@ client libraries, and the local cloud does so in memory; ``tests/contract`` runs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -87,6 +87,10 @@ class FleetConfig:
     """How long a pull request may be planned."""
     fork_seconds: float = 20
     """How long a pull request from a fork may be validated."""
+    acts_days: int = 365
+    """How long acts are stored."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings by name as acts may show them; of a secret, a few bits that change with it."""
     retries: Policies = field(default_factory=lambda: DEFAULTS)
     """How often, and at what intervals, each class of error is retried."""
 

@@ -30,6 +30,7 @@ LISTS = {
     "roadstead why": ["one"],
     "roadstead events": ["one"],
     "roadstead plans": [],
+    "roadstead audit": [],
     "roadstead dead-letters": [],
     "roadstead plan": ["fleet", "--empty"],
     "roadstead validate": ["fleet"],

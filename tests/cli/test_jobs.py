@@ -72,6 +72,21 @@ def test_a_replay_records_who_the_key_belongs_to_and_not_what_the_client_calls_i
     assert message == "replayed by the key of Admin"
 
 
+def test_the_audit_shows_who_did_what_and_why_and_wide_from_where(url: str) -> None:
+    assert roadstead("replay", "one", "--reason", "the quota was raised", ROADSTEAD_URL=url).returncode == 0
+    shown = roadstead("audit", "-o", "wide", ROADSTEAD_URL=url)
+    assert shown.returncode == 0, shown.stderr
+    lines = [line.strip() for line in shown.stdout.splitlines()]
+    assert lines[0].endswith("the key of Admin  replay one")
+    assert lines[1:3] == ["reason: the quota was raised", "accepted"]
+    assert lines[3].startswith("from key:Admin, python-httpx/")
+    why = " ".join(roadstead("why", "one", ROADSTEAD_URL=url).stdout.split())
+    assert "ago by the key of Admin: the quota was raised (accepted)" in why
+    older = roadstead("audit", "--limit", "1", "-o", "json", "--url", url)
+    before = json.loads(older.stdout)["next"]
+    assert roadstead("audit", "--before", before, ROADSTEAD_URL=url).stdout == "there are no acts\n"
+
+
 def test_a_cluster_deleted_since_it_was_listed_does_not_prevent_the_other_replays(
     cloud: MemoryCloud, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

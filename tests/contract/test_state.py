@@ -27,6 +27,7 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.events import Event
@@ -247,6 +248,27 @@ def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) 
     state.append([event(n) for n in range(1, 6)])
     assert [found.sequence for found in state.events("one", 2, before=later(4))] == [3, 2]
     assert list(state.events("one", 2, before=later(1))) == []
+
+
+def test_acts_come_newest_first_each_once_with_its_last_result(state: State) -> None:
+    acts = [Act(str(n), later(n), "approve", "c0ffee", "ada", reason="why not") for n in range(3)]
+    for act in acts:
+        state.save_act(act)
+    done = replace(acts[1], result="accepted")
+    state.save_act(done)
+    assert list(state.acts(5)) == [acts[2], done, acts[0]]
+    assert list(state.acts(1)) == [acts[2]]
+    assert list(state.acts(5, before=acts[2].at)) == [done, acts[0]]
+    assert state.prune_acts(acts[2].at) == 2
+    assert list(state.acts(5)) == [acts[2]]
+
+
+def test_the_settings_that_were_seen_last_are_read_again(state: State) -> None:
+    assert state.settings_seen() == {}
+    state.save_settings_seen({"POLL_SECONDS": "20"})
+    state.save_settings_seen({"POLL_SECONDS": "30"})
+    assert state.settings_seen() == {"POLL_SECONDS": "30"}
+    assert list(state.acts(5)) == []
 
 
 def test_dead_letters_come_newest_first_and_once(state: State) -> None:

@@ -41,6 +41,7 @@ ROUTES = {
     "recorded": ("GET", "recorded", "Reader"),
     "dead_letters": ("GET", "dead-letters", "Reader"),
     "dismiss": ("POST", "dead-letters/dismiss", "Operator"),
+    "audit": ("GET", "audit", "Reader"),
     "github": ("POST", "github", "signature"),
 }
 """Every HTTP function: its method, its route, and who may call it."""

@@ -13,6 +13,7 @@ from typing import Any
 from azure.data.tables import TableServiceClient
 from pydantic import TypeAdapter
 
+from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.jobs import record as records
@@ -22,7 +23,7 @@ from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord
 from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
 
-CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, DEAD_LETTERS, BUCKETS = TABLES = (
+CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, DEAD_LETTERS, BUCKETS, _ = TABLES = (
     "roadsteadclusters",
     "roadsteadevents",
     "roadsteadplans",
@@ -31,6 +32,7 @@ CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, DEAD_LETTERS, BUCKETS = TABL
     "roadsteadblobs",
     "roadsteaddeadletters",
     "roadsteadbuckets",
+    ACTS,
 )
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _PLAN: TypeAdapter[PlanRecord] = TypeAdapter(PlanRecord)
@@ -43,7 +45,7 @@ _BATCH_BYTES = 2 << 20
 _READERS = 8
 
 
-class TablesState:
+class TablesState(ActsTable):
     """The State port for one fleet."""
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:

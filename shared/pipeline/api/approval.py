@@ -14,7 +14,7 @@ MAX_ACTOR = 100
 NAMES_SHOWN = 20
 
 
-def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports) -> HttpResult:
+def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports, reason: str = "") -> HttpResult:
     """Ask the planner to carry out the deletes of a plan, if they are exactly those that need approval.
 
     Only the planner writes plans, so the approval travels in its request, and the planner checks it again.
@@ -29,7 +29,8 @@ def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports) -> H
     deletes = sorted(plan_record.plan.deletes_needing_approval)
     if not deletes or sorted(requested) != deletes:
         return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
-    approval = Approval(commit=commit, clusters=tuple(deletes), by=operator(actor), at=ports.clock())
+    by, now = operator(actor), ports.clock()
+    approval = Approval(commit=commit, clusters=tuple(deletes), by=by, at=now, reason=reason)
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
     request = PlanRequest(again=True, reason="approved", approval=approval)
     request_plan(request, message_id=message_id, ports=ports)

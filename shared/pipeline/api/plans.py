@@ -128,4 +128,9 @@ def _recorded(
 def _approval(approval: messages.Approval | None) -> schema.Approval | None:
     if approval is None:
         return None
-    return {"by": approval.by, "at": iso(approval.at), "clusterCount": len(approval.clusters)}
+    return {
+        "by": approval.by,
+        "at": iso(approval.at),
+        "clusterCount": len(approval.clusters),
+        "reason": approval.reason,
+    }

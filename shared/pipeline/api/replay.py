@@ -13,7 +13,7 @@ from shared.pipeline.outbox import request_report, send_continuation
 from shared.ports import Ports
 
 
-def replay(name: str, actor: str, ports: Ports) -> HttpResult:
+def replay(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
     """Start the failed job of a cluster again; a job that has not failed is left alone."""
     while True:
         record = ports.state.cluster(name)
@@ -28,7 +28,7 @@ def replay(name: str, actor: str, ports: Ports) -> HttpResult:
             continue  # a plan or another replay saved the record first
         break
     by = operator(actor)
-    ports.state.append([replayed_event(saved, by)])
+    ports.state.append([replayed_event(saved, by, reason)])
     send_continuation(saved, ports)
     request_report(ports)
     receipt: schema.ReplayReceipt = {"cluster": name, "replayed": saved.job.recipe.value, "by": by}

@@ -139,6 +139,30 @@ class Events(TypedDict):
     next: str | None
 
 
+class Act(TypedDict):
+    """What somebody asked for; ``result`` is "" while it runs, and for good if it was interrupted."""
+
+    id: str
+    at: str | None
+    action: str
+    target: str
+    clusters: list[str]
+    by: str
+    byId: str
+    address: str
+    client: str
+    reason: str
+    result: str
+
+
+@final
+class Audit(TypedDict):
+    """``GET audit``, the newest first; ``next`` is the ``before`` of the next page."""
+
+    acts: list[Act]
+    next: str | None
+
+
 @final
 class Why(FleetProblem):
     """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences."""
@@ -153,6 +177,7 @@ class Why(FleetProblem):
     next: str
     nextAt: str | None
     suggestedAction: str
+    acts: list[Act]
 
 
 @final
@@ -179,6 +204,7 @@ class Approval(TypedDict):
     by: str
     at: str | None
     clusterCount: int
+    reason: str
 
 
 class PlanSummary(TypedDict):

@@ -6,6 +6,7 @@ when the tags name yet another installation by then, the cluster waits again.
 
 from __future__ import annotations
 
+from shared.jobs.acts import by_whom
 from shared.jobs.errors import Stale
 from shared.jobs.events import taken_over_event
 from shared.jobs.record import accept_takeover
@@ -16,7 +17,7 @@ from shared.pipeline.outbox import request_report, send_continuation
 from shared.ports import Ports
 
 
-def take_over(name: str, actor: str, ports: Ports) -> HttpResult:
+def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResult:
     """Let the job of a cluster continue over the tags that it waits for; any other job is left alone."""
     while True:
         record = ports.state.cluster(name)
@@ -32,7 +33,7 @@ def take_over(name: str, actor: str, ports: Ports) -> HttpResult:
             continue  # a plan or the worker saved the record first
         break
     by = operator(actor)
-    ports.state.append([taken_over_event(saved, contest, by)])
+    ports.state.append([taken_over_event(saved, contest, by_whom(by, reason))])
     send_continuation(saved, ports)
     request_report(ports)
     receipt: schema.TakeoverReceipt = {

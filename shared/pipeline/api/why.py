@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shared.jobs.diagnosis import Diagnosis, NewestPlan, diagnose, diagnose_absent, diagnose_deleted
 from shared.pipeline.api import schema
+from shared.pipeline.api.audit import acts_on
 from shared.pipeline.api.parts import failure_of, fleet_problem, iso, items_of, plan_part
 from shared.ports import Ports
 
@@ -35,6 +36,7 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
         "next": diagnosis.next,
         "nextAt": iso(diagnosis.next_at),
         "suggestedAction": diagnosis.suggested_action,
+        "acts": acts_on(name, ports),
     }
 
 

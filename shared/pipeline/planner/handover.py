@@ -9,20 +9,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared.fleet.desired import Desired
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.fleet.planning.plan import Action, Item
 from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.jobs.acts import by_whom
 from shared.jobs.errors import Stale
 from shared.jobs.events import accepted_event
+from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline.outbox import send_continuation
-from shared.ports import FleetRecord, Ports
+from shared.ports import FleetRecord, PlanRecord, Ports
 
 
-def hand_over(plan: Plan, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> None:
+def hand_over(plan_record: PlanRecord, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> None:
     """Start the job of every item that acts; raise Stale when another planner has started."""
-    for item in plan.items:
+    for item in plan_record.plan.items:
         if item.acts:
-            _start(item, desired.clusters.get(item.cluster), plan.commit, fleet, ports)
+            _start(item, desired.clusters.get(item.cluster), plan_record, fleet, ports)
 
 
 def supersede(commit: str, ports: Ports) -> None:
@@ -41,7 +43,9 @@ def supersede(commit: str, ports: Ports) -> None:
             break
 
 
-def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord, ports: Ports) -> None:
+def _start(
+    item: Item, desired: Desired | None, plan_record: PlanRecord, fleet: FleetRecord, ports: Ports
+) -> None:
     """Save the new generation of a record that does not have it yet, and send the record's continuation.
 
     The check for another planner is between the read and the save: see ``supersede``.
@@ -50,7 +54,7 @@ def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord,
         record = ports.state.cluster(item.cluster)
         if ports.state.fleet().etag != fleet.etag:
             raise Stale("another planner has started")
-        accepted = _accepted(item, record, desired, commit, ports)
+        accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
         if accepted is None:
             if record is not None:
                 send_continuation(record, ports)
@@ -59,9 +63,16 @@ def _start(item: Item, desired: Desired | None, commit: str, fleet: FleetRecord,
             saved = ports.state.save(replace(accepted, installation=fleet.installation))
         except Stale:
             continue  # a worker has saved its step since; accept on top of that record
-        ports.state.append([accepted_event(saved)])
+        ports.state.append([accepted_event(saved, _approved_by(saved, plan_record.approval))])
         send_continuation(saved, ports)
         return
+
+
+def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:
+    """Return who approved the delete of a cluster, and why; "" for no approval."""
+    if approval is None or not record.deleting or record.name not in approval.clusters:
+        return ""
+    return by_whom(approval.by, approval.reason)
 
 
 def _accepted(

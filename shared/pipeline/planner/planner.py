@@ -208,7 +208,7 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     plan_record = PlanRecord(plan, ports.clock(), approval=approval, reports=reports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
-    hand_over(plan, desired, fleet, ports)
+    hand_over(plan_record, desired, fleet, ports)
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)

@@ -35,6 +35,7 @@ def purge_expired(ports: Ports) -> Mapping[str, int]:
         "deliveries": lambda: state.prune_deliveries(now - DELIVERIES),
         "plans": lambda: state.prune_plans(PLANS),
         "blobs": lambda: _prune_blobs(ports),
+        "acts": lambda: state.prune_acts(now - timedelta(days=ports.config.acts_days)),
         "dead letters": lambda: state.prune_dead_letters(now - DEAD_LETTERS),
     }
     removed: dict[str, int] = {}

@@ -1,0 +1,74 @@
+"""``roadstead audit``: who did what, when, from where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.options import (
+    DEFAULT_TIMEOUT,
+    DEFAULT_URL,
+    Before,
+    KeyFile,
+    Limit,
+    Timeout,
+    Url,
+    before_time,
+    connect,
+)
+from cli.output import Output, OutputOption, show
+from cli.render import few, indented
+from cli.text import printable
+from cli.times import age
+from shared.pipeline.api import schema
+
+
+def audit(
+    *,
+    limit: Limit = 50,
+    before: Before = "",
+    output: OutputOption = Output.TABLE,
+    url: Url = DEFAULT_URL,
+    key_file: KeyFile = None,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """List who did what: approvals, replays, takeovers, imports, dismissals, and changed settings.
+
+    Newest first.
+    """
+    moment = before_time(before)
+    with connect(url, key_file, timeout) as api:
+        view = api.audit(limit=limit, before=moment)
+
+    def table(wide: bool) -> RenderableType:
+        listed = _rendered(view["acts"], datetime.now(UTC), wide=wide)
+        older = Text(f"older acts: --before {view['next']}", style="dim")
+        return Group(listed, older) if view["next"] else listed
+
+    show(view, output, table=table, names=lambda: (f"act/{act['id']}" for act in view["acts"]))
+
+
+def _rendered(acts: Sequence[schema.Act], now: datetime, *, wide: bool) -> RenderableType:
+    """Return a few lines for each act; ``wide`` adds where it came from."""
+    if not acts:
+        return Text("there are no acts")
+    parts: list[RenderableType] = []
+    for act in printable(acts):
+        head = Text.assemble(
+            f"{age(act['at'], now):>4}  {act['at']}  ", (act["by"], "bold"), f"  {act['action']}"
+        )
+        parts.append(head.append(f" {act['target']}"))
+        if act["clusters"] and act["clusters"] != [act["target"]]:
+            parts.append(indented(Text(few(act["clusters"])), 6))
+        if act["reason"]:
+            parts.append(indented(Text(f"reason: {act['reason']}"), 6))
+        parts.append(
+            indented(Text(act["result"] or "no result: it was interrupted, or runs", style="dim"), 6)
+        )
+        if wide:
+            where = ", ".join(filter(None, (act["byId"], act["address"], act["client"])))
+            parts.append(indented(Text(f"from {where}", style="dim"), 6))
+    return Group(*parts)

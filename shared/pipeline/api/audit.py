@@ -1,0 +1,82 @@
+"""Acts of callers: each is saved before it happens and again with its result, and listed for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.jobs.acts import Act
+from shared.pipeline.api import schema
+from shared.pipeline.api.access import Caller
+from shared.pipeline.api.parts import iso
+from shared.pipeline.http_result import MAX_NAME, HttpResult
+from shared.ports import Ports
+
+MAX_TEXT = 500
+MAX_CLUSTERS = 10_000
+RECENT = 100
+"""Among how many of the newest acts those of one cluster are looked for."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller asks for: an action on a target, the clusters that it concerns, and why."""
+
+    action: str
+    target: str
+    clusters: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def audited(request: Request, caller: Caller, ports: Ports, effect: Callable[[], HttpResult]) -> HttpResult:
+    """Carry an act out and return its result; without its record, nothing happens.
+
+    An act that is interrupted keeps a record without a result.
+    """
+    act = Act(
+        id=ports.unique(),
+        at=ports.clock(),
+        action=request.action,
+        target=request.target[:MAX_TEXT],
+        by=caller.name,
+        by_id=caller.principal.id,
+        address=caller.address,
+        client=caller.client,
+        clusters=tuple(name[:MAX_NAME] for name in request.clusters[:MAX_CLUSTERS]),
+        reason=request.reason[:MAX_TEXT],
+    )
+    ports.state.save_act(act)
+    result = effect()
+    outcome = "accepted" if result.ok else f"refused: {result.body.get('error', result.status)}"
+    ports.state.save_act(replace(act, result=outcome[:MAX_TEXT]))
+    return result
+
+
+def audit_view(limit: int, before: datetime | None, ports: Ports) -> schema.Audit:
+    """Return a page of acts, newest first."""
+    acts = ports.state.acts(limit, before)
+    next_before = iso(acts[-1].at) if len(acts) == limit else None
+    return {"acts": [act_of(act) for act in acts], "next": next_before}
+
+
+def acts_on(cluster: str, ports: Ports) -> list[schema.Act]:
+    """Return the acts on a cluster among the newest ones."""
+    return [act_of(act) for act in ports.state.acts(RECENT) if cluster in act.clusters]
+
+
+def act_of(act: Act) -> schema.Act:
+    """Return an act as the API shows it."""
+    return {
+        "id": act.id,
+        "at": iso(act.at),
+        "action": act.action,
+        "target": act.target,
+        "clusters": list(act.clusters),
+        "by": act.by,
+        "byId": act.by_id,
+        "address": act.address,
+        "client": act.client,
+        "reason": act.reason,
+        "result": act.result,
+    }

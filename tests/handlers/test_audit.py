@@ -1,0 +1,141 @@
+"""Every act of a caller is a record: who, when, what, from where, why, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from localcloud.functions.host_config import read_settings
+from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.runtime.options import EXAMPLE
+from shared.jobs.errors import Unavailable
+from shared.pipeline.recovery.settings_seen import record_changed_settings
+from shared.ports import FleetConfig
+from shared.settings import load_settings
+from tests.support import fleet_files
+from tests.support.function_calls import ADMIN, call, functions
+from tests.support.pipeline_runs import failed, push
+from tests.support.replaced_ports import around
+
+VALUES = read_settings(EXAMPLE)
+FROM = {"X-Forwarded-For": "6.6.6.6, 10.1.2.3:5555", "User-Agent": "curl/8", "x-roadstead-actor": "mallory"}
+
+
+def act(cloud: MemoryCloud, function: str, body: dict[str, Any], **route: str) -> int:
+    """Call a function as the command does; return the status."""
+    method = "GET" if function == "import" else "POST"
+    request = func.HttpRequest(
+        method,
+        "/api",
+        body=json.dumps(body).encode(),
+        headers={**ADMIN, **FROM, "Content-Type": "application/json"},
+        route_params=route,
+        params={key: value for key, value in body.items() if isinstance(value, str)},
+    )
+    status: int = functions(cloud.ports)[function].get_user_function()(request).status_code
+    return status
+
+
+def test_a_replay_is_recorded_with_the_verified_identity_and_shown_everywhere() -> None:
+    cloud, _ = failed()
+    assert act(cloud, "replay", {"reason": "the quota\nwas raised"}, name="one") == 202
+    _, audit = call(cloud.ports, "audit")
+    (record,) = audit["acts"]
+    assert {**record, "id": "", "at": ""} == {
+        "id": "",
+        "at": "",
+        "action": "replay",
+        "target": "one",
+        "clusters": ["one"],
+        "by": "the key of Admin",
+        "byId": "key:Admin",
+        "address": "10.1.2.3",
+        "client": "curl/8",
+        "reason": "the quota\N{REPLACEMENT CHARACTER}was raised",
+        "result": "accepted",
+    }
+    assert call(cloud.ports, "why", name="one")[1]["acts"] == [record]
+    events = call(cloud.ports, "events", name="one")[1]["events"]
+    replayed = next(event for event in events if event["reason"] == "Replayed")
+    assert replayed["message"] == f"replayed by the key of Admin: {record['reason']}"
+
+
+def test_an_approval_names_who_and_why_in_the_plan_and_in_the_events_of_the_clusters() -> None:
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one", "two", "three"))
+    cloud.run()
+    commit = push(cloud, fleet_files.fleet("three"))
+    cloud.run()
+    assert act(cloud, "approve", {"clusters": ["one", "two"], "reason": "retired"}, commit=commit) == 202
+    cloud.run()
+    approval = call(cloud.ports, "plan", commit=commit)[1]["approval"]
+    assert (approval["by"], approval["reason"]) == ("the key of Admin", "retired")
+    messages = [event.message for event in cloud.state.events("one", 100)]
+    assert f"the cluster's removal in commit {commit[:8]}, approved by the key of Admin: retired" in messages
+    assert cloud.state.acts(1)[0].clusters == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("function", "body", "route"),
+    [
+        ("replay", {}, {"name": "nope"}),
+        ("takeover", {}, {"name": "nope"}),
+        ("approve", {"clusters": ["one"]}, {"commit": "0" * 40}),
+        ("import", {"resource": "nonsense"}, {}),
+    ],
+)
+def test_a_refused_act_is_recorded_with_its_refusal(
+    function: str, body: dict[str, Any], route: dict[str, str]
+) -> None:
+    cloud = MemoryCloud()
+    assert act(cloud, function, body, **route) in (400, 404)
+    (record,) = cloud.state.acts(5)
+    assert (record.action, record.result[:9]) == (function, "refused: ")
+
+
+def test_a_dismissal_is_recorded() -> None:
+    cloud = MemoryCloud()
+    assert act(cloud, "dismiss", {"deadLetters": [{"queue": "jobs", "id": "1:x"}]}) == 200
+    assert [(record.action, record.target) for record in cloud.state.acts(5)] == [("dismiss", "jobs/1:x")]
+
+
+def test_nothing_happens_without_its_record() -> None:
+    cloud, _ = failed()
+
+    def broken(_: object) -> None:
+        raise Unavailable("Table Storage did not answer")
+
+    before = cloud.state.cluster("one")
+    around(cloud, "state", save_act=broken)
+    with pytest.raises(Unavailable):
+        act(cloud, "replay", {}, name="one")
+    assert cloud.state.cluster("one") == before
+
+
+def test_reading_is_no_act() -> None:
+    cloud = MemoryCloud()
+    for function in ("clusters", "plans", "recorded", "dead_letters", "audit"):
+        assert call(cloud.ports, function)[0] == 200
+    assert list(cloud.state.acts(5)) == []
+
+
+def config(**changes: str) -> FleetConfig:
+    return load_settings(VALUES | changes).fleet_config
+
+
+def test_settings_that_were_seen_to_change_are_an_act_without_a_secret() -> None:
+    cloud = MemoryCloud()
+    for changes in ({}, {}, {"POLL_SECONDS": "7", "GITHUB_TOKEN": "another-token"}):
+        ports = replace(cloud.ports, config=config(**changes))
+        record_changed_settings(ports)
+    (record,) = cloud.state.acts(5)
+    assert "POLL_SECONDS: 1.0 -> 7.0" in record.target
+    assert "GITHUB_TOKEN: secret " in record.target
+    stored = f"{record} {cloud.state.settings_seen()}"
+    assert not [name for name, value in VALUES.items() if "KEY_" in name and value in stored]
+    assert "another-token" not in stored
+    assert VALUES["GITHUB_TOKEN"] not in stored
