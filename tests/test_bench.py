@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.fleet import generate
+from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.rollout import CREATION, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
+from shared.fleet.resolve.problems import number_of
+from shared.fleet.resolve.repository_layout import Files, blob_id
+from shared.fleet.resolve.resolver import resolve
 
 
 def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -> None:
@@ -14,6 +19,13 @@ def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -
     assert alone.seconds >= CREATION
     needed = lower_bound(alone, {name: 70.0 * number for name, number in alone.calls.items()})
     assert needed <= whole.seconds < 3 * needed
+
+
+def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:
+    files = {**generate(1), "clusters/one/cluster.yaml": hostile("one", 90)}
+    shas = {path: blob_id(content) for path, content in files.items()}
+    assert number_of(resolve(FLEET_NAME, Files(shas), files).invalid["one"]) >= 90
+    assert processor_seconds(generate(1) | chain(20)) > 0
 
 
 def test_a_start_is_measured_against_an_app_without_functions() -> None:

@@ -25,6 +25,8 @@ MAX_SKEW = timedelta(minutes=10)
 """A message of a clock that differs by more is left to the timer."""
 PREVIEWS = ("pull", "outdated")
 """The requests that have a queue of their own, with a session for each pull request: they delay no push."""
+PREVIEW_SECONDS = 10
+"""Events of a pull request within this many seconds are one message."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
 
@@ -90,6 +92,16 @@ def request_outdated_marks(commit: str, ports: Ports) -> None:
         log.warning("pull requests are not marked as out of date: %s: %s", error.kind, error)
 
 
+def request_preview(request: PlanRequest, ports: Ports) -> None:
+    """Queue a request for a pull request for a few seconds from now.
+
+    All requests of one pull request within the same few seconds are one message, so that a flood of pushes to
+    it costs a bounded number of plans and of calls to GitHub.
+    """
+    slot, at = _slot(PREVIEW_SECONDS, 0, ports)
+    _send_plan(request, f"pull:{request.pull}:{slot}", at, ports)
+
+
 def request_awaited_plan(ports: Ports) -> None:
     """Request a plan when the deletion of a cluster has finished that git has again."""
     fleet = ports.state.fleet()
@@ -109,10 +121,15 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 
 def request_report(ports: Ports, *, after: float = 0) -> None:
     """Ask the planner for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
-    now = ports.clock()
-    slot = math.floor((now.timestamp() + after) / REPORT_SECONDS) + 1
-    at = now.fromtimestamp(slot * REPORT_SECONDS, tz=now.tzinfo)
+    slot, at = _slot(REPORT_SECONDS, after, ports)
     _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", at, ports)
+
+
+def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
+    """Return the number and the end of the slot of so many seconds that lies ``after`` seconds from now."""
+    now = ports.clock()
+    slot = math.floor((now.timestamp() + after) / seconds) + 1
+    return slot, now.fromtimestamp(slot * seconds, tz=now.tzinfo)
 
 
 def _send_job(record: ClusterRecord, copy: str, due: datetime, ports: Ports) -> None:

@@ -13,7 +13,8 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Terminal, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.intake.accept import accept
-from shared.pipeline.intake.webhook import Pushed
+from shared.pipeline.intake.webhook import PullChanged, Pushed
+from shared.pipeline.outbox import PREVIEW_SECONDS
 from shared.pipeline.planner import planner
 from shared.ports import FleetConfig
 from tests.support import fleet_files
@@ -46,6 +47,7 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
         repo.announce(number, head, "opened")
     broker = repo.cloud.broker
     assert broker.counts("plans").active == 0
+    repo.cloud.clock.advance(PREVIEW_SECONDS)
     locks = [broker.accept_session("previews") for _ in range(3)]
     assert [lock and lock.session for lock in locks] == ["pull-1", "pull-2", None]
 
@@ -53,9 +55,11 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
 def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull_request(repo: Repo) -> None:
     stuck, head = opened(repo, "stuck", fork=True)
     repo.announce(stuck, head, "opened")
+    repo.cloud.clock.advance(PREVIEW_SECONDS)
     assert repo.cloud.broker.accept_session("previews") is not None  # somebody plans it, and does not end
     number, head = opened(repo, "topic")
     repo.announce(number, head, "opened")
+    repo.cloud.clock.advance(PREVIEW_SECONDS)
     commit = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"))
     accept(
         Pushed("d1", f"push-{commit}", commit, repo.cloud.clock() + timedelta(minutes=1)), repo.cloud.ports
@@ -65,6 +69,27 @@ def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull
     assert repo.cloud.state.fleet().commit == commit
     assert len(repo.comments(number)) == 1
     assert repo.comments(stuck) == []
+
+
+def test_a_flood_of_pushes_to_a_pull_request_is_one_plan_every_ten_seconds(repo: Repo) -> None:
+    number, head = opened(repo, "topic")
+    looked_up: list[int] = []
+    pull = repo.cloud.ports.pulls.pull
+
+    def counted(wanted: int) -> Any:
+        looked_up.append(wanted)
+        return pull(wanted)
+
+    around(repo.cloud, "pulls", pull=counted)
+    for second in range(60):
+        for part in range(5):
+            accept(
+                PullChanged(f"{second}.{part}", f"{second}.{part}", number, head, "synchronize"),
+                repo.cloud.ports,
+            )
+        repo.cloud.clock.advance(1)
+    repo.cloud.run()
+    assert 6 <= len(looked_up) <= 7
 
 
 def test_a_request_that_the_version_before_queued_with_the_pushes_is_moved_and_planned(repo: Repo) -> None:

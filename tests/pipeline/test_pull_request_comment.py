@@ -252,8 +252,11 @@ def test_a_fence_has_no_control_characters() -> None:
 
 def test_a_spec_of_thousands_of_lines_is_not_compared() -> None:
     old, new = ({"spec": {"labels": {f"k{n}": value for n in range(3000)}}} for value in ("a", "b"))
-    body = comment_of(view(Item("a", Action.UPDATE, 2), documents={"a": (old, new)}))
+    changes = tuple(Change(f"spec.labels.k{n}", "a", "b", Effect.IN_PLACE) for n in range(3000))
+    item = Item("a", Action.UPDATE, 2, changes=changes)
+    body = comment_of(view(item, documents={"a": (old, new)}))
     assert "lines are too many for a diff" in body
+    assert "2,900 more fields are not shown." in body
 
 
 def test_hidden_problems_are_counted() -> None:

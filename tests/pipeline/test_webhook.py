@@ -202,7 +202,7 @@ def test_a_pull_request_is_queued_for_the_previewer() -> None:
     cloud = MemoryCloud()
     receipt = accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports)
     assert (receipt.status, receipt.body["commit"]) == (202, COMMIT)
-    assert cloud.broker.counts("previews").active == 1
+    assert cloud.broker.counts("previews").scheduled == 1
     assert accept(PullChanged("d1", "digest", 7, COMMIT, "opened"), cloud.ports).status == 200
 
 

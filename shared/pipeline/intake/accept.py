@@ -9,7 +9,7 @@ from __future__ import annotations
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Refused
-from shared.pipeline.outbox import request_plan
+from shared.pipeline.outbox import request_plan, request_preview
 from shared.ports import Ports
 
 
@@ -22,14 +22,12 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
     if isinstance(delivery, PullChanged):
-        request = PlanRequest(
-            kind="pull", pull=delivery.number, head=delivery.head, reason=f"pull request {delivery.action}"
-        )
-        message_id, commit = f"pull:{delivery.digest}", delivery.head
+        reason, commit = f"pull request {delivery.action}", delivery.head
+        request_preview(PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason), ports)
     else:
         request = PlanRequest(commit=delivery.commit, reason="push", at=delivery.at, read_from=ports.clock())
-        message_id, commit = f"push:{delivery.digest}", delivery.commit
-    request_plan(request, message_id=message_id, ports=ports)
+        request_plan(request, message_id=f"push:{delivery.digest}", ports=ports)
+        commit = delivery.commit
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     ports.state.remember_delivery(delivery.digest, ports.clock())
     return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})

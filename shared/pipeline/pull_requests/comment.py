@@ -32,6 +32,7 @@ LINES_COMPARED = 4_000
 """More lines are not compared: the time that a diff takes may grow with the square of their number."""
 PROBLEMS_SHOWN = 100
 NAMES_TOGETHER = 100
+CHANGES_SHOWN = 100
 
 OUTDATED = (
     "> [!WARNING]\n> **Out of date**: the base branch has moved since this plan. "
@@ -232,6 +233,8 @@ def _action(item: Item, old: object, new: object) -> str:
 
 
 def _changes(item: Item) -> str:
+    hidden = len(item.changes) - CHANGES_SHOWN
+    more = f"\n\n{hidden:,} more fields are not shown." if hidden > 0 else ""
     rows = [
         (
             code(change.path.removeprefix("spec.")),
@@ -240,9 +243,9 @@ def _changes(item: Item) -> str:
             f"**{change.effect}**" if change.destroys else change.effect,
             code(change.source),
         )
-        for change in item.changes
+        for change in item.changes[:CHANGES_SHOWN]
     ]
-    return table(("field", "old", "new", "effect", "from"), rows)
+    return table(("field", "old", "new", "effect", "from"), rows) + more
 
 
 def _diff(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str:
