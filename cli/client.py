@@ -65,6 +65,10 @@ class Api:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
         return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))
 
+    def accept_repository(self, reason: str = "") -> schema.SourceReceipt:
+        """Accept the repository or branch that the planner refused; raise Refused when it refused none."""
+        return self._typed(schema.SourceReceipt, self.post("takeover", {"reason": reason}))
+
     def plans(self) -> schema.Plans:
         """Return the plans of the last days."""
         return self._typed(schema.Plans, self.get("plans"))

@@ -80,6 +80,11 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
             audited(act, caller, ports, lambda: takeover.take_over(name, caller.name, ports, reason))
         )
 
+    @routes.add("takeover_repository", "takeover", Role.APPROVER, method="POST")
+    def accept_source(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        act = Request("takeover", ports.config.repository, reason=_reason(req))
+        return reply(audited(act, caller, ports, lambda: takeover.accept_source(caller.name, ports)))
+
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         resource = req.params.get("resource") or ""

@@ -34,6 +34,9 @@ def takeover(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster that waits for a takeover.")] = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every cluster that waits for one.")] = False,
+    repository: Annotated[
+        bool, typer.Option("--repository", help="The repository or branch that the planner refuses.")
+    ] = False,
     reason: Reason = "",
     yes: Yes = False,
     url: Url = DEFAULT_URL,
@@ -44,9 +47,12 @@ def takeover(
 
     Stop the other app first: while both run, neither writes to a cluster for long.
     """
-    if bool(name) == everything:
-        raise UsageError("give a cluster, or --all")
+    if sum(map(bool, (name, everything, repository))) != 1:
+        raise UsageError("give a cluster, or --all, or --repository")
     with connect(url, key_file, timeout) as api:
+        if repository:
+            _accept_repository(api, reason, yes=yes)
+            return
         fleet = api.fleet()["clusters"]
         if name:
             cluster_name(name)
@@ -58,6 +64,15 @@ def takeover(
             raise CommandError("nothing was taken over")
         for cluster in waiting:
             _take_over(api, cluster["name"], reason)
+
+
+def _accept_repository(api: Api, reason: str, *, yes: bool) -> None:
+    fleet = api.planned()
+    echo(Text(line(fleet["problem"] or "The planner refuses no repository.")))
+    if not yes and not confirmed("Plan the fleet from it?"):
+        raise CommandError("nothing was accepted")
+    accepted = api.accept_repository(reason)
+    echo(f"Accepted the repository {accepted['repositoryId']}, branch {accepted['branch']}.")
 
 
 def _take_over(api: Api, name: str, reason: str) -> None:

@@ -25,6 +25,7 @@
         ├── Immutable            the field of an existing resource cannot be changed
         ├── Aborted              somebody cancelled the operation in Azure, or undid it
         ├── Locked               a lock, or a disabled subscription, forbids the change
+        ├── OtherRepository      the repository, or the branch, is not the one that the fleet was planned from
         ├── NotOwned             the resource exists, but does not belong to this fleet
         └── DeadLettered         the queue gave up the job's message; the next commit retries it
 
@@ -144,6 +145,10 @@ class Aborted(Terminal):
 
 class Locked(Terminal):
     """A lock, or a subscription that is disabled, forbids the change."""
+
+
+class OtherRepository(Terminal):
+    """The repository, or the branch, is not the one that the fleet was planned from."""
 
 
 class NotOwned(Terminal):

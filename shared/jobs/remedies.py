@@ -130,6 +130,12 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "A lock on the resource, its group or its subscription forbids it, or the subscription is disabled.",
         "Remove the lock in the message, or have the subscription enabled; then run `roadstead replay NAME`.",
     ),
+    errors.OtherRepository: Remedy(
+        "GITHUB_REPOSITORY or GITHUB_BRANCH names something else than what the fleet was planned from: the"
+        " setting was changed, or another repository has taken the name over.",
+        "Correct the setting; or, if the new one is right, run `roadstead takeover --repository`.",
+        "Plans, deletes and reports nothing from it.",
+    ),
     errors.NotOwned: Remedy(
         "A resource of that name exists, and its tags show that it does not belong to this fleet.",
         "Give the cluster another name; a resource without the tags of a fleet can be adopted with the"

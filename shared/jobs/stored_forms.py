@@ -218,6 +218,9 @@ def upgrade_fleet(stored: Mapping[str, Any]) -> _JsonObject:
     fleet = _renamed(stored, FLEET_FIELDS)
     if isinstance(fleet.get("problem"), str):
         fleet["problem"] = _problem(fleet["problem"])
+    head = (fleet.get("last_read") or {}).get("head") or {}
+    if "repository" not in head:  # a read lasts for seconds, so the next one takes its place
+        fleet["last_read"] = None
     return fleet
 
 

@@ -28,7 +28,15 @@ from shared.ports.repository import (
     Repository,
     TreeEntry,
 )
-from shared.ports.state import BranchRead, DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
+from shared.ports.state import (
+    BranchRead,
+    DeadLetter,
+    FleetRecord,
+    GroupDeleteIntent,
+    PlanRecord,
+    Source,
+    State,
+)
 from shared.ports.token_cache import TokenCache
 
 __all__ = [
@@ -53,6 +61,7 @@ __all__ = [
     "PullRequests",
     "Queue",
     "Repository",
+    "Source",
     "State",
     "TreeEntry",
 ]

@@ -43,10 +43,14 @@ class CommitStatus:
 
 @dataclass(frozen=True)
 class BranchHead:
-    """The commit that a branch pointed to, and when GitHub stated it, in whole seconds by GitHub's clock."""
+    """The commit that a branch pointed to, and when GitHub stated it, in whole seconds by GitHub's clock.
+
+    ``repository`` is GitHub's id of the repository, which no rename changes and no other repository gets.
+    """
 
     commit: str
     at: datetime
+    repository: int
 
 
 class Repository(Protocol):

@@ -44,6 +44,14 @@ class BranchRead:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a fleet is planned from: GitHub's id of the repository, and the branch."""
+
+    repository: int
+    branch: str
+
+
+@dataclass(frozen=True)
 class FleetRecord:
     """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
 
@@ -61,6 +69,10 @@ class FleetRecord:
     """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
     installation: str = ""
     """The id of this state, by which two apps of one fleet differ; "" before the first plan."""
+    source: Source | None = None
+    """Where the fleet is planned from; None before the first plan."""
+    other_source: Source | None = None
+    """What was read instead at last, which a takeover accepts; None when it was ``source``."""
     contested: tuple[str, ...] = ()
     """The clusters that wait for a takeover, as of the last report."""
     last_read: BranchRead | None = None

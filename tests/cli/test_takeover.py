@@ -50,4 +50,4 @@ def test_a_cluster_is_taken_over_after_a_yes(cloud: MemoryCloud, url: str, which
 def test_a_takeover_names_one_cluster_or_all(which: list[str]) -> None:
     shown = roadstead("takeover", *which)
     assert shown.returncode == 2
-    assert "give a cluster, or --all" in shown.stderr
+    assert "give a cluster, or --all, or --repository" in shown.stderr

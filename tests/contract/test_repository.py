@@ -55,6 +55,23 @@ def test_head_follows_the_branch(case: Case) -> None:
     assert not any(read.at.microsecond for read in heads)
 
 
+def test_the_id_of_the_repository_stays_and_comes_with_each_head(case: Case) -> None:
+    case.git.commit({"a.yaml": b"1"})
+    first = case.port.read_head("main").repository
+    assert first == case.git.id > 0
+    case.git.commit({"a.yaml": b"2"})
+    assert case.port.read_head("main").repository == first
+
+
+def test_a_later_repository_of_the_same_name_has_another_id(tmp_path: Path) -> None:
+    with GitHubServer(tmp_path / "one", token="local", webhook_secret="s") as server:
+        first = server.create_repository("acme/fleet").id
+    with GitHubServer(tmp_path / "one", token="local", webhook_secret="s") as again:
+        assert again.create_repository("acme/fleet").id == first
+    with GitHubServer(tmp_path / "two", token="local", webhook_secret="s") as later:
+        assert later.create_repository("acme/fleet").id != first
+
+
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:
     first, second, third = (case.git.commit({"a.yaml": text}) for text in (b"1", b"2", b"3"))
     parted = case.git.commit({"a.yaml": b"4"}, branch="other")

@@ -34,6 +34,7 @@ ROUTES = {
     "why": ("GET", "clusters/{name}/why", "Reader"),
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
+    "takeover_repository": ("POST", "takeover", "Approver"),
     "import": ("GET", "import", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),

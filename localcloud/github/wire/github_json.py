@@ -90,7 +90,7 @@ def paged(request: Request, records: Sequence[T], write: Callable[[T], Any]) -> 
 def repository_json(place: Place) -> JsonObject:
     """Write a repository."""
     owner, _, name = place.full_name.partition("/")
-    number = zlib.crc32(place.full_name.encode())
+    number = place.repository.id
     return {
         "id": number,
         "node_id": f"R_{number}",

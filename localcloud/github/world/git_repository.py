@@ -7,7 +7,9 @@ that is too large.
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from localcloud.common.clock import system_clock
@@ -26,6 +28,7 @@ from localcloud.github.world.repository_history import merge_base
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
+MAX_ID = 1 << 31
 _SHA = re.compile(r"^[0-9a-f]{40}$")
 _PLAIN_MODES = ("100644", "100755")
 
@@ -60,6 +63,14 @@ class GitRepository:
             config.writelines(lines)
         return cls(path, clock=clock)
 
+    @cached_property
+    def id(self) -> int:
+        """The number that no other repository has, also not a later one of the same name."""
+        stored = self.path / "github-id"
+        if not stored.is_file():
+            stored.write_text(f"{uuid.uuid4().int % MAX_ID + 1}")
+        return int(stored.read_text())
+
     @property
     def default_branch(self) -> str:
         """The branch that HEAD names."""
@@ -74,7 +85,7 @@ class GitRepository:
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
+        return BranchHead(self.head(branch), self._clock().replace(microsecond=0), self.id)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit comes after another, or is it."""

@@ -29,6 +29,8 @@ class MemoryRepository:
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
         self.truncate_trees = False
+        self.id = 1
+        """GitHub's number of the repository."""
 
     def push(self, files: Mapping[str, bytes], *, branch: str = "main") -> str:
         """Commit exactly these files to a branch; return the commit."""
@@ -99,7 +101,7 @@ class MemoryRepository:
 
     def read_head(self, branch: str) -> BranchHead:
         """Return the commit that the branch points to, and the time."""
-        return BranchHead(self.head(branch), self._clock().replace(microsecond=0))
+        return BranchHead(self.head(branch), self._clock().replace(microsecond=0), self.id)
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit comes after another, or is it."""

@@ -1,8 +1,8 @@
 """The fleet repository on GitHub: branches, trees, blobs, archives and commit statuses.
 
-Every method makes one HTTP call (a cached blob or comparison: none; an archive: two). Blobs are immutable, so
-the most recently used ones stay in memory, bounded by their bytes, and each is verified by its id. So is the
-history of a commit: a comparison of two that exist stays in memory too.
+Every method makes one HTTP call (a cached blob or comparison: none; an archive or a head: two). Blobs are
+immutable, so the most recently used ones stay in memory, bounded by their bytes, and each is verified by its
+id. So is the history of a commit: a comparison of two that exist stays in memory too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class GitHubRepository:
         # 409: the repository is empty, so it has no branches.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
             ref = api.get_git_ref(f"heads/{branch}")
-            return BranchHead(ref.object.sha, parsedate_to_datetime(str(ref.raw_headers["date"])))
+            at = parsedate_to_datetime(str(ref.raw_headers["date"]))
+            # Afterwards: a name that passes to another repository meanwhile then shows the other id.
+            return BranchHead(ref.object.sha, at, int(json_call(api, "GET", api.url)["id"]))
 
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit is a descendant of another, or equal to it; False for an unknown one."""

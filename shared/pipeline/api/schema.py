@@ -198,6 +198,15 @@ class TakeoverReceipt(TypedDict):
     by: str
 
 
+@final
+class SourceReceipt(TypedDict):
+    """``POST takeover``: where the fleet is planned from now on."""
+
+    repositoryId: int
+    branch: str
+    by: str
+
+
 class Approval(TypedDict):
     """The approval of a plan's deletes."""
 

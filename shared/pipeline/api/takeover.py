@@ -1,4 +1,4 @@
-"""Takeovers: an operator decides that this app manages a cluster whose tags name somebody else.
+"""Takeovers: this app manages a cluster whose tags name somebody else, or is planned from elsewhere.
 
 The step reads who else may manage the cluster, and stores it in the record. A takeover overrules just that:
 when the tags name yet another installation by then, the cluster waits again.
@@ -6,14 +6,17 @@ when the tags name yet another installation by then, the cluster waits again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shared.jobs.acts import by_whom
 from shared.jobs.errors import Stale
 from shared.jobs.events import taken_over_event
+from shared.jobs.messages import PlanRequest
 from shared.jobs.record import accept_takeover
 from shared.pipeline.api import schema
 from shared.pipeline.api.approval import operator
 from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
-from shared.pipeline.outbox import request_report, send_continuation
+from shared.pipeline.outbox import request_plan, request_report, send_continuation
 from shared.ports import Ports
 
 
@@ -41,4 +44,23 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
         "overruled": [each or "unknown" for each in contest.installations],
         "by": by,
     }
+    return HttpResult(202, receipt)
+
+
+def accept_source(actor: str, ports: Ports) -> HttpResult:
+    """Plan the fleet from now on from the repository or branch that the planner refused at last."""
+    while True:
+        fleet = ports.state.fleet()
+        source = fleet.other_source
+        if source is None:
+            return rejected(409, "the fleet is planned from the repository and branch of its settings")
+        try:
+            ports.state.save_fleet(replace(fleet, source=source, other_source=None))
+        except Stale:
+            continue  # the planner saved the record first
+        break
+    by = operator(actor)
+    request = PlanRequest(again=True, reason="another repository was accepted")
+    request_plan(request, message_id=f"source:{fleet.etag}", ports=ports)
+    receipt: schema.SourceReceipt = {"repositoryId": source.repository, "branch": source.branch, "by": by}
     return HttpResult(202, receipt)

@@ -21,6 +21,12 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
         return HttpResult(200, {"ignored": delivery.reason})
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
+    source = ports.state.fleet().source
+    if source is not None and delivery.repository not in (0, source.repository):
+        same_name = f"{ports.config.repository} with the id {delivery.repository}"
+        return HttpResult(
+            200, {"ignored": f"{same_name} is not the fleet's, whose id is {source.repository}"}
+        )
     if isinstance(delivery, PullChanged):
         reason, commit = f"pull request {delivery.action}", delivery.head
         request_preview(PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason), ports)

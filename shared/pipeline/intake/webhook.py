@@ -47,13 +47,14 @@ class Pushed:
 
     ``delivery`` is GitHub's id, which the signature does not cover; ``digest`` is that of the signed body,
     the same on a redelivery. ``at`` is when it was pushed, which may be long before the delivery; None if
-    the delivery has no time.
+    the delivery has no time. ``repository`` is GitHub's id of the repository, 0 if the delivery has none.
     """
 
     delivery: str
     digest: str
     commit: str
     at: datetime | None = None
+    repository: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class PullChanged:
     number: int
     head: str
     action: str
+    repository: int = 0
 
 
 Delivery = Refused | Ignored | Pushed | PullChanged
@@ -139,7 +141,13 @@ def _read_push(payload: dict[str, Any], delivery: str, digest: str, branch: str)
         return Ignored(f"the branch {branch} was deleted; the fleet stays as it is")
     if not _COMMIT.fullmatch(commit):
         return Refused(400, "the push's after is not the id of a commit")
-    return Pushed(delivery, digest, commit, _pushed_at(payload))
+    return Pushed(delivery, digest, commit, _pushed_at(payload), _repository_id(payload))
+
+
+def _repository_id(payload: dict[str, Any]) -> int:
+    """Return GitHub's id of the repository, 0 for none."""
+    number = _at(payload, "repository.id")
+    return number if type(number) is int else 0
 
 
 def _pushed_at(payload: dict[str, Any]) -> datetime | None:
@@ -163,7 +171,7 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
         return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
     if not _COMMIT.fullmatch(head):
         return Refused(400, "the pull_request's head.sha is not the id of a commit")
-    return PullChanged(delivery, digest, number, head, action)
+    return PullChanged(delivery, digest, number, head, action, _repository_id(payload))
 
 
 def _at(value: Any, path: str) -> Any:

@@ -130,7 +130,7 @@ def report_open_plans(ports: Ports) -> None:
     report is requested again for the time that GitHub states. Neither prevents a plan.
     """
     plan_records, fleet = ports.state.open_plans(), ports.state.fleet()
-    if not (plan_records or fleet.contested):
+    if not (plan_records or fleet.contested) or fleet.other_source:
         return
     records, newest = {record.name: record for record in ports.state.clusters()}, fleet.commit
     contested = tuple(name for name, record in records.items() if record.contested)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from shared.fleet.planning.plan import Item, make_plan
-from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.errors import OtherRepository, ReconcileError, Retryable, Stale
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
@@ -27,6 +27,7 @@ from shared.pipeline.planner.branch_head import (
 )
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.handover import hand_over, supersede
+from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
 from shared.ports import BranchHead, BranchRead, FleetRecord, PlanRecord, Ports
 
@@ -82,12 +83,16 @@ def _plan_head(request: PlanRequest, ports: Ports) -> bool:
         waiting = request.model_copy(update={"read_from": request.read_from or now})
         request_plan_again(waiting, after=(at - now).total_seconds(), ports=ports)
         return False
+    failed = with_read(fleet, BranchRead(None, now))
     try:
-        read = BranchRead(ports.repository.read_head(ports.config.branch), now)
+        found = ports.repository.read_head(ports.config.branch)
+        require_own(found, fleet, ports)
+    except OtherRepository as error:
+        _report_unreadable(request, error, replace(failed, other_source=source_of(found, ports)), ports)
     except ReconcileError as error:
-        _report_unreadable(request, error, with_read(fleet, BranchRead(None, now)), ports)
+        _report_unreadable(request, error, failed, ports)
     else:
-        _plan_read(request, read, fleet, ports)
+        _plan_read(request, BranchRead(found, now), fleet, ports)
     return True
 
 
@@ -96,11 +101,12 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
 
     A new read is saved with what follows from it.
     """
-    new = read is not fleet.last_read
-    known = with_read(fleet, read) if new else fleet
     if read.head is None:
         log.info("the branch could not be read since the request was sent; another one tries again")
         return False
+    new, known = read is not fleet.last_read, fleet
+    if new:
+        known = replace(with_read(fleet, read), source=source_of(read.head, ports), other_source=None)
     head = read.head.commit
     confirmation = needs_confirmation(request, read.head, fleet, is_descendant=partial(_is_descendant, ports))
     if confirmation is not None:

@@ -27,6 +27,7 @@ from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import request_plan_again
 from shared.pipeline.pull_requests import comment
 from shared.pipeline.pull_requests.comment import PullPlan
+from shared.pipeline.repository.branch_source import require_own
 from shared.pipeline.repository.commit_reader import desired_of, read_files, read_known
 from shared.ports import Ports, Pull
 
@@ -113,7 +114,9 @@ def _view(pull: Pull, ports: Ports) -> PullPlan:
     """Read the pull request and plan it against the recorded state; change nothing."""
     view, work = _empty(pull, ports), _work(pull, ports)
     try:
-        view = replace(view, base=ports.repository.read_head(ports.config.branch).commit)
+        read = ports.repository.read_head(ports.config.branch)
+        require_own(read, ports.state.fleet(), ports)
+        view = replace(view, base=read.commit)
         records = {record.name: record for record in ports.state.clusters()}
         desired = _desired(pull, view.base, records, work, ports)
         view = replace(view, problems=desired.problems)

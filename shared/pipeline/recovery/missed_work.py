@@ -8,6 +8,7 @@ from shared.jobs.lease import overdue
 from shared.jobs.messages import PlanRequest
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_plan, send_overdue
+from shared.pipeline.repository.branch_source import is_own
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)
@@ -16,12 +17,12 @@ log = logging.getLogger(__name__)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
-    Takes one call to GitHub and one read of a record. The id of the request changes every minute, so that
-    a request that had no effect can be repeated.
+    Takes one read of the branch on GitHub and one of a record. The id of the request changes every minute, so
+    that a request that had no effect can be repeated.
     """
-    head = ports.repository.read_head(ports.config.branch).commit
-    fleet = ports.state.fleet()
-    if head == fleet.commit and not (fleet.problem or fleet.waiting or fleet.planning):
+    read, fleet = ports.repository.read_head(ports.config.branch), ports.state.fleet()
+    head, known = read.commit, is_own(read, fleet, ports)
+    if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)

@@ -44,7 +44,7 @@ def server(tmp_path: Path) -> Iterator[GitHubServer]:
         yield served
 
 
-def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server: GitHubServer) -> None:
+def test_a_head_costs_two_requests_each_other_call_one_and_a_blob_is_read_once(server: GitHubServer) -> None:
     git = server.repository("acme/fleet")
     git.commit({"a.yaml": b"1"})
     adapter = GitHubRepository("acme/fleet", github_auth(token="local"), base_url=server.url)
@@ -63,6 +63,7 @@ def test_each_call_of_the_adapter_is_one_request_and_a_blob_is_read_once(server:
     root = "/repos/acme/fleet"
     assert [f"{r['method']} {r['path']}" for r in server.door.requests] == [
         f"GET {root}/git/ref/heads/main",
+        f"GET {root}",
         f"GET {root}/compare/{commit}...{commit}",
         f"GET {root}/git/trees/{commit}",
         f"GET {root}/git/blobs/{entry.sha}",

@@ -9,6 +9,7 @@ branch as it was a moment ago; until then the delete waits.
 from __future__ import annotations
 
 from shared.jobs.outcomes import Done, Outcome, Wait
+from shared.pipeline.repository.branch_source import require_own
 from shared.pipeline.repository.commit_reader import read_files
 from shared.pipeline.worker.steps.context import StepContext
 
@@ -23,10 +24,12 @@ def not_removed(context: StepContext) -> Outcome | None:
     removed the cluster: whoever can write the record could have written that too.
     """
     record, ports = context.record, context.ports
-    head = ports.repository.read_head(ports.config.branch).commit
+    read, fleet = ports.repository.read_head(ports.config.branch), ports.state.fleet()
+    require_own(read, fleet, ports)
+    head = read.commit
     files = read_files(head, ports)
     if record.name not in files.folders and not files.unreadable:
         return None
-    if head != ports.state.fleet().commit:
+    if head != fleet.commit:
         return Wait(RECHECK_SECONDS, f"commit {head[:8]} has the cluster again, and is not planned yet")
     return Done(f"left the cluster {record.name}: commit {head[:8]} has it again", retained=True)

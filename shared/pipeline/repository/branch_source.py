@@ -1,0 +1,32 @@
+"""Whether a head is one of the repository and the branch that the fleet is planned from.
+
+A repository's name can pass to somebody else: its owner renames or deletes it, and another one takes the
+name. GitHub's id of a repository never changes. The first plan records the id and the branch; from then on
+nothing is planned, deleted or reported from any other, until an operator accepts it.
+"""
+
+from __future__ import annotations
+
+from shared.jobs.errors import OtherRepository
+from shared.ports import BranchHead, FleetRecord, Ports, Source
+
+
+def source_of(read: BranchHead, ports: Ports) -> Source:
+    """Return the repository and the branch of a head."""
+    return Source(read.repository, ports.config.branch)
+
+
+def is_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether a head is of the fleet's source, or the fleet has none yet."""
+    return fleet.source in (None, source_of(read, ports))
+
+
+def require_own(read: BranchHead, fleet: FleetRecord, ports: Ports) -> None:
+    """Raise OtherRepository for a head of another source."""
+    known, found = fleet.source, source_of(read, ports)
+    if known is None or known == found:
+        return
+    if known.repository != found.repository:
+        what = f"{ports.config.repository} is another repository on GitHub than before"
+        raise OtherRepository(f"{what}: its id is {found.repository}, not {known.repository}")
+    raise OtherRepository(f"the fleet was planned from the branch {known.branch}, not from {found.branch}")
