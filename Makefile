@@ -13,7 +13,7 @@ AZ ?= .tools/azure-cli/bin/az
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
-.PHONY: help demo up test authority azure-cli bodies crashes simulate check format lock clean
+.PHONY: help demo up test authority azure-cli bodies crashes simulate check format lock package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,7 +23,7 @@ $(READY): requirements.txt pyproject.toml
 	@echo "Creating the Python environment $(VENV), once ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the packages of requirements.txt: about a minute ..."
-	@$(PIP) --requirement requirements.txt
+	@$(PIP) --require-hashes --requirement requirements.txt
 	@echo "Installing Roadstead and its development tools: about a minute ..."
 	@$(PIP) --editable '.[dev]'
 	@touch $@
@@ -72,8 +72,11 @@ check: $(READY) ## format, lint, types, layers, wording
 lock: $(READY) ## resolve requirements.in into requirements.txt for each Python, with a hash of every file
 	@$(BIN)/uv pip compile $(LOCK) --output-file requirements.txt requirements.in
 
+package: $(READY) ## write what a release publishes to dist/: the package, its bill of materials, their digests
+	@$(BIN)/python -m tools.package dist && ls dist
+
 format: $(READY) ## rewrite the code in the one format
 	@$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
 
 clean: ## remove everything that was installed or written
-	rm -rf $(VENV) .tools .localcloud* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf dist $(VENV) .tools .localcloud* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

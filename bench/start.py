@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from packaging.requirements import Requirement
+from tools.lock import locked
+from tools.package import deployed
 
 RUNS = 5
 EMPTY = "import azure.functions as func; app = func.FunctionApp()"
@@ -65,20 +64,10 @@ def measure(code: str, folder: Path, runs: int = RUNS) -> Start:
     return Start(*(min(numbers) for numbers in zip(*found, strict=True)))
 
 
-def deployed(folder: Path) -> Iterator[Path]:
-    """Yield the files that the Core Tools upload: all but what ``.funcignore`` names, at any depth."""
-    ignored = (folder / ".funcignore").read_text().split()
-    for path in sorted(folder.iterdir()):
-        if not any(fnmatchcase(path.name, pattern) for pattern in ignored):
-            files = path.rglob("*") if path.is_dir() else [path]
-            yield from (each for each in files if each.is_file() and "__pycache__" not in each.parts)
-
-
 def libraries(folder: Path) -> Sequence[str]:
     """Return the libraries that the lock has for this Python."""
-    lines = re.findall(r"^([A-Za-z0-9].*?) *\\$", (folder / "requirements.txt").read_text(), re.MULTILINE)
-    locked = [Requirement(line) for line in lines]
-    return [each.name for each in locked if each.marker is None or each.marker.evaluate()]
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return [each.name for each in locked(folder / "requirements.txt", python)]
 
 
 def size_of(library: str) -> int:

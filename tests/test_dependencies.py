@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
@@ -16,37 +15,12 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bench.start import deployed
+from tests.support.locked_libraries import COMMAND, DECLARED, LOCK, LOCKED, PYTHONS, for_python, names, pins
+from tools.package import deployed
 
 ROOT = Path(__file__).parent.parent
 OURS = {"cli", "handlers", "localcloud", "shared"}
-LOCK = (ROOT / "requirements.txt").read_text()
-LOCKED = [Requirement(line) for line in re.findall(r"^([A-Za-z0-9].*?) *\\?$", LOCK, re.MULTILINE)]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-COMMAND = [Requirement(line) for line in PROJECT["dependencies"]]
-PYTHONS = [line.rpartition(" ")[2] for line in PROJECT["classifiers"]]
-"""The supported versions, as "3.11"."""
-
-
-def for_python(requirements: list[Requirement], version: str) -> list[Requirement]:
-    """Return the requirements that apply to a version of Python, on this platform."""
-    environment = {"python_version": version, "python_full_version": f"{version}.0", "extra": ""}
-    return [each for each in requirements if each.marker is None or each.marker.evaluate(environment)]
-
-
-def pins(version: str) -> dict[str, str]:
-    """Return the version of each library that the lock has for a version of Python."""
-    found = for_python(LOCKED, version)
-    assert len({each.name for each in found}) == len(found), f"two versions of a library for {version}"
-    return {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in found}
-
-
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
-DECLARED = [
-    Requirement(line.partition("#")[0])
-    for line in (ROOT / "requirements.in").read_text().splitlines()
-    if line.partition("#")[0].strip()
-]
 APP = for_python(DECLARED, HERE)
 PINS = pins(HERE)
 
@@ -70,10 +44,6 @@ def distributions_of(modules: set[str]) -> dict[str, set[str]]:
     """Return the installed distributions that provide each module."""
     providers = packages_distributions()
     return {module: {canonicalize_name(name) for name in providers[module]} for module in modules}
-
-
-def names(requirements: list[Requirement]) -> set[str]:
-    return {canonicalize_name(each.name) for each in requirements}
 
 
 def test_what_is_uploaded_is_the_function_app_its_lock_and_the_configuration_of_the_host() -> None:

@@ -1,0 +1,166 @@
+"""What a release publishes, and the workflows that publish it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from tests.support.locked_libraries import DECLARED, names, pins
+from tools import package
+from tools.lock import locked
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = {path.name: path.read_text() for path in sorted((ROOT / ".github" / "workflows").iterdir())}
+RUNTIME = package.runtime()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the files of a release."""
+    folder = tmp_path_factory.mktemp("release") / "dist"
+    assert package.main([str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bill(folder: Path) -> Any:
+    """Return the bill of materials."""
+    return json.loads((folder / f"roadstead-{package.version()}.cdx.json").read_text())
+
+
+def test_the_same_commit_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    package.main([str(tmp_path)])
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in tmp_path.iterdir()
+    }
+    sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
+    assert sums == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.name != "SHA256SUMS"
+    }
+
+
+def test_the_package_has_what_the_core_tools_upload(folder: Path) -> None:
+    with zipfile.ZipFile(folder / f"roadstead-{package.version()}.zip") as zipped:
+        packed = {name: zipped.read(name) for name in zipped.namelist()}
+    assert {"host.json", "function_app.py", "requirements.txt", "handlers/apps.py"} <= set(packed)
+    assert packed == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in package.deployed(ROOT)}
+
+
+def test_the_bill_of_materials_satisfies_the_published_schema(folder: Path) -> None:
+    text = (folder / f"roadstead-{package.version()}.cdx.json").read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+
+
+def test_the_bill_has_every_library_that_runs_with_its_version_and_hashes(bill: Any) -> None:
+    assert {each["name"]: each["version"] for each in bill["components"]} == pins(RUNTIME)
+    assert bill["metadata"]["component"]["version"] == package.version()
+    lock = (ROOT / "requirements.txt").read_text()
+    for each in bill["components"]:
+        (files,) = each["externalReferences"]
+        assert files["hashes"], each["name"]
+        assert all(f"--hash=sha256:{found['content']}" in lock for found in files["hashes"])
+        assert each["purl"] == f"pkg:pypi/{each['name']}@{each['version']}"
+
+
+def test_the_bill_says_who_needs_whom(bill: Any) -> None:
+    names_by_ref = {each["bom-ref"]: each["name"] for each in bill["components"]}
+    needs = {
+        each["ref"]: {names_by_ref[ref] for ref in each.get("dependsOn", ())} for each in bill["dependencies"]
+    }
+    assert needs["roadstead"] == names(DECLARED)
+    reached, seen = set[str](), {"roadstead"}
+    while seen - reached:
+        ref = (seen - reached).pop()
+        reached.add(ref)
+        seen |= {other for other, name in names_by_ref.items() if name in needs[ref]}
+    assert reached == {"roadstead", *names_by_ref}
+
+
+def test_the_runtime_is_a_version_that_the_lock_supports() -> None:
+    assert RUNTIME
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert {each.name for each in locked(ROOT / "requirements.txt", here)} == set(pins(here))
+
+
+# The workflows
+
+
+def steps() -> list[tuple[str, dict[str, Any]]]:
+    """Return every step of every job, with the name of its workflow and job."""
+    found = []
+    for file, text in WORKFLOWS.items():
+        for job, value in yaml.safe_load(text)["jobs"].items():
+            found += [
+                (f"{file} {job}", step) for step in value.get("steps", [{"uses": value.get("uses", "")}])
+            ]
+    return found
+
+
+def test_every_action_is_pinned_by_its_commit_and_names_its_version() -> None:
+    used = re.findall(r"uses: (\S+)(.*)", "\n".join(WORKFLOWS.values()))
+    assert len(used) > 5
+    for action, comment in used:
+        if not action.startswith("./"):
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
+            assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
+
+
+def test_each_job_has_the_rights_that_it_needs_and_a_workflow_has_none() -> None:
+    granted: dict[str, dict[str, str]] = {}
+    for file, text in WORKFLOWS.items():
+        workflow = yaml.safe_load(text)
+        assert workflow["permissions"] == {}, file
+        granted |= {f"{file} {job}": value["permissions"] for job, value in workflow["jobs"].items()}
+    publishing = {"contents": "write", "id-token": "write", "attestations": "write"}
+    assert granted == {
+        "test.yml test": {"contents": "read"},
+        "release.yml test": {"contents": "read"},
+        "release.yml build": {"contents": "read"},
+        "release.yml publish": publishing,
+    }
+
+
+def test_no_command_of_a_workflow_is_built_from_what_others_write() -> None:
+    assert [step["run"] for _, step in steps() if "${{" in step.get("run", "")] == []
+    for name, step in steps():
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False, name
+    assert not any("pull_request_target" in text for text in WORKFLOWS.values())
+
+
+def test_the_job_that_may_write_runs_no_code_of_the_repository() -> None:
+    publish = [step for name, step in steps() if name == "release.yml publish"]
+    assert not any("checkout" in step.get("uses", "") for step in publish)
+    assert [step["run"].split()[:3] for step in publish if "run" in step] == [["gh", "release", "create"]]
+
+
+def test_a_release_is_tested_built_by_make_and_attested_before_it_is_published() -> None:
+    jobs = yaml.safe_load(WORKFLOWS["release.yml"])["jobs"]
+    assert jobs["test"]["uses"] == "./.github/workflows/test.yml"
+    assert (jobs["build"]["needs"], jobs["publish"]["needs"]) == ("test", "build")
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    made = re.findall(r"run: make ([a-z-]+)", "\n".join(WORKFLOWS.values()))
+    assert sorted(made) == ["package", "test"]
+    assert set(made) <= targets
+    attest, publish = (
+        next(number for number, (_, step) in enumerate(steps()) if what in str(step))
+        for what in ("attest-build-provenance", "gh release create")
+    )
+    assert steps()[attest][1]["with"]["subject-path"] == "dist/*"
+    assert attest < publish
+
+
+def test_make_installs_what_is_deployed_by_its_hashes() -> None:
+    assert "$(PIP) --require-hashes --requirement requirements.txt" in (ROOT / "Makefile").read_text()

@@ -1,0 +1,123 @@
+"""What a release publishes: ``python -m tools.package FOLDER`` writes it, the same bytes for the same commit.
+
+- ``roadstead-VERSION.zip``: the files of the function app, which Azure builds with the libraries of the lock;
+- ``roadstead-VERSION.cdx.json``: the bill of materials (CycloneDX) of what then runs;
+- ``SHA256SUMS``: the digests of both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from uuid import UUID
+
+from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, XsUri
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.license import LicenseExpression
+from cyclonedx.output import make_outputter
+from cyclonedx.schema import OutputFormat, SchemaVersion
+from packageurl import PackageURL
+
+from tools.lock import DECLARED, Locked, locked
+
+ROOT = Path(__file__).parent.parent
+FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the package: the first that a zip file can have."""
+MODE = 0o100644 << 16
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the files of a release to the folder that is the one argument."""
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"roadstead-{version()}"
+    package, bill = folder / f"{name}.zip", folder / f"{name}.cdx.json"
+    write_package(package)
+    bill.write_text(bill_of_materials())
+    digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (package, bill)]
+    (folder / "SHA256SUMS").write_text("".join(digests))
+    return 0
+
+
+def version() -> str:
+    """Return the version of the project."""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
+
+
+def deployed(folder: Path) -> Iterator[Path]:
+    """Yield the files that the Core Tools upload: all but what ``.funcignore`` names, at any depth."""
+    ignored = (folder / ".funcignore").read_text().split()
+    for path in sorted(folder.iterdir()):
+        if not any(fnmatchcase(path.name, pattern) for pattern in ignored):
+            files = sorted(path.rglob("*")) if path.is_dir() else [path]
+            yield from (each for each in files if each.is_file() and "__pycache__" not in each.parts)
+
+
+def write_package(target: Path, folder: Path = ROOT) -> None:
+    """Write the zip file of the function app: no clock, machine or compression has an influence on it."""
+    with zipfile.ZipFile(target, "w") as package:
+        for path in deployed(folder):
+            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), FIRST_MOMENT)
+            entry.external_attr, entry.create_system = MODE, 3
+            package.writestr(entry, path.read_bytes())
+
+
+def runtime() -> str:
+    """Return the version of Python on which the function apps run."""
+    found = re.search(r"version: '([\d.]+)'", (ROOT / "infra" / "function.bicep").read_text())
+    return found[1] if found else ""
+
+
+def bill_of_materials() -> str:
+    """Return the bill of materials as CycloneDX 1.6: the app, its libraries, and who needs whom."""
+    libraries = locked(ROOT / "requirements.txt", runtime())
+    app = Component(
+        name="roadstead",
+        version=version(),
+        type=ComponentType.APPLICATION,
+        bom_ref="roadstead",
+        licenses=[LicenseExpression("Apache-2.0")],
+    )
+    components = {library.name: _component(library) for library in libraries}
+    users = {**components, DECLARED: app}
+    content = "".join(f"{each.name}=={each.version}\n" for each in libraries)
+    bom = Bom(
+        components=components.values(),
+        metadata=BomMetaData(component=app),
+        # A serial number that follows from the content: the same bill has the same one.
+        serial_number=UUID(bytes=hashlib.sha256(f"{version()}\n{content}".encode()).digest()[:16], version=5),
+    )
+    bom.metadata.timestamp = None  # type: ignore[assignment]  # optional in CycloneDX
+    for library in libraries:
+        for user in set(library.needed_by) & set(users):  # a user may be there for another Python only
+            bom.register_dependency(users[user], [components[library.name]])
+    return make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string(indent=2) + "\n"
+
+
+def _component(library: Locked) -> Component:
+    purl = PackageURL("pypi", name=library.name, version=library.version)
+    files = ExternalReference(
+        type=ExternalReferenceType.DISTRIBUTION,
+        url=XsUri(str(purl)),
+        comment="SHA-256 of each file that pip may install",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=each) for each in library.hashes],
+    )
+    return Component(
+        name=library.name,
+        version=library.version,
+        type=ComponentType.LIBRARY,
+        bom_ref=str(purl),
+        purl=purl,
+        external_references=[files],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
