@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Plan
+from shared.jobs.acts import Act
 from shared.jobs.errors import Unavailable
 from shared.jobs.events import Event
 from shared.jobs.record import ClusterRecord, to_json
@@ -142,7 +143,7 @@ def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str)
 
 # The ports
 
-STORED = (ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, CommitStatus, Check)
+STORED = (ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check)
 NAMES = frozenset(
     {
         *("name", "uid", "digest", "commit", "etag", "cluster", "step", "type", "owner", "target", "key"),
@@ -158,7 +159,7 @@ NAMES = frozenset(
         ),
         *("conclusion", "details_url", "path", "level", "phase", "recipe", "removed_keys", "clusters"),
         *("attempts", "reservations", "life", "installation", "installations", "contested"),
-        *("overruled", "predecessors"),
+        *("overruled", "predecessors", "action", "by_id", "address"),
     }
 )
 """The fields that name or decide something. A field of another name is a text, or a new decision."""

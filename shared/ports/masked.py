@@ -19,7 +19,7 @@ from shared.ports import Ports
 TEXTS = frozenset(
     {
         *("reason", "message", "description", "action_required", "reported", "waiting", "by"),
-        *("code", "request_id", "request_ids", "id", "body", "title", "summary"),
+        *("code", "request_id", "request_ids", "id", "body", "title", "summary", "client", "result"),
     }
 )
 """The fields that a service, or a person, may have written."""
