@@ -16,13 +16,15 @@ from shared.jobs.errors import ReconcileError
 from shared.masking import Mask
 from shared.ports import Ports
 
-TEXTS = frozenset(
+NAMES = frozenset(
     {
-        *("reason", "message", "description", "action_required", "reported", "waiting", "by"),
-        *("code", "request_id", "request_ids", "id", "body", "title", "summary", "client", "result"),
+        *("", "name", "uid", "cluster", "clusters", "commit", "digest", "etag", "step", "type", "phase"),
+        *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
+        *("planning", "contested", "awaiting_deletion", "approve_again", "branch", "queue", "state"),
+        *("context", "target", "target_url", "details_url", "conclusion", "path", "level", "action", "by_id"),
     }
 )
-"""The fields that a service, or a person, may have written."""
+"""The fields that identify or decide something. Any other string may be what a service or a person wrote."""
 LEFT = frozenset({"document", "plan"})
 """What git asks for, and is carried out."""
 _PUBLISHING = ("state", "repository", "pulls")
@@ -76,7 +78,7 @@ class _Masked:
     def _text(self, value: Any, name: str = "") -> Any:
         """Return a value with its texts masked; the same object where there is nothing to mask."""
         if isinstance(value, str):
-            text = self._mask(value) if name in TEXTS else value
+            text = value if name in NAMES else self._mask(value)
             return value if text == value else text
         if isinstance(value, tuple | list):
             each = [self._text(item, name) for item in value]
