@@ -45,3 +45,9 @@ def test_a_pull_request_has_a_check_at_the_wrong_lines_and_one_comment_that_ever
 
     operator.push(fleet_files.fleet("one", "four"))
     assert author.wait_for("**Out of date**")["id"] == comment["id"]
+
+    fork = Author(operator, "fork")
+    validated = fork.push(fleet_files.fleet("one", "four", "five"))
+    fork.propose(fork=True)
+    fork.wait_for("This pull request comes from a fork")
+    assert [run["conclusion"] for run in fork.checks(validated)] == ["neutral"]

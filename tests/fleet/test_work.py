@@ -39,8 +39,9 @@ def chain(number: int) -> Fleet:
 
 
 def circle(number: int) -> Fleet:
-    files = chain(number)
-    return {**files, f"classes/c{number}.yaml": files["classes/c0.yaml"].replace(b"c1", b"c0", 1)}
+    """Return the same classes, of which the last inherits from the first."""
+    last = HEAD.format("ClusterClass", f"c{number}") + "spec:\n  class: c0\n"
+    return {**chain(number), f"classes/c{number}.yaml": last.encode()}
 
 
 def removals(number: int) -> Fleet:
@@ -63,7 +64,7 @@ def systems(number: int) -> Fleet:
 def namespaces(number: int) -> Fleet:
     text = (
         "spec:\n  owners: [a@example.com]\n  source: {repository: https://github.com/example/shop}\n"
-        "  clusters: {names: [one]}\n  namespaces:\n" + many(number, "  - n{}\n")
+        "  clusters: {names: [other]}\n  namespaces:\n" + many(number, "  - n{}\n")
     )
     return {f"systems/{name}.yaml": (HEAD.format("System", name) + text).encode() for name in ("a", "b")}
 
@@ -161,6 +162,17 @@ def test_a_chain_of_classes_is_a_problem_of_its_first_class_too_many() -> None:
 def test_a_chain_of_as_many_classes_as_allowed_is_valid() -> None:
     fleet = resolved(fleet_files.fleet("other") | chain(MAX_INHERITANCE))
     assert not [problem for problem in fleet.problems if problem.file.startswith("classes/")]
+
+
+def test_a_circle_of_many_classes_is_a_problem_of_each_with_the_beginning_of_the_circle() -> None:
+    fleet = resolved(fleet_files.fleet("other") | circle(20))
+    problems = [problem for problem in fleet.problems if problem.file.startswith("classes/c")]
+    assert len(problems) == 21
+    assert problems[0].message == (
+        "the classes inherit from each other in a cycle: c0 -> c1 -> c2 -> c3 -> c4 -> c5 -> c6 -> c7 -> "
+        "... (21 classes) -> c0; remove one of these spec.class"
+    )
+    assert list(fleet.invalid) == ["one"]
 
 
 def large(values: int) -> str:

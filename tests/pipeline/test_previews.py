@@ -16,7 +16,7 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, Pushed
 from shared.pipeline.outbox import PREVIEW_SECONDS
 from shared.pipeline.planner import planner
-from shared.ports import FleetConfig
+from shared.ports import FleetConfig, TreeEntry
 from tests.support import fleet_files
 from tests.support.proposals import Repo
 from tests.support.replaced_ports import around
@@ -146,6 +146,21 @@ def test_a_pull_request_may_take_a_part_of_the_work_of_a_plan(part: int, fork: b
     (body,) = repo.comments(number)
     assert f"its manifests take more than {limit} units of work; split it" in body
     assert repo.status(repo.cloud.repository.head("topic"))[1] == "failure"
+
+
+def test_a_pull_request_that_adds_large_files_is_refused_before_they_are_read(repo: Repo) -> None:
+    tree = repo.cloud.repository.tree
+
+    def large(commit: str) -> Any:
+        added = (
+            [TreeEntry("video", "f" * 40, 40 << 20)] if commit != repo.cloud.repository.head("main") else []
+        )
+        return [*tree(commit), *added]
+
+    around(repo.cloud, "repository", tree=large)
+    number = repo.propose(fleet_files.fleet("one", "two", "three"))
+    (body,) = repo.comments(number)
+    assert "its new files have 40 MiB, and at most 32 MiB are read" in body
 
 
 @pytest.mark.parametrize(("wrong", "conclusion"), [(b"", "neutral"), (b"a: [", "failure")])

@@ -25,9 +25,9 @@ class Author:
         self.checkout.replace_all(files)
         return self.checkout.push("Propose a change")
 
-    def propose(self) -> None:
-        """Open a pull request of the branch into main."""
-        wanted = {"head": self.branch, "base": "main", "title": "A change"}
+    def propose(self, *, fork: bool = False) -> None:
+        """Open a pull request of the branch into main, as from a fork or not."""
+        wanted = {"head": self.branch, "base": "main", "title": "A change", "fork": fork}
         self.number = int(self._github("POST", "/pulls", json=wanted)["number"])
 
     def wait_for(self, text: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from shared.pipeline.outbox import request_plan_again
 from shared.pipeline.pull_requests import comment
 from shared.pipeline.pull_requests.comment import PullPlan
 from shared.pipeline.repository.branch_source import require_own
-from shared.pipeline.repository.commit_reader import desired_of, read_files, read_known
+from shared.pipeline.repository.commit_reader import desired_of, files_in, read_known
 from shared.ports import Ports, Pull
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,8 @@ MERGE_ATTEMPTS = 3
 READ_ATTEMPTS = 5
 NEW_MANIFESTS = 500
 """How many new manifests a pull request may have, compared with its base."""
+NEW_BYTES = 32 << 20
+"""How large the files are together that a pull request may add: they are downloaded with the manifests."""
 OUTDATED_PULLS = 20
 
 PULL_PART, FORK_PART = 2, 20
@@ -171,8 +173,10 @@ def _desired(
     """Resolve what would be merged; raise NotPlanned before thousands of manifests are read."""
     commit = pull.merge or pull.head
     work.check()
-    files = read_files(commit, ports)
+    entries = ports.repository.tree(commit)
     known = {entry.sha for entry in ports.repository.tree(base)}
+    _refuse_large(sum(entry.size for entry in entries if entry.sha not in known))
+    files = files_in(entries)
     new = sum(files.blobs[path] not in known for path in manifest_paths(files))
     if new > NEW_MANIFESTS:
         raise NotPlanned(
@@ -185,6 +189,15 @@ def _desired(
             f"not planned: its manifests take more than {work.limit:,} units of work; {_instead(pull)}"
         )
     return desired
+
+
+def _refuse_large(size: int) -> None:
+    """Raise NotPlanned when the archive of a commit would be far larger than that of its base."""
+    if size > NEW_BYTES:
+        raise NotPlanned(
+            f"not planned: its new files have {size >> 20} MiB, and at most {NEW_BYTES >> 20} MiB are read "
+            "for a pull request; remove large files"
+        )
 
 
 def _report(pull: Pull, view: PullPlan, ports: Ports) -> None:

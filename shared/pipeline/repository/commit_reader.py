@@ -7,7 +7,7 @@ were recorded. The rest of the fleet comes from the recorded documents.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from shared.fleet.resolve.resolver import finish, first_files, resolve_clusters,
 from shared.fleet.resolve.work import Work
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.repository.blob_reader import read_blobs
-from shared.ports import Ports
+from shared.ports import Ports, TreeEntry
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,12 @@ def read_desired(commit: str, known: Mapping[str, Known], ports: Ports) -> Desir
 
 def read_files(commit: str, ports: Ports) -> Files:
     """Return the entries of a commit; one call."""
-    entries = ports.repository.tree(commit)
+    return files_in(ports.repository.tree(commit))
+
+
+def files_in(entries: Iterable[TreeEntry]) -> Files:
+    """Return the entries of a git tree as files."""
+    entries = tuple(entries)
     plain = {entry.path: entry.sha for entry in entries if entry.plain}
     return Files(plain, frozenset(entry.path for entry in entries if not entry.plain))
 
