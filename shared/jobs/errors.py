@@ -27,6 +27,7 @@
         ├── Locked               a lock, or a disabled subscription, forbids the change
         ├── OtherRepository      the repository, or the branch, is not the one that the fleet was planned from
         ├── NotOwned             the resource exists, but does not belong to this fleet
+        ├── Withheld             GitHub does not serve the repository under this name: it moved, or is blocked
         └── DeadLettered         the queue gave up the job's message; the next commit retries it
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
@@ -153,6 +154,10 @@ class OtherRepository(Terminal):
 
 class NotOwned(Terminal):
     """The resource exists, but it is not this fleet's."""
+
+
+class Withheld(Terminal):
+    """GitHub does not serve the repository under this name: it moved, or is blocked."""
 
 
 class DeadLettered(Terminal):

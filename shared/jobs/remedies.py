@@ -144,6 +144,10 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         action_on_delete="Restore the tags in the message, or delete the resource by hand; then run"
         " `roadstead replay NAME`.",
     ),
+    errors.Withheld: Remedy(
+        "GitHub does not serve the repository under this name: it was renamed or moved, or it is blocked.",
+        "Set GITHUB_REPOSITORY to the present name; ask GitHub why it blocks a repository.",
+    ),
     errors.DeadLettered: Remedy(
         "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",
         "Find the error in the logs by the cluster's name, then run `roadstead replay NAME`.",

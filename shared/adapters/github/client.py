@@ -22,11 +22,11 @@ from urllib3.util import Retry
 
 from shared.jobs.errors import (
     Dependency,
-    InvalidManifest,
     ReconcileError,
     Throttled,
     Unauthenticated,
     Unavailable,
+    Withheld,
     from_http,
 )
 from shared.jobs.retry import retry_after
@@ -38,6 +38,8 @@ SECONDARY_WAIT = 60.0
 """Seconds to wait when GitHub throttles without a Retry-After; its documentation asks for a minute."""
 
 _MOVED = (301, 303, 307, 308)
+_BLOCKED = (410, 451)
+"""A repository that was taken down (docs.github.com/rest/repos/repos answers 451 with a "block")."""
 _NO_RETRY = Retry(0, read=False, status_forcelist=(*_MOVED, 302), allowed_methods=None, raise_on_status=True)
 """No retries, and a redirect is an error: PyGithub follows redirects without the query, so the tree of a
 renamed repository would lack the content of its folders, and a rejected write would look successful."""
@@ -100,14 +102,14 @@ class GitHubClient:
                 ) from error
             raise _error(error, self.name) from error
         except requests.exceptions.RetryError as error:
-            raise InvalidManifest(
+            raise Withheld(
                 f"{self.name}: GitHub answered with a redirect, so the repository was renamed or moved: set "
                 "GITHUB_REPOSITORY to its current name and GITHUB_REPOSITORY_PREVIOUS to this one "
                 "(and check GITHUB_API_URL)"
             ) from error
         except requests.RequestException as error:
             raise Unavailable(f"GitHub did not answer: {type(error).__name__}") from error
-        except (ValueError, LookupError, TypeError, BadAttributeException) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, BadAttributeException) as error:
             raise Unavailable(f"{self.name}: GitHub's response cannot be parsed") from error
 
 
@@ -159,7 +161,19 @@ def _error(error: GithubException, repository: str) -> ReconcileError:
         # GitHub reports its rate limits as 403 as often as 429.
         seconds = SECONDARY_WAIT if wait is None else wait
         return Throttled(message, retry_after=seconds, request_id=request_id)
+    if error.status in _BLOCKED or (error.status == 403 and "block" in data):
+        return Withheld(f"{message}{_why_blocked(data)}", request_id=request_id)
     return from_http(error.status, "", message, retry_after=wait, request_id=request_id)
+
+
+def _why_blocked(data: Mapping[str, Any]) -> str:
+    """Return the reason of a block, such as "dmca" or "tos", and where GitHub explains it."""
+    block = data.get("block")
+    reasons = (
+        [str(block.get(name) or "") for name in ("reason", "html_url")] if isinstance(block, dict) else []
+    )
+    text = ", ".join(filter(None, reasons))
+    return f" ({text})" if text else ""
 
 
 def _sentence(data: Mapping[str, Any]) -> str:

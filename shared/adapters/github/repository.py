@@ -8,6 +8,7 @@ id. So is the history of a commit: a comparison of two that exist stays in memor
 from __future__ import annotations
 
 import base64
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
@@ -27,6 +28,7 @@ from shared.ports import BranchHead, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")
 _COMPARISONS = 1000
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class GitHubRepository:
@@ -50,6 +52,8 @@ class GitHubRepository:
         # 409: the repository is empty, so it has no branches.
         with self._client.calling(f"no branch {branch}", absent=(404, 409)) as api:
             ref = api.get_git_ref(f"heads/{branch}")
+            if not _COMMIT.fullmatch(ref.object.sha):
+                raise ValueError("not the id of a commit")
             at = parsedate_to_datetime(str(ref.raw_headers["date"]))
             # Afterwards: a name that passes to another repository meanwhile then shows the other id.
             return BranchHead(ref.object.sha, at, int(json_call(api, "GET", api.url)["id"]))

@@ -14,7 +14,7 @@ from functools import partial
 
 from shared.fleet.planning.plan import Item, make_plan
 from shared.jobs.errors import OtherRepository, ReconcileError, Retryable, Stale
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.fleet_problem import Failed, FleetProblem
 from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import PREVIEWS, request_outdated_marks, request_plan, request_plan_again
@@ -249,7 +249,7 @@ def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: Fleet
     wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
     seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
     lost_approval = request.approval.commit if seconds is None and request.approval else ""
-    problem = FleetProblem(str(error), error.kind, approve_again=lost_approval)
+    problem = FleetProblem(str(error), error.kind, lost_approval, Failed.READ)
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:

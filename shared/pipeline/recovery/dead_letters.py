@@ -16,7 +16,7 @@ from datetime import datetime
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import DeadLettered, Retryable, Stale
 from shared.jobs.events import events_between
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.fleet_problem import Failed, FleetProblem
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
@@ -135,7 +135,7 @@ def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:
 
 def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
     commit = request.approval.commit if request.approval else ""
-    problem = FleetProblem(received.cause, approve_again=commit)
+    problem = FleetProblem(received.cause, approve_again=commit, failed=Failed.REQUEST)
     while request.kind == "plan":
         fleet = ports.state.fleet()
         if fleet.problem == problem:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
+from shared.jobs.errors import ReconcileError, Stale
+from shared.jobs.fleet_problem import Failed, FleetProblem
 from shared.jobs.lease import overdue
 from shared.jobs.messages import PlanRequest
 from shared.pipeline import outbox
@@ -17,10 +20,16 @@ log = logging.getLogger(__name__)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
-    Takes one read of the branch on GitHub and one of a record. The id of the request changes every minute, so
-    that a request that had no effect can be repeated.
+    Takes one read of the branch on GitHub and one of a record. The id of the request changes every minute,
+    so that a request that had no effect can be repeated. A read that fails becomes the fleet's problem, which
+    the next plan clears.
     """
-    read, fleet = ports.repository.read_head(ports.config.branch), ports.state.fleet()
+    try:
+        read = ports.repository.read_head(ports.config.branch)
+    except ReconcileError as error:
+        _report_unreadable(error, ports)
+        return False
+    fleet = ports.state.fleet()
     head, known = read.commit, is_own(read, fleet, ports)
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
@@ -30,6 +39,19 @@ def plan_missed_head(ports: Ports) -> bool:
     request = PlanRequest(reason="sweep", again=bool(fleet.planning), read_from=ports.clock())
     request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
     return True
+
+
+def _report_unreadable(error: ReconcileError, ports: Ports) -> None:
+    fleet = ports.state.fleet()
+    approve_again = fleet.problem.approve_again if fleet.problem else ""
+    problem = FleetProblem(str(error), error.kind, approve_again, Failed.READ)
+    log.error("%s. %s", problem, problem.suggested_action)
+    if fleet.problem == problem:
+        return
+    try:
+        ports.state.save_fleet(replace(fleet, problem=problem))
+    except Stale:
+        log.info("the planner has saved the fleet's record meanwhile; it reads the branch itself")
 
 
 def resend_overdue(ports: Ports) -> int:

@@ -18,7 +18,7 @@ from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
 from shared.adapters.github import GitHubRepository, github_auth
 from shared.adapters.github.archive import MAX_FILE_BYTES, read_archive
-from shared.jobs.errors import Dependency, InvalidManifest, ReconcileError, Throttled, Unavailable
+from shared.jobs.errors import Dependency, ReconcileError, Throttled, Unavailable, Withheld
 
 FILES = {f"clusters/c{number}/cluster.yaml": b"name: c%d\n" % number * 50 for number in range(200)}
 
@@ -137,7 +137,7 @@ def test_names_and_links_inside_an_archive_cannot_leave_it(
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (Fault("/tarball/", 301, headers={"Location": "https://example.com"}), InvalidManifest),
+        (Fault("/tarball/", 301, headers={"Location": "https://example.com"}), Withheld),
         (Fault("/tarball/", 302, headers={"Location": "ftp://example.com/x"}), Unavailable),
         (Fault("/tarball/", 302), Unavailable),
         (Fault("/tarball/", 404), Dependency),

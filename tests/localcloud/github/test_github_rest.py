@@ -26,6 +26,7 @@ from shared.jobs.errors import (
     Unauthenticated,
     Unauthorized,
     Unavailable,
+    Withheld,
 )
 from shared.ports import CommitStatus
 from tests.support.github_app import APP, KEY
@@ -242,7 +243,7 @@ def test_a_renamed_repository_is_an_error_that_names_the_setting(server: GitHubS
         lambda: adapter.set_status(commit, CommitStatus("success", "", "c")),
     ]
     for call in calls:
-        with pytest.raises(InvalidManifest, match=r"acme/fleet.*renamed.*GITHUB_REPOSITORY"):
+        with pytest.raises(Withheld, match=r"acme/fleet.*renamed.*GITHUB_REPOSITORY"):
             call()
     assert len(server.door.requests) == len(calls)
     adapter.close()
