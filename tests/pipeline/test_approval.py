@@ -13,8 +13,21 @@ from shared.pipeline.api.approval import approve
 from shared.pipeline.intake.accept import accept
 from shared.ports import BranchHead
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, pushed, status
+from tests.support.pipeline_runs import phases, push, pushed, ready, status
 from tests.support.replaced_ports import around
+
+
+def test_a_renamed_folder_waits_with_both_clusters_until_its_delete_is_approved() -> None:
+    cloud = ready("one", "two")
+    commit = push(cloud, fleet_files.fleet("one", "three"))
+    cloud.run(seconds=600)
+    assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
+    state, description = status(cloud, commit)
+    assert state == "failure"
+    assert "it looks like a rename of two to three" in description
+    assert approve(commit, ["two"], "jo", cloud.ports).status == 202
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY, "three": Phase.READY}
 
 
 def blocked_deletes() -> tuple[MemoryCloud, str]:

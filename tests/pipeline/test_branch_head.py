@@ -270,7 +270,9 @@ def test_a_forced_push_to_a_new_commit_is_confirmed_and_then_planned() -> None:
     cloud.run()
     cloud.clock.advance(3)
     cloud.repository.reset(first)
-    forced = push(cloud, fleet_files.fleet("one", "three"))
+    files = fleet_files.fleet("one", "three")
+    files["clusters/three/cluster.yaml"] = fleet_files.cluster("three", count=2)
+    forced = push(cloud, files)
     assert cloud.step()
     assert cloud.state.fleet().commit != forced
     waiting = f"{forced[:8]} may be a forced push or a stale read: it is planned at"

@@ -26,10 +26,17 @@ def repo() -> Repo:
     return repo
 
 
+def test_a_pull_request_that_renames_a_folder_says_so(repo: Repo) -> None:
+    (body,) = repo.comments(repo.propose(fleet_files.fleet("one", "three")))
+    assert "it looks like a rename of two to three" in body
+    assert "needs approval" in body
+
+
 def test_a_pull_request_shows_its_plan_and_changes_nothing(repo: Repo) -> None:
     records, writes = repo.cloud.state.clusters(), list(repo.cloud.azure.accepted)
     files = fleet_files.fleet("one", "three")
     files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=3)
+    files["clusters/three/cluster.yaml"] = fleet_files.cluster("three", count=2)
     number = repo.propose(files)
     (body,) = repo.comments(number)
     assert "**1 create, 1 update, 1 delete**; about 3 PUT and 2 DELETE to Azure." in body

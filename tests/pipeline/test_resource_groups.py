@@ -48,7 +48,7 @@ def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
 
     on_azure(cloud, PutCluster, slow)
     moved = fleet_files.fleet("two")
-    moved["clusters/two/cluster.yaml"] = moved["clusters/two/cluster.yaml"].replace(b"rg-two", b"RG-shared")
+    moved["clusters/two/cluster.yaml"] = fleet_files.cluster("two", count=2).replace(b"rg-two", b"RG-shared")
     push(cloud, moved)
     cloud.run()
     assert phases(cloud) == {"two": Phase.READY}

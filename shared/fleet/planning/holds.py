@@ -20,9 +20,13 @@ class HoldKind(StrEnum):
     SUSPENSION = "suspension"
     DELETION_PROTECTION = "deletion-protection"
     DELETE_BUDGET = "delete-budget"
+    RENAME = "rename"
+    """The delete of a cluster that looks renamed."""
+    RENAMED = "renamed"
+    """The creation of what it looks renamed to, which waits for the approval of that delete."""
 
 
-_BY_APPROVAL = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET)
+_BY_APPROVAL = (HoldKind.SUSPENSION, HoldKind.DELETION_PROTECTION, HoldKind.DELETE_BUDGET, HoldKind.RENAME)
 
 _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.INVALID_NEW_MANIFEST: ("{problem}", ""),
@@ -53,6 +57,14 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     HoldKind.DELETE_BUDGET: (
         "the commit removes {removed} clusters, guards.deleteBudget in fleet.yaml allows {budget}",
         "{approve} releases the deletes, or a commit that raises the budget",
+    ),
+    HoldKind.RENAME: (
+        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
+        "{approve} releases both; or restore the folder {old}",
+    ),
+    HoldKind.RENAMED: (
+        "it looks like a rename of {old} to {new}, which would delete {old} and create {new} empty",
+        "{approve} releases both; or restore the folder {old}",
     ),
 }
 """The cause and the remedy; "" where the remedy is to correct the file, or no action is needed."""

@@ -15,6 +15,7 @@ from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import normalised
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.renames import rename_holds
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import FLEET_FILE
 
@@ -192,12 +193,14 @@ def make_plan(
     ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
     determines whether a suspension has ended.
     """
-    items = [
-        _wanted(name, desired, recorded.get(name)) for name in sorted({*desired.clusters, *desired.invalid})
-    ]
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
-    items += _removed(removed, desired, recorded, approved, now)
+    gone = {name: recorded[name].document for name in removed if not recorded[name].deleting}
+    new = [desired.clusters[name] for name in desired.clusters.keys() - recorded.keys()]
+    added = {one.name: one.document() for one in new if not one.adopt} if gone else {}
+    holds = rename_holds(gone, added, approved)
+    items = [_wanted(name, desired, recorded.get(name), holds.get(name)) for name in sorted(present)]
+    items += _removed(removed, desired, recorded, approved, now, holds)
     return Plan(
         commit,
         tuple(sorted(items, key=lambda item: item.cluster)),
@@ -206,11 +209,13 @@ def make_plan(
     )
 
 
-def _wanted(name: str, desired: DesiredFleet, record: Recorded | None) -> Item:
+def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hold | None) -> Item:
     """Return the item of a cluster that the commit contains."""
     if name in desired.invalid:
         return _invalid(name, str(desired.invalid[name][0]), record)
     cluster = desired.clusters[name]
+    if record is None and hold:
+        return Item(name, Action.ON_HOLD, hold=hold)
     if record is None:
         return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
     if record.deleting:
@@ -280,6 +285,7 @@ def _removed(
     recorded: Mapping[str, Recorded],
     approved: frozenset[str],
     now: datetime,
+    holds: Mapping[str, Hold],
 ) -> Iterator[Item]:
     """Yield the items of the clusters that the commit no longer contains."""
     removed = sum(not recorded[name].deleting and name not in approved for name in names)
@@ -292,7 +298,9 @@ def _removed(
         if desired.guards is None:
             yield _same_spec(record, name, Action.ON_HOLD, Hold(HoldKind.INVALID_FLEET_FILE))
             continue
-        guard = _guard(record, removed, desired.guards.delete_budget.of(len(recorded)), now)
+        guard = holds.get(name) or _guard(
+            record, removed, desired.guards.delete_budget.of(len(recorded)), now
+        )
         if guard and name not in approved:
             yield _same_spec(record, name, Action.ON_HOLD, guard)
         else:
