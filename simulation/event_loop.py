@@ -26,6 +26,8 @@ MOST_EVENTS = 20_000
 DEEPEST = 2
 SHORT_FREEZE = 10.0
 """The longest freeze, in seconds, between the lease guard and the write that it guards."""
+FAR = timedelta(hours=12)
+"""No message is scheduled for later, except by a wrong clock."""
 MAX_SKEW = 3.0
 """By how many seconds the clock of a worker may differ from the real time."""
 
@@ -40,7 +42,8 @@ class Unbounded(BaseException):
 class Actor:
     """Who acts now: a function of a fleet with the lock of its message and the lease that it took.
 
-    Without a cloud: an operator. ``since`` is when it began.
+    Without a cloud: an operator. ``since`` is when it began, ``ahead`` by how much its clock is ahead,
+    ``jumped`` whether it is wrong at all, ``faulty`` whether one of its calls met a fault.
     """
 
     since: datetime
@@ -48,12 +51,17 @@ class Actor:
     queue: str = ""
     lock: SessionLock | None = None
     lease: Lease | None = None
+    ahead: float = 0.0
+    jumped: bool = False
+    faulty: bool = False
 
 
 class EventLoop:
     """Runs the functions of some fleets; ``workers`` are the ports of the workers of each fleet, by name.
 
-    ``on_delivery`` is called before a message of a job is delivered, ``after_event`` after every event.
+    ``on_delivery`` is called before a message of a job is delivered, ``after_event`` after every event,
+    ``on_end`` with each actor that has ended. ``instance`` changes the ports of an instance that is to
+    handle an event.
     ``sent`` has every message.
     """
 
@@ -62,6 +70,8 @@ class EventLoop:
         self.clock, self.azure = clouds[0].clock, clouds[0].azure
         self.workers: Mapping[str, Sequence[Ports]] = {}
         self.on_delivery: Callable[[MemoryCloud, str, str], None] = lambda _cloud, _queue, _session: None
+        self.instance: Callable[[Ports], Ports] = lambda ports: ports
+        self.on_end: Callable[[Actor], None] = lambda _actor: None
         self.after_event: Callable[[], None] = lambda: None
         self.sent: list[tuple[MemoryCloud, str, Message]] = []
         self.trace: list[str] = []
@@ -93,11 +103,22 @@ class EventLoop:
             yield actor
         finally:
             self._actors.pop()
+            self.on_end(actor)
 
     def end_faults(self) -> None:
         """Note that no fault happens from now on."""
         self.log("no more faults")
+        self._cancel_far_messages()
         self._calm_since = self.clock()
+
+    def _cancel_far_messages(self) -> None:
+        """Cancel the messages that a wrong clock scheduled: they would have no effect, in days."""
+        for cloud in self.clouds:
+            for queue in QUEUES:
+                for message in cloud.broker.peek(queue):
+                    at = message.draft.at
+                    if at is not None and at > self.clock() + FAR:
+                        cloud.broker.cancel_scheduled(queue, message.sequence)
 
     @property
     def peaceful(self) -> bool:
@@ -190,7 +211,7 @@ class EventLoop:
         return items if len(items) < 2 or self.chance.random() < 0.5 else items[::-1]
 
     def _worker(self, cloud: MemoryCloud) -> Ports:
-        return self.chance.choice(self.workers[cloud.ports.config.fleet])
+        return self.instance(self.chance.choice(self.workers[cloud.ports.config.fleet]))
 
     def _deliver(self, cloud: MemoryCloud, queue: str) -> bool:
         lock = cloud.broker.accept_session(queue)

@@ -10,6 +10,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.ports import Ports
+from simulation.faults import instances
 from simulation.faults.calls import Call, Scene
 from simulation.faults.catalog import FAULTS
 
@@ -20,6 +21,8 @@ WEIGHTS = {
     **{"read_head": 25, "save_fleet": 6, "delete": 6},
 }
 """Calls that count as several: they are rare, and a fault matters there."""
+HARMLESS = ("limit-used-up", "version-before")
+"""Faults that keep no step from what it does."""
 PLANNING = 2
 """Every call of a planner counts as so many."""
 
@@ -40,6 +43,16 @@ class FaultInjector:
         wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in WRAPPED}
         return replace(ports, **wires)
 
+    def instance(self, ports: Ports) -> Ports:
+        """Return the ports of the instance that handles the next event."""
+        loop = self.scene.loop
+        kinds = [kind for kind in instances.FAULTS if kind in self._kinds]
+        if loop.peaceful or not kinds or loop.chance.random() > self._rate / 400:
+            return ports
+        kind = loop.chance.choice(kinds)
+        self.injected[kind] += 1
+        return instances.FAULTS[kind](ports, self.scene)
+
     def make(self, call: Call) -> Any:
         """Make a call, or inject a fault."""
         loop, outages = self.scene.loop, self.scene.outages
@@ -48,7 +61,8 @@ class FaultInjector:
         until = outages.get(call.port)
         if until is not None:
             if loop.clock() < until:
-                raise Unavailable(f"{call.port} does not answer")
+                loop.actor.faulty = True
+                raise self.scene.refusals.get(call.port) or Unavailable(f"{call.port} does not answer")
             del outages[call.port]
         planning = PLANNING if loop.actor.queue == "plans" else 1
         self._left -= WEIGHTS.get(call.name, 1) * planning
@@ -60,6 +74,7 @@ class FaultInjector:
             return call.now()
         name = loop.chance.choice(possible)
         self.injected[name] += 1
+        loop.actor.faulty = loop.actor.faulty or name not in HARMLESS
         loop.log("    fault: %s at %s.%s", name, call.port, call.name)
         return FAULTS[name].happens(call)
 

@@ -114,7 +114,7 @@ class Invariants:
         """Return whether a record is suspended, by the clock of every worker."""
         suspension = record.document["spec"].get("suspend")
         ends = datetime.fromisoformat(suspension["until"]) if suspension else LONG_AGO
-        return ends > self.loop.clock() + timedelta(seconds=MAX_SKEW)
+        return ends > self.loop.clock() + timedelta(seconds=MAX_SKEW + self.loop.actor.ahead)
 
     def _may_write(self, kind: str, key: ClusterId, cloud: MemoryCloud, what: str) -> None:
         """Check that a fleet writes only to what it owns."""

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
-from shared.jobs.record import ClusterRecord
+from shared.jobs import stored_forms
+from shared.jobs.record import ClusterRecord, from_json
 from shared.ports import FleetRecord, Message, PlanRecord
 from simulation.event_loop import EventLoop
 from simulation.invariants import Invariants
+from simulation.plans_before import fleet_as_before, plan_as_before
 from simulation.shown import Shown
+from simulation.version_before import as_before
+
+_FLEET, _PLAN = TypeAdapter(FleetRecord), TypeAdapter(PlanRecord)
 
 
 class ObservedState(MemoryState):
@@ -18,16 +28,27 @@ class ObservedState(MemoryState):
 
     def __init__(self) -> None:
         super().__init__()
+        self._writes_as_before = False
         self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
 
     def observe(self, invariants: Invariants, shown: Shown, cloud: MemoryCloud) -> None:
         """Report to the invariants from now on, and note what changes in what is shown."""
         self._observer = invariants, shown, cloud
 
+    def as_version_before(self, write: Callable[[], Any]) -> Any:
+        """Make a write, and keep it in the form of the version before."""
+        self._writes_as_before = True
+        try:
+            return write()
+        finally:
+            self._writes_as_before = False
+
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record."""
         before = self.cluster(record.name)
         saved = super().save(record)
+        if self._writes_as_before:
+            self._clusters[record.name] = from_json(json.dumps(as_before(saved)), saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.saved(cloud, before, saved)
@@ -47,6 +68,9 @@ class ObservedState(MemoryState):
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record."""
         saved = super().save_fleet(record)
+        if self._writes_as_before:
+            stored = stored_forms.upgrade_fleet(fleet_as_before(saved))
+            self._fleet = replace(_FLEET.validate_python(stored), etag=saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.planned(cloud, saved)
@@ -56,6 +80,9 @@ class ObservedState(MemoryState):
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write the plan."""
         super().save_plan(plan_record)
+        if self._writes_as_before:
+            stored = stored_forms.upgrade_plan(plan_as_before(plan_record))
+            self._plans[plan_record.plan.commit] = _PLAN.validate_python(stored)
         if self._observer is not None:
             _, shown, cloud = self._observer
             shown.changed(cloud)

@@ -120,7 +120,8 @@ class Shown:
         late = why["nextAt"] is None
         if late and "the timer" not in why["next"]:
             raise _silent(cloud, f"{name} waits, and nothing says until when")
-        waits = job.next_run.at > self._loop.clock() + timedelta(seconds=MAX_SKEW) and job.lease is None
+        soon = (self._loop.clock() + timedelta(seconds=MAX_SKEW)).isoformat()
+        waits = why["nextAt"] is not None and why["nextAt"] > soon and job.lease is None
         if waits and not (job.reason or job.step.failure):
             raise _silent(cloud, f"{name} waits in {job.step.name} without a reason")
         if why["phase"] in ("Stalled", "Suspended") and why["suggestedAction"] in ("", "No action needed."):

@@ -19,7 +19,7 @@ from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
 from simulation.faults.calls import Scene
-from simulation.faults.catalog import FAULTS
+from simulation.faults.catalog import KINDS
 from simulation.history import AzureHistory
 from simulation.invariants import SECRET, Invariants
 from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
@@ -27,6 +27,7 @@ from simulation.operator_actions import act
 from simulation.operators import NAMES, Operators
 from simulation.oracle import Oracle
 from simulation.shown import Shown
+from simulation.throttling import Throttling
 
 PEACE_SECONDS = 4 * 3600.0
 ROUNDS = 12
@@ -85,7 +86,7 @@ class Simulation:
 
     def __init__(self, seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> None:
         chance = random.Random(seed)  # noqa: S311
-        kinds = only or frozenset(kind for kind in FAULTS if chance.random() < 0.5)
+        kinds = only or frozenset(kind for kind in KINDS if chance.random() < 0.5)
         rate = 40 if only else chance.choice((2, 8, 20, 40))
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = _clouds(states, chance)
@@ -101,11 +102,14 @@ class Simulation:
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
         self.loop.after_event = shown.after_event
+        throttling = Throttling(self.loop)
+        self.loop.on_end, self.loop.azure.limits.on_refusal = throttling.after_event, throttling.refuse
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.delivered
-        injector = FaultInjector(Scene(self.loop, history, self._operators, {}), rate=rate, kinds=kinds)
-        self.injected = injector.injected
+        scene = Scene(self.loop, history, self._operators, kinds)
+        injector = FaultInjector(scene, rate=rate, kinds=kinds)
+        self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud.ports.config.fleet: self._workers(cloud, injector) for cloud in clouds}
         self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))
 

@@ -96,6 +96,7 @@ class MemoryCloud:
             azure=WorldAzure(self.azure),
             kubernetes=Connections(self.kubernetes, WorldAzure(self.azure), self.clock),
             clock=self.clock,
+            elapsed=lambda: self.clock().timestamp(),
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
         )

@@ -126,7 +126,7 @@ def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
 
 def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:
     job, failure, where = record.job, record.job.step.failure, _where(record)
-    run, at = job.next_run, job.next_run.at
+    run, at = job.next_run, job.due(now)
     if job.lease is not None and job.lease.until > now:
         following = "the result of the step; if its worker dies, another one runs it"
         activity, at = f"runs {where} now", job.lease.until
@@ -157,7 +157,8 @@ def _action_while_active(record: ClusterRecord) -> str:
     failure = record.job.step.failure
     rate_limited = bool(record.job.next_run.reservations)
     kind = Throttled.__name__ if rate_limited else failure.kind if failure else ""
-    return suggested_action(kind, failed=False, deleting=record.deleting) or _action_while_waiting(record)
+    action = suggested_action(kind, failed=False, deleting=record.deleting)
+    return _action_while_waiting(record) if action in ("", NO_ACTION) else action
 
 
 def _action_while_waiting(record: ClusterRecord) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from shared.jobs.recipes import STEPS, Recipe, Step
+
+FARTHEST = timedelta(hours=6)
+"""More than the longest wait of a job: the queue of Azure's slowest limit is four hours long."""
 
 
 @dataclass(frozen=True)
@@ -151,10 +154,16 @@ class Job:
     restarts: int = 0
     lease: Lease | None = None
 
-    @property
-    def due(self) -> datetime:
-        """The time from which a message of the job has an effect."""
-        return max(self.next_run.at, self.lease.until) if self.lease else self.next_run.at
+    def due(self, now: datetime) -> datetime:
+        """Return the time from which a message of the job has an effect.
+
+        A step that nothing delays is due at once, and a time that lies farther ahead than any wait counts as
+        reached: in both cases a later time is that of an instance whose clock was wrong.
+        """
+        delayed = bool(self.next_run.reason or self.step.failure)
+        times = [self.next_run.at if delayed else min(now, self.next_run.at)]
+        times += [self.lease.until] if self.lease else []
+        return max((at for at in times if at <= now + FARTHEST), default=now)
 
     @property
     def reason(self) -> str:

@@ -33,7 +33,7 @@ REPORT_SECONDS = 5
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
     """Send the message that the record waits for, at its time; duplicate detection drops an extra one."""
-    _send_job(record, "", record.job.due, ports)
+    _send_job(record, "", record.job.due(ports.clock()), ports)
 
 
 def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
@@ -43,7 +43,8 @@ def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
     Service Bus, so the copy is scheduled that much later. All early messages for one time become one message:
     its id is that time. A copy that is early again is scheduled for another time, so it gets through.
     """
-    now, at = ports.clock(), record.job.due
+    now = ports.clock()
+    at = record.job.due(now)
     if early.at is not None and early.at > now:
         at += min(early.at - now, MAX_SKEW)
     _send_job(record, f"{math.ceil(at.timestamp())}-{record.job.step.abandoned_leases}", at, ports)
@@ -51,12 +52,13 @@ def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
 
 def send_copy(record: ClusterRecord, ports: Ports) -> None:
     """Send a second copy, because the first had no effect; at most one copy per second gets through."""
-    _send_job(record, str(math.ceil(ports.clock().timestamp())), record.job.due, ports)
+    now = ports.clock()
+    _send_job(record, str(math.ceil(now.timestamp())), record.job.due(now), ports)
 
 
 def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
     """Send a copy because the record is overdue for the ``times``-th time; each copy gets through once."""
-    _send_job(record, f"overdue{times}", record.job.due, ports)
+    _send_job(record, f"overdue{times}", record.job.due(ports.clock()), ports)
 
 
 def postpone_message(message: JobMessage, recipe: Recipe, seconds: float, ports: Ports) -> None:

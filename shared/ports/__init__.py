@@ -7,6 +7,7 @@ client libraries, and the local cloud does so in memory; ``tests/contract`` runs
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -110,7 +111,8 @@ class Ports:
 
     ``jobs`` carries the messages of the jobs that create and change clusters, ``deletes`` those of the jobs
     that delete them. ``random`` returns a float in [0, 1), ``unique`` a new id of 8 hexadecimal digits;
-    ``token_cache`` has the tokens that this process took from Azure's token buckets in advance.
+    ``token_cache`` has the tokens that this process took from Azure's token buckets in advance. ``elapsed``
+    returns seconds since some moment, and measures ages: somebody may set the clock meanwhile.
     """
 
     config: FleetConfig
@@ -127,3 +129,4 @@ class Ports:
     random: Callable[[], float]
     unique: Callable[[], str]
     token_cache: TokenCache = field(default_factory=TokenCache)
+    elapsed: Callable[[], float] = time.monotonic

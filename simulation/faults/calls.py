@@ -16,7 +16,7 @@ No fault contradicts what a service promises:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,7 +24,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import QUEUES, RECIPES, Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Throttled, Unavailable
+from shared.jobs.errors import ReconcileError, Throttled, Unavailable
 from shared.ports import BranchHead, Message, Queue
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
 from simulation.event_loop import SHORT_FREEZE, EventLoop
@@ -54,12 +54,17 @@ EFFECTS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Scene:
-    """What a fault acts on; ``outages`` has the ports that do not answer, and until when."""
+    """What a fault acts on, and the ``kinds`` of faults that a seed has.
+
+    ``outages`` has the ports that do not answer, and until when; ``refusals`` what they answer instead.
+    """
 
     loop: EventLoop
     history: AzureHistory
     operators: Mapping[str, Operators]
-    outages: dict[str, datetime]
+    kinds: frozenset[str] = frozenset()
+    outages: dict[str, datetime] = field(default_factory=dict)
+    refusals: dict[str, ReconcileError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,13 +127,26 @@ def _crash_after(call: Call) -> Any:
 
 
 def _freeze_before(call: Call) -> Any:
-    call.loop.freeze(call.one_of(1.0, SHORT_FREEZE) if call.with_lease_guard else call.one_of(*FREEZES))
+    if not call.with_lease_guard:
+        call.loop.freeze(call.one_of(*_freezes(call)))
+    elif "clock-jump" not in call.scene.kinds:
+        call.loop.freeze(call.one_of(1.0, SHORT_FREEZE))
     return call.now()
+
+
+def _freezes(call: Call) -> tuple[float, ...]:
+    """Return how long a call may freeze its worker.
+
+    The lease guard believes a read of some seconds ago. If clocks differ by more than a lease, another worker
+    may take the lease in that time.
+    """
+    guarding = call.name == "cluster" and "clock-jump" in call.scene.kinds
+    return tuple(seconds for seconds in FREEZES if seconds > SHORT_FREEZE or not guarding)
 
 
 def _freeze_after(call: Call) -> Any:
     result = call.now()
-    call.loop.freeze(call.one_of(*FREEZES))
+    call.loop.freeze(call.one_of(*_freezes(call)))
     return result
 
 
@@ -147,6 +165,7 @@ def _throttled(call: Call) -> Any:
 
 def _outage(call: Call) -> Any:
     call.scene.outages[call.port] = call.loop.clock() + timedelta(seconds=call.one_of(*OUTAGES))
+    call.scene.refusals.pop(call.port, None)
     raise Unavailable(f"{call.port} does not answer")
 
 

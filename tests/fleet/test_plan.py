@@ -146,6 +146,13 @@ def test_an_invalid_manifest_never_deletes() -> None:
     assert actions(plan) == {"a": Action.INVALID}
 
 
+def test_an_invalid_manifest_of_a_cluster_that_is_being_deleted_keeps_nothing() -> None:
+    deleting = Row(desired("a").document(), deleting=True)
+    (item,) = make_plan(COMMIT, fleet(invalid=("a",)), {"a": deleting}, now=NOW).items
+    assert (item.action, item.is_new_and_invalid) == (Action.INVALID, True)
+    assert "stays at its last valid spec" not in item.reason
+
+
 def test_the_items_of_an_interrupted_attempt_are_reported_and_sent_again() -> None:
     plan = make_plan(COMMIT, fleet(desired("a"), desired("b")), {}, now=NOW)
     first = replace(plan, items=tuple(replace(item, uid="0badcafe") for item in plan.items))

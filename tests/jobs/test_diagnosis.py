@@ -9,7 +9,7 @@ import pytest
 
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.diagnosis import Diagnosis, diagnose
-from shared.jobs.errors import QuotaExceeded, Unavailable, classes
+from shared.jobs.errors import NotYetVisible, QuotaExceeded, Unavailable, classes
 from shared.jobs.job import Lease
 from shared.jobs.outcomes import Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
@@ -111,3 +111,10 @@ def test_a_stalled_job_shows_its_deadline_and_where_to_look(step: Step, action: 
 def test_a_ready_cluster_does_nothing() -> None:
     ready = replace(record(active=False), phase=Phase.READY, observed_generation=1)
     assert explained(ready).activity == "is idle: generation 1 was verified Ready"
+
+
+def test_a_stalled_step_that_reads_once_more_still_names_where_to_look() -> None:
+    stalled = replace(record(step=Step.DELETE_CLUSTER, recipe=Recipe.DELETE), phase=Phase.STALLED)
+    again = Retry(NotYetVisible("Azure does not show the cluster one", retry_after=20))
+    diagnosis = explained(apply_outcome(stalled, again, now=NOW, jitter=0))
+    assert "activity log" in diagnosis.suggested_action

@@ -8,7 +8,7 @@ import pytest
 
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import NotYetVisible
-from shared.jobs.job import Lease
+from shared.jobs.job import FARTHEST, Lease
 from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, overdue
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Retry, Wait
@@ -50,7 +50,24 @@ def test_a_message_for_a_job_that_has_ended_does_nothing() -> None:
 
 
 def test_an_early_message_is_postponed() -> None:
-    assert isinstance(decide(record(at=later(30)), job_message(record())), NotYet)
+    assert isinstance(decide(record(at=later(30), reason="waits"), job_message(record())), NotYet)
+
+
+def test_a_step_that_nothing_delays_is_due_at_once_even_by_a_clock_that_is_behind() -> None:
+    assert isinstance(decide(record(at=later(3600)), job_message(record())), Run)
+
+
+def test_a_time_that_only_a_wrong_clock_can_have_written_delays_nothing() -> None:
+    far = FARTHEST.total_seconds() + 1
+    assert isinstance(decide(record(at=later(far), reason="waits"), job_message(record())), Run)
+    leased = record(lease=Lease("other", later(far)))
+    assert isinstance(decide(leased, job_message(leased)), Run)
+
+
+def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() -> None:
+    far = record(at=later(30 * 86_400), reason="waits")
+    first, second = overdue(far, now=NOW, grace=180), overdue(far, now=later(300), grace=180)
+    assert 0 < first < second
 
 
 def test_a_leased_record_is_left_to_its_worker_until_the_lease_ends() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -17,8 +19,18 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
-from tests.jobs.version_before import as_before, recorded
+from simulation.plans_before import fleet_as_before, plan_as_before, request_as_before
+from simulation.version_before import as_before
 from tests.support.cluster_records import NOW
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def recorded(kind: str) -> dict[str, dict[str, Any]]:
+    """Return what the version before stored, by a description of its state."""
+    examples: dict[str, dict[str, Any]] = json.loads((RECORDED / f"{kind}.json").read_text())
+    return examples
+
 
 CLUSTERS, PLANS, FLEETS, MESSAGES = (recorded(kind) for kind in ("clusters", "plans", "fleets", "messages"))
 
@@ -237,3 +249,23 @@ def test_a_dead_letter_of_the_version_before_is_read() -> None:
     for stored in recorded("dead_letters").values():
         letter = TypeAdapter(DeadLetter).validate_python(stored)
         assert json.loads(TypeAdapter(DeadLetter).dump_json(letter)) == stored
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_way_back_of_a_plan_is_read_as_that_plan(name: str) -> None:
+    stored = plan_as_before(plan(name))
+    assert stored.keys() == PLANS[name].keys()
+    assert TypeAdapter(PlanRecord).validate_python(stored_forms.upgrade_plan(stored)) == plan(name)
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_the_way_back_of_a_fleet_is_what_the_version_before_stored(name: str) -> None:
+    stored = fleet_as_before(fleet(name))
+    assert stored == FLEETS[name]
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if "kind" in MESSAGES[name]])
+def test_the_way_back_of_a_plan_request_is_read_as_that_request(name: str) -> None:
+    sent = request_as_before(PlanRequest.model_validate(MESSAGES[name]))
+    assert PlanRequest.model_validate(sent) == PlanRequest.model_validate(MESSAGES[name])
+    assert "confirmation" not in json.dumps(sent)

@@ -134,6 +134,38 @@ def test_nothing_is_written_after_a_slow_read_of_the_record() -> None:
     assert port.calls == []
 
 
+def test_a_clock_that_is_set_back_during_a_slow_read_does_not_make_it_fresh() -> None:
+    cloud = MemoryCloud()
+    read, wrong = cloud.ports.state.cluster, timedelta()
+
+    def slow(name: str) -> ClusterRecord | None:
+        nonlocal wrong
+        current = read(name)
+        cloud.clock.advance(5)
+        wrong = timedelta(hours=-1)
+        remove(cloud)
+        return current
+
+    around(cloud, "state", cluster=slow)
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() + wrong))
+    ports, port = leased(90, cloud)
+    with pytest.raises(Unavailable, match="the read of the record is 5 s old"):
+        ports.azure.call(PutGroup(GROUP, {}))
+    assert port.calls == []
+
+
+def test_a_lease_ends_in_time_although_the_clock_was_set_back() -> None:
+    cloud = MemoryCloud()
+    wrong = timedelta()
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: cloud.clock() + wrong))
+    ports, port = leased(90, cloud)
+    cloud.clock.advance(80)
+    wrong = timedelta(hours=-1)
+    with pytest.raises(LeaseLost, match="nearly ended"):
+        ports.azure.call(PutGroup(GROUP, {}))
+    assert port.calls == []
+
+
 def test_no_group_is_deleted_long_after_its_content_was_read() -> None:
     cloud = MemoryCloud()
     ports, port = leased(90, cloud)

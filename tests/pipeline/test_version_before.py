@@ -11,7 +11,7 @@ from localcloud.tables import memory_state
 from shared.jobs.record import Phase, accept_retry
 from shared.pipeline.outbox import send_continuation
 from shared.ports.azure import DeleteCluster, Written
-from tests.jobs.version_before import as_before
+from simulation.version_before import as_before
 from tests.support import fleet_files
 from tests.support.one_cluster import blocked_pod, files, pool, pools, ready, record
 from tests.support.pipeline_runs import phases, push

@@ -35,7 +35,7 @@ def scene() -> Scene:
     create(OLD)
     cloud.clock.advance(LIST_LAG + 1)
     create(NEW, NEIGHBOUR)
-    return Scene(EventLoop(random.Random(1), [cloud], verbose=False), history, {}, {})
+    return Scene(EventLoop(random.Random(1), [cloud], verbose=False), history, {})
 
 
 def happens(scene: Scene, fault: str, operation: AzureCall[Any]) -> bool:

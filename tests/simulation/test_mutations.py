@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulation.simulation import simulate
+from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 from tests.support.mutations import MUTATIONS, Mutation
 
@@ -13,7 +14,7 @@ MOST_SEEDS = 400
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    "mutation", [*MUTATIONS, *VIEW_MUTATIONS], ids=lambda mutation: mutation.remove.__name__
+    "mutation", [*MUTATIONS, *VIEW_MUTATIONS, *FAULT_MUTATIONS], ids=lambda mutation: mutation.remove.__name__
 )
 def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.remove(monkeypatch)

@@ -23,7 +23,7 @@ def an_invalid_fleet_file_is_not_shown(patch: pytest.MonkeyPatch) -> None:
 
 
 def clusters_that_are_not_created_are_not_shown(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(clusters, "not_created", lambda _: [])
+    patch.setattr(clusters, "not_created", lambda *_: [])
 
 
 def what_a_plan_does_not_carry_out_is_not_shown(patch: pytest.MonkeyPatch) -> None:

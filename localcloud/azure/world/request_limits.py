@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,15 +20,22 @@ class TokenBucket:
 
     def __init__(self, burst: int, per_second: float, *, now: datetime) -> None:
         self._burst, self._per_second = burst, per_second
-        self._tokens, self._at = float(burst), now
+        self._tokens, self._at, self._used_up_until = float(burst), now, now
 
     @property
     def left(self) -> int:
         """The whole tokens that are left, as of the last request."""
         return int(self._tokens)
 
+    def use_up(self, until: datetime) -> None:
+        """Leave no token until a time, as when somebody else takes every new one."""
+        self._used_up_until = until
+
     def take(self, now: datetime) -> float:
         """Take a token and return 0, or take none and return the seconds until there is one."""
+        if now < self._used_up_until:
+            self._tokens, self._at = 0.0, now
+            return (self._used_up_until - now).total_seconds()
         gained = (now - self._at).total_seconds() * self._per_second
         self._tokens = min(self._burst, self._tokens + gained)
         self._at = now
@@ -64,12 +71,14 @@ class Limits:
     """The buckets of one principal, created at their first use; ``enabled=False`` switches limits off.
 
     ``counts`` has the requests of each limit, ``refusals`` which limit refused, and when.
+    ``on_refusal`` is called with the limit and its Retry-After.
     """
 
     def __init__(self, *, enabled: bool) -> None:
         self.enabled = enabled
         self.counts: Counter[str] = Counter()
         self.refusals: list[tuple[str, datetime]] = []
+        self.on_refusal: Callable[[str, float], None] = lambda _limit, _seconds: None
         self._buckets: dict[tuple[Limit, Hashable], TokenBucket] = {}
 
     def left(self, limit: Limit, key: Hashable) -> int:
@@ -77,17 +86,25 @@ class Limits:
         bucket = self._buckets.get((limit, key))
         return bucket.left if bucket is not None else limit.burst
 
+    def use_up(self, limit: Limit, key: Hashable, until: datetime, now: datetime) -> None:
+        """Let others with the same identity take every token of a bucket until a time."""
+        self._bucket(limit, key, now).use_up(until)
+
+    def _bucket(self, limit: Limit, key: Hashable, now: datetime) -> TokenBucket:
+        bucket = self._buckets.get((limit, key))
+        if bucket is None:
+            bucket = self._buckets[(limit, key)] = TokenBucket(limit.burst, limit.per_second, now=now)
+        return bucket
+
     def take(self, limit: Limit, key: Hashable, now: datetime) -> None:
         """Take a token from the bucket of ``limit`` for ``key`` (a subscription, a cluster), or raise 429."""
         self.counts[limit.name] += 1
         if not self.enabled:
             return
-        bucket = self._buckets.get((limit, key))
-        if bucket is None:
-            bucket = self._buckets[(limit, key)] = TokenBucket(limit.burst, limit.per_second, now=now)
-        wait = bucket.take(now)
+        wait = self._bucket(limit, key, now).take(now)
         if wait > 0:
             self.refusals.append((limit.name, now))
+            self.on_refusal(limit.name, math.ceil(wait))
             raise _throttled(limit, math.ceil(wait))
 
 

@@ -102,6 +102,11 @@ class Item:
         return self.hold is not None and self.hold.kind is HoldKind.BEING_DELETED
 
     @property
+    def is_new_and_invalid(self) -> bool:
+        """Whether the manifest is invalid, and no cluster of an earlier valid one stays."""
+        return self.hold is not None and self.hold.kind is HoldKind.INVALID_NEW_MANIFEST
+
+    @property
     def not_carried_out(self) -> bool:
         """Whether the plan does not do what the commit requests."""
         return self.action in (Action.INVALID, Action.REFUSED, Action.ON_HOLD)
@@ -239,8 +244,11 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
 
 
 def _invalid(name: str, problem: str, record: Recorded | None) -> Item:
+    new = Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": problem})
     if record is None:
-        return Item(name, Action.INVALID, hold=Hold(HoldKind.INVALID_NEW_MANIFEST, {"problem": problem}))
+        return Item(name, Action.INVALID, hold=new)
+    if record.deleting:
+        return _same_spec(record, name, Action.INVALID, new)
     return _same_spec(record, name, Action.INVALID, Hold(HoldKind.INVALID_MANIFEST, {"problem": problem}))
 
 

@@ -35,7 +35,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
     records = ports.state.clusters_page(page.after, page.limit)
     newest = ports.state.plan(fleet.commit)
     items = items_of(newest)
-    missing = not_created(items)
+    missing = not_created(items, ports.state)
     return {
         "fleet": ports.config.fleet,
         "repository": ports.config.repository,
@@ -46,7 +46,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
-        "clusters": [cluster_view(record, items.get(record.name)) for record in records],
+        "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],
         "next": page.next([record.name for record in records]),
     }
 
@@ -60,7 +60,7 @@ def cluster_detail(name: str, ports: Ports) -> schema.Cluster | schema.MissingCl
     problem = fleet_problem(fleet)
     if record is not None:
         spec = record.document["spec"]
-        return {**cluster_view(record, item), **problem, "spec": spec, "events": events}
+        return {**cluster_view(record, item, ports.clock()), **problem, "spec": spec, "events": events}
     stopped = NewestPlan(fleet.commit, item).stopped
     if not events and stopped is None:
         return None
@@ -76,8 +76,8 @@ def describe_unknown(name: str, ports: Ports) -> str:
     return f"{error}; a newer commit is not planned yet: {not_yet}" if not_yet else error
 
 
-def cluster_view(record: ClusterRecord, item: Item | None) -> schema.ClusterSummary:
-    """Return a cluster; ``item`` is its part of the newest plan."""
+def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> schema.ClusterSummary:
+    """Return a cluster as it is now; ``item`` is its part of the newest plan."""
     job, spec = record.job, record.document["spec"]
     return {
         "name": record.name,
@@ -87,7 +87,7 @@ def cluster_view(record: ClusterRecord, item: Item | None) -> schema.ClusterSumm
         "since": iso(job.step.since if job.active else record.updated),
         "actionRequired": job.next_run.action_required,
         "awaitsTakeover": record.contested,
-        "nextCheckAt": iso(job.next_run.at if job.active else None),
+        "nextCheckAt": iso(job.due(now) if job.active else None),
         "attempts": job.attempts,
         "failure": failure_of(record),
         "generation": record.generation,

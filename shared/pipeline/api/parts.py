@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.fleet.planning.plan import Action, Item
+from shared.fleet.planning.plan import Item
 from shared.jobs.diagnosis import CORRECT_FILE
 from shared.jobs.events import Event
 from shared.jobs.record import ClusterRecord, Condition
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
+from shared.ports.state import Clusters
 
 PAGE = 200
 SHOWN = 5
@@ -64,9 +65,16 @@ def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:
     return {item.cluster: item for item in plan_record.plan.items} if plan_record else {}
 
 
-def not_created(items: Mapping[str, Item]) -> list[str]:
-    """Return the clusters that a plan does not create because their manifests are invalid."""
-    return [name for name, item in items.items() if item.action is Action.INVALID and not item.uid]
+def not_created(items: Mapping[str, Item], state: Clusters) -> list[str]:
+    """Return the clusters that a plan does not create because their manifests are invalid.
+
+    Reads the record of each that was being deleted when the plan was made.
+    """
+    return [name for name, item in items.items() if item.is_new_and_invalid and _is_absent(item, state)]
+
+
+def _is_absent(item: Item, state: Clusters) -> bool:
+    return not item.uid or state.cluster(item.cluster) is None
 
 
 def plan_part(item: Item) -> schema.PlanPart:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.errors import ReconcileError, Retryable
+from shared.jobs.job import FARTHEST
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfinished_plan
@@ -73,7 +74,7 @@ def progress_of(plan: Plan, records: Mapping[str, ClusterRecord], *, newest: boo
             problems.append(f"{item.cluster}: {problem}")
     if not plan.items and plan.problems:
         problems.append(plan.problems[0])
-    if problems and plan.fleet_file_problem:
+    if plan.fleet_file_problem:
         problems.insert(0, plan.fleet_file_problem)
     first_problem, first_wait = (texts[0] if texts else "" for texts in (problems, waits))
     return Progress(len(plan.items), ready, failed, first_problem, suspended, first_wait, len(waits))
@@ -137,7 +138,7 @@ def report_open_plans(ports: Ports) -> None:
     if contested != fleet.contested:
         ports.state.save_fleet(replace(fleet, contested=contested))
     for position, plan_record in enumerate(plan_records):
-        if plan_record.not_before is not None and plan_record.not_before > ports.clock():
+        if plan_record.not_before is not None and _waits(plan_record.not_before, ports.clock()):
             continue
         try:
             _report(plan_record, records, newest, ports, last_time=position >= OPEN_PLANS)
@@ -152,6 +153,11 @@ def report_open_plans(ports: Ports) -> None:
             log.exception("the commit status of %s is abandoned", plan_record.plan.commit[:8])
             reported = f"not reported: {error.kind}: {error}"[:500]
             ports.state.save_plan(replace(plan_record, reported=reported, open=False, settled=True))
+
+
+def _waits(until: datetime, now: datetime) -> bool:
+    """Return whether a report waits for its time; one that no service asks for is of a wrong clock."""
+    return now < until < now + FARTHEST
 
 
 def _report(

@@ -67,7 +67,7 @@ def resend_overdue(ports: Ports) -> int:
         if times:
             late += 1
             log.warning(
-                "%s: its continuation is overdue since %s; sending it again", record.name, record.job.due
+                "%s: its continuation is overdue since %s; sending it again", record.name, record.job.due(now)
             )
             send_overdue(record, times, ports)
     if any(not plan_record.settled for plan_record in ports.state.open_plans()):

@@ -5,7 +5,7 @@ continues, and may even have deleted the cluster; the write of the first worker 
 record would show it. So the guard reads the record before each write. It refuses the write in the last part
 of the lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step
 makes many small writes to a cluster, so there the guard reads the record once a second. A slow read does not
-count: the step is retried.
+count: the step is retried. Ages are measured without the clock, which may jump while a worker is frozen.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from shared.ports.azure import AzureCall
 
 MARGIN = 1 / 3
 """The last part of a lease, in which no write starts; a call takes some seconds."""
-SLOW = timedelta(seconds=3)
-"""A read takes tenths of a second; the result of an older read may have changed since."""
-FRESH = timedelta(seconds=1)
-"""How long one read of the record serves for writes to a cluster."""
+SLOW = 3.0
+"""Seconds; a read takes tenths of one, and the result of an older read may have changed since."""
+FRESH = 1.0
+"""How many seconds one read of the record serves for writes to a cluster."""
 
 T = TypeVar("T")
 
@@ -41,36 +41,36 @@ def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
 
     def check() -> None:
         lease = record.job.lease
-        margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
-        read_at = ports.clock()
+        read_at = ports.elapsed()
         current = ports.state.cluster(record.name)
         if lease is None or current is None or current.job.lease != lease or current.uid != record.uid:
             raise LeaseLost(f"{record.name}: another worker has the record")
         if current.generation != record.generation:
             raise LeaseLost(f"{record.name}: a newer commit was accepted")
-        if ports.clock() + margin > lease.until:
+        if ports.clock() + margin > lease.until or ports.elapsed() + margin.total_seconds() > end:
             raise LeaseLost(f"{record.name}: the lease has nearly ended")
-        _require_fresh("the record", read_at, ports.clock())
+        _require_fresh("the record", ports.elapsed() - read_at)
 
-    checked = ports.clock() - 2 * FRESH
+    margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
+    end = ports.elapsed() + ports.config.lease_seconds
+    checked = ports.elapsed() - 2 * FRESH
 
     def check_once_a_second() -> None:
         nonlocal checked
-        if ports.clock() - checked > FRESH:
+        if ports.elapsed() - checked > FRESH:
             check()
-            checked = ports.clock()
+            checked = ports.elapsed()
 
     return replace(
         ports,
-        azure=_Azure(ports.azure, check, ports.clock, ports.clock()),
+        azure=_Azure(ports.azure, check, ports.elapsed, ports.elapsed()),
         kubernetes=_Kubernetes(ports.kubernetes, check_once_a_second),
     )
 
 
-def _require_fresh(what: str, read_at: datetime, now: datetime) -> None:
-    """Raise Unavailable when the read on which a write relies is too old."""
-    if now - read_at > SLOW:
-        seconds = (now - read_at).total_seconds()
+def _require_fresh(what: str, seconds: float) -> None:
+    """Raise Unavailable when the read on which a write relies is older than ``SLOW``."""
+    if seconds > SLOW:
         raise Unavailable(f"the read of {what} is {seconds:.0f} s old, too old for a write; reading again")
 
 
@@ -80,18 +80,18 @@ class _Azure:
 
     inner: Azure
     check: Callable[[], None]
-    clock: Callable[[], datetime]
-    started: datetime
-    read_at: dict[AzureCall[Any], datetime] = field(default_factory=dict)
+    elapsed: Callable[[], float]
+    started: float
+    read_at: dict[AzureCall[Any], float] = field(default_factory=dict)
 
     def call(self, operation: AzureCall[T]) -> T:
         if not operation.writes:
-            self.read_at[operation] = self.clock()
+            self.read_at[operation] = self.elapsed()
             return self.inner.call(operation)
         self.check()
         read = operation.relies_on
         if read is not None:
-            _require_fresh(str(read), self.read_at.get(read, self.started), self.clock())
+            _require_fresh(str(read), self.elapsed() - self.read_at.get(read, self.started))
         return self.inner.call(operation)
 
 

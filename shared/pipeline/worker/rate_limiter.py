@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Retryable, Stale, Throttled
+from shared.jobs.job import FARTHEST
 from shared.jobs.lease import EARLY
 from shared.jobs.rate_limits import (
     AKS_OTHER,
@@ -72,8 +73,10 @@ class RateLimiter:
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
         self._ports = ports
         self._called: Counter[tuple[Limit, str]] = Counter()
+        farthest = ports.clock() + FARTHEST
         self.reservations = {
-            key: list(reservations) for key, reservations in record.job.next_run.reservations.items()
+            key: [each for each in reservations if each <= farthest]  # later ones are of a wrong clock
+            for key, reservations in record.job.next_run.reservations.items()
         }
         self.request_ids: list[str] = []
 

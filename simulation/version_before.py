@@ -1,35 +1,26 @@
-"""The stored form of the version before: records that it wrote, and the way back from a present record."""
+"""The stored forms of the version before: the way back from records and messages of today."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from shared.jobs import stored_forms
 from shared.jobs.job import AcceptedWrite, Job, StepState, WriteKind
 from shared.jobs.record import ClusterRecord, to_json
 
-RECORDED = Path(__file__).parent / "recorded"
 
-
-def _former(names: Mapping[str, str]) -> Mapping[str, str]:
+def former(names: Mapping[str, str]) -> Mapping[str, str]:
     """Return the former name of each present one."""
     return {new: old for old, new in names.items()}
 
 
-ERRORS, STEPS, CONDITIONS = map(_former, (stored_forms.ERRORS, stored_forms.STEPS, stored_forms.CONDITIONS))
+ERRORS, STEPS, CONDITIONS = map(former, (stored_forms.ERRORS, stored_forms.STEPS, stored_forms.CONDITIONS))
 
 
 ADDED_FIELDS = ("installation", "life", "overruled", "predecessors")
 """What a record of the version before does not have."""
-
-
-def recorded(kind: str) -> dict[str, dict[str, Any]]:
-    """Return what the version before stored, by a description of its state."""
-    examples: dict[str, dict[str, Any]] = json.loads((RECORDED / f"{kind}.json").read_text())
-    return examples
 
 
 def as_before(record: ClusterRecord) -> dict[str, Any]:

@@ -1,0 +1,78 @@
+"""An instance whose clock is wrong for a moment delays nothing for long, and makes no write unsafe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.job import FARTHEST, Job, Lease, NextRun
+from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.api.clusters import cluster_detail
+from shared.pipeline.api.why import why_view
+from shared.pipeline.worker.rate_limiter import RateLimiter
+from tests.support import fleet_files
+from tests.support.one_cluster import record
+from tests.support.pipeline_runs import phases, push, status
+
+MONTH = timedelta(days=30)
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    """Return a cloud in which Azure is creating the cluster "one", and no message waits for it."""
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run(until=lambda: bool(cloud.state.clusters()) and "creating" in record(cloud).job.reason)
+    for message in cloud.broker.peek("jobs"):
+        cloud.broker.cancel_scheduled("jobs", message.sequence)
+    return cloud
+
+
+def save_job(cloud: MemoryCloud, **changed: object) -> ClusterRecord:
+    job: Job = replace(record(cloud).job, **changed)  # type: ignore[arg-type]
+    return cloud.state.save(replace(record(cloud), job=job))
+
+
+def becomes_ready(cloud: MemoryCloud) -> bool:
+    cloud.run(FARTHEST.total_seconds(), until=lambda: phases(cloud) == {"one": Phase.READY})
+    return phases(cloud) == {"one": Phase.READY}
+
+
+def test_a_wait_of_a_month_is_over_at_once(cloud: MemoryCloud) -> None:
+    save_job(cloud, next_run=NextRun(cloud.clock() + MONTH, "Azure is creating the cluster"))
+    assert becomes_ready(cloud)
+
+
+def test_a_lease_of_a_month_of_a_worker_that_died_is_over_at_once(cloud: MemoryCloud) -> None:
+    save_job(cloud, lease=Lease("died", cloud.clock() + MONTH))
+    assert becomes_ready(cloud)
+
+
+def test_the_time_of_the_next_check_is_shown_as_it_will_be(cloud: MemoryCloud) -> None:
+    save_job(cloud, next_run=NextRun(cloud.clock() + MONTH, "Azure is creating the cluster"))
+    why, detail = why_view("one", cloud.ports), cluster_detail("one", cloud.ports)
+    now = cloud.clock().isoformat(timespec="seconds")
+    assert why is not None
+    assert detail is not None
+    assert (why["nextAt"], detail.get("nextCheckAt")) == (now, now)
+
+
+def test_a_commit_status_does_not_wait_for_a_month(cloud: MemoryCloud) -> None:
+    commit = cloud.state.fleet().commit
+    plan_record = cloud.state.plan(commit)
+    assert plan_record is not None
+    cloud.state.save_plan(replace(plan_record, not_before=cloud.clock() + MONTH))
+    assert becomes_ready(cloud)
+    cloud.run()
+    assert status(cloud, commit)[0] == "success"
+
+
+def test_a_reservation_of_a_month_ahead_is_not_kept(cloud: MemoryCloud) -> None:
+    near, far = cloud.clock() + timedelta(hours=1), cloud.clock() + MONTH
+    reserved: Mapping[str, tuple[datetime, ...]] = {"s|arm-read": (near, far)}
+    saved = save_job(cloud, next_run=NextRun(near, "waits", reservations=reserved))
+    assert RateLimiter(saved, cloud.ports).reserved == {"s|arm-read": (near,)}

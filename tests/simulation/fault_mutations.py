@@ -1,0 +1,57 @@
+"""Mutations that the faults of services and of instances find, each by the fault that it is for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.fleet.manifests import Guards
+from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.jobs import job, lease, stored_forms
+from shared.jobs.errors import Unauthenticated
+from shared.pipeline.planner import planner
+from shared.pipeline.repository import commit_reader
+from shared.pipeline.worker.rate_limiter import RateLimiter
+from tests.support.mutations import Mutation
+
+
+def times_of_a_wrong_clock_are_believed(patch: pytest.MonkeyPatch) -> None:
+    for module in (job, lease):
+        patch.setattr(module, "FARTHEST", timedelta(days=9999))
+
+
+def a_refusal_empties_no_bucket(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RateLimiter, "_correct", lambda *_: None)
+
+
+def the_version_before_did_not_know_what_it_created(patch: pytest.MonkeyPatch) -> None:
+    upgrade = stored_forms.upgrade_cluster
+    patch.setattr(
+        stored_forms, "upgrade_cluster", lambda stored: {**upgrade(stored), "creation_requested": False}
+    )
+
+
+def a_repository_that_may_not_be_read_counts_as_empty(patch: pytest.MonkeyPatch) -> None:
+    def read_desired(*args: Any, **rest: Any) -> DesiredFleet:
+        try:
+            return commit_reader.read_desired(*args, **rest)
+        except Unauthenticated:
+            return DesiredFleet({}, {}, (), Guards())
+
+    patch.setattr(planner, "read_desired", read_desired)
+
+
+def _mutation(remove: Any, faults: str, *rules: str) -> Mutation:
+    return Mutation(remove, faults, frozenset(rules))
+
+
+FAULT_MUTATIONS = (
+    _mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work"),
+    _mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
+    _mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
+    _mutation(
+        a_repository_that_may_not_be_read_counts_as_empty, "wrong-settings", "unrequested delete", "untrue"
+    ),
+)
