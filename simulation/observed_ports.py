@@ -16,9 +16,9 @@ from shared.jobs.record import ClusterRecord, from_json
 from shared.ports import FleetRecord, Message, PlanRecord
 from simulation.event_loop import EventLoop
 from simulation.invariants import Invariants
-from simulation.plans_before import fleet_as_before, plan_as_before
+from simulation.plans_before import fleet_with_added_fields, plan_with_added_fields
 from simulation.shown import Shown
-from simulation.version_before import as_before
+from simulation.version_before import with_added_fields
 
 _FLEET, _PLAN = TypeAdapter(FleetRecord), TypeAdapter(PlanRecord)
 
@@ -48,7 +48,7 @@ class ObservedState(MemoryState):
         before = self.cluster(record.name)
         saved = super().save(record)
         if self._writes_as_before:
-            self._clusters[record.name] = from_json(json.dumps(as_before(saved)), saved.etag)
+            self._clusters[record.name] = from_json(json.dumps(with_added_fields(saved)), saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             invariants.saved(cloud, before, saved)
@@ -69,7 +69,7 @@ class ObservedState(MemoryState):
         """Write the fleet's record."""
         saved = super().save_fleet(record)
         if self._writes_as_before:
-            stored = stored_forms.upgrade_fleet(fleet_as_before(saved))
+            stored = stored_forms.upgrade_fleet(fleet_with_added_fields(saved))
             self._fleet = replace(_FLEET.validate_python(stored), etag=saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
@@ -81,7 +81,7 @@ class ObservedState(MemoryState):
         """Write the plan."""
         super().save_plan(plan_record)
         if self._writes_as_before:
-            stored = stored_forms.upgrade_plan(plan_as_before(plan_record))
+            stored = stored_forms.upgrade_plan(plan_with_added_fields(plan_record))
             self._plans[plan_record.plan.commit] = _PLAN.validate_python(stored)
         if self._observer is not None:
             _, shown, cloud = self._observer

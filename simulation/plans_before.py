@@ -21,7 +21,7 @@ _APPROVE = "roadstead approve releases the delete"
 _REASONS = {
     HoldKind.INVALID_NEW_MANIFEST: "{problem}",
     HoldKind.INVALID_MANIFEST: "{problem} (the cluster stays at its last good spec)",
-    HoldKind.INVALID_FLEET_FILE: "nothing is deleted while fleet.yaml cannot be used",
+    HoldKind.INVALID_FLEET_FILE: "nothing is deleted while fleet.yaml is invalid",
     HoldKind.IMMUTABLE_FIELD: "{field} cannot change from {old} to {new}: "
     "it is fixed once a cluster exists; put it back",
     HoldKind.MOVE: "{field} cannot change from {old} to {new}: a cluster does not move; put it back",
@@ -42,6 +42,13 @@ def fleet_as_before(record: FleetRecord) -> dict[str, Any]:
         stored[old] = stored.pop(new)
     stored["problem"] = _problem(record)
     return {key: stored[key] for key in _FLEET_FIELDS}
+
+
+def fleet_with_added_fields(record: FleetRecord) -> dict[str, Any]:
+    """Return the record of a fleet in that form, with what it lacks of the present one."""
+    present, renamed = json.loads(_FLEET.dump_json(record)), stored_forms.FLEET_FIELDS.values()
+    added = {key: value for key, value in present.items() if key not in {*_FLEET_FIELDS, *renamed}}
+    return {**added, **fleet_as_before(record)}
 
 
 def _problem(record: FleetRecord) -> str:
@@ -69,7 +76,15 @@ def plan_as_before(record: PlanRecord) -> dict[str, Any]:
     return {key: stored[key] for key in _PLAN_FIELDS}
 
 
+def plan_with_added_fields(record: PlanRecord) -> dict[str, Any]:
+    """Return the record of a plan in that form, with what it lacks of the present one."""
+    present = json.loads(_PLAN.dump_json(record))
+    return {**present, **plan_as_before(record)}
+
+
 def _item(item: Item, stored: dict[str, Any]) -> dict[str, Any]:
+    if item.hold is not None and item.hold.kind not in _REASONS:
+        return stored  # a hold that the version before did not have
     hold = stored.pop("hold")
     reason = _REASONS[item.hold.kind].format(**hold["details"]) if item.hold else ""
     action = former(stored_forms.ACTIONS).get(stored["action"], stored["action"])

@@ -50,7 +50,7 @@ class Throttling:
             self._refusals[fleet, limit] = _Refusal(actor, now + timedelta(seconds=seconds))
 
     def after_event(self, actor: Actor) -> None:
-        """Note the end of a step: its refusals are known, unless a fault kept it from saving them."""
+        """Note the end of a step: its refusals are known, unless a fault prevented it from saving them."""
         for key, refusal in [*self._refusals.items()]:
             if refusal.actor is not actor or refusal.known_since is not None:
                 continue

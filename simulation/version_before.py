@@ -33,6 +33,15 @@ def as_before(record: ClusterRecord) -> dict[str, Any]:
     return {key: value for key, value in stored.items() if key not in ADDED_FIELDS}
 
 
+def with_added_fields(record: ClusterRecord) -> dict[str, Any]:
+    """Return a record in the form of the version before, with what it lacks of the present one.
+
+    The code of today wrote to Azure what these fields say; the version before would not have.
+    """
+    present = json.loads(to_json(record))
+    return as_before(record) | {name: present[name] for name in ADDED_FIELDS}
+
+
 def _condition(stored: dict[str, Any]) -> dict[str, Any]:
     kind = CONDITIONS.get(stored["type"], stored["type"])
     reasons = {"Retained": "Done", **ERRORS}

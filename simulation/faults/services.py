@@ -10,14 +10,19 @@ Sources of what the services promise:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
 from shared.jobs.errors import ReconcileError, Unauthenticated, Unauthorized
+from shared.jobs.messages import PlanRequest
+from shared.ports import Message
 from simulation.faults.calls import SERVICES, Call, Fault
 from simulation.observed_ports import ObservedState
+from simulation.plans_before import request_as_before
 
 BUCKETS = (limits.ARM_READ, limits.ARM_WRITE, limits.ARM_DELETE, limits.ANY_OTHER)
 USED_UP = (30.0, 120.0, 600.0)
@@ -25,6 +30,7 @@ USED_UP = (30.0, 120.0, 600.0)
 BETWEEN_PAGES = (1.0, 5.0, 35.0)
 REFUSED = (60.0, 400.0, 1500.0)
 """Seconds until somebody corrects a setting, or assigns a role again."""
+SAVES = ("save", "save_fleet", "save_plan")
 LISTS = ("clusters", "active_clusters", "clusters_page")
 
 
@@ -48,7 +54,7 @@ def _in_pages(call: Call) -> Any:
 
 
 def _wrong_settings(call: Call) -> Any:
-    """Refuse every call to a service: the credential has expired, or the role is gone."""
+    """Refuse every call to a service: the credential has expired, or the role was removed."""
     errors: tuple[ReconcileError, ...] = (Unauthenticated("401: the credential has expired"),)
     if call.port in SERVICES:
         errors += (Unauthorized("403: no role", code="AuthorizationFailed"),)
@@ -58,7 +64,11 @@ def _wrong_settings(call: Call) -> Any:
 
 
 def _version_before(call: Call) -> Any:
-    """Write as an instance that still runs the version before: in its stored form."""
+    """Write, or ask for a plan, as an instance that still runs the version before: in its form."""
+    if call.port == "plans":
+        message: Message = call.args[0]
+        before = request_as_before(PlanRequest.model_validate_json(message.body))
+        return call.make(replace(message, body=json.dumps(before)))
     state = call.cloud.state
     if isinstance(state, ObservedState):
         return state.as_version_before(call.now)
@@ -70,8 +80,7 @@ FAULTS: Mapping[str, Fault] = {
     "list-in-pages": Fault(lambda call: call.port == "state" and call.name in LISTS, _in_pages),
     "wrong-settings": Fault(lambda call: call.port in ("repository", *SERVICES), _wrong_settings),
     "version-before": Fault(
-        lambda call: call.port == "state" and call.name in ("save", "save_fleet", "save_plan"),
-        _version_before,
+        lambda call: call.port == "plans" or (call.port == "state" and call.name in SAVES), _version_before
     ),
 }
 """By name."""

@@ -1,4 +1,4 @@
-"""A cluster whose manifest became invalid while it is deleted is shown as not created afterwards."""
+"""What git has, invalid, while a cluster is deleted, is shown then and afterwards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from shared.jobs.record import Phase
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.why import why_view
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push, ready
+from tests.support.pipeline_runs import phases, push, ready, status
 
 
 def test_a_cluster_that_comes_back_invalid_is_shown_once_its_deletion_has_finished() -> None:
@@ -23,3 +23,14 @@ def test_a_cluster_that_comes_back_invalid_is_shown_once_its_deletion_has_finish
     assert (view["clusters"], view["notCreated"], view["notCreatedCount"]) == ([], ["one"], 1)
     assert why is not None
     assert (why["phase"], why["suggestedAction"] != "") == ("NotCreated", True)
+
+
+def test_an_invalid_fleet_file_is_no_success_when_it_has_no_cluster_to_stop() -> None:
+    cloud = ready("one")
+    push(cloud, fleet_files.fleet())
+    cloud.run(until=lambda: phases(cloud) == {"one": Phase.DELETING})
+    cloud.clock.advance(60)
+    commit = push(cloud, {"fleet.yaml": b"kind: Fleet\nspec: {defautls: {}}\n"})
+    cloud.run(3600)
+    state, description = status(cloud, commit)
+    assert (state, description.startswith("fleet.yaml:")) == ("failure", True)

@@ -99,7 +99,7 @@ def test_a_rate_limit_is_shown_before_the_last_error() -> None:
     now = cloud.clock()
     beginning = accept_retry(record(cloud), now=now)
     refused = apply_outcome(beginning, Retry(Throttled("slow down")), now=now, jitter=0)
-    until, rate_limited = now + timedelta(hours=30), "waits for Azure's write limit"
+    until, rate_limited = now + timedelta(hours=3), "waits for Azure's write limit"
     cloud.state.save(
         postpone(refused, until=until, reason=rate_limited, reservations={"key": (until,)}, now=now)
     )

@@ -68,7 +68,7 @@ def items_of(plan_record: PlanRecord | None) -> Mapping[str, Item]:
 def not_created(items: Mapping[str, Item], state: Clusters) -> list[str]:
     """Return the clusters that a plan does not create because their manifests are invalid.
 
-    Reads the record of each that was being deleted when the plan was made.
+    Reads the record of each that was being deleted at the time of the plan.
     """
     return [name for name, item in items.items() if item.is_new_and_invalid and _is_absent(item, state)]
 
