@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from typing import Annotated
 
@@ -26,7 +27,7 @@ class Shells(StrEnum):
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 HELP = "Write a fleet of AKS clusters as YAML in git, and see what Roadstead does with it."
-EPILOG = "roadstead COMMAND --help describes a command. ROADSTEAD_URL and ROADSTEAD_KEY connect to the app."
+EPILOG = "roadstead COMMAND --help describes a command. ROADSTEAD_URL or a context is the app to ask."
 
 NEW: Sections = {
     "Commands": {
@@ -51,7 +52,8 @@ COMMANDS: Sections = {
         "why": Entry("cli.commands.why:why", "Explain what a cluster waits for, and what to do."),
         "events": Entry("cli.commands.events:events", "List the events of a cluster."),
         "plans": Entry("cli.commands.plans:plans", "List the newest plans."),
-        "audit": Entry("cli.commands.audit:audit", "List who did what, when and why."),
+        "audit": Entry("cli.commands.audit:audit", "List who did what."),
+        "contexts": Entry("cli.commands.contexts:contexts", "List the contexts of the file."),
         "dead-letters": Entry("cli.commands.dead_letters:dead_letters", "List or dismiss dead letters."),
     },
     "Act on a fleet": {
@@ -89,6 +91,11 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _choose_context(name: str) -> None:
+    if name:
+        os.environ["ROADSTEAD_CONTEXT"] = name
+
+
 def _install_completion(shell: Shells | None) -> None:
     if shell is not None:
         from typer._completion_shared import install
@@ -112,6 +119,15 @@ def _roadstead(
     _version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    _context: Annotated[
+        str,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            callback=_choose_context,
+            help="The context of the fleet to ask, before the command (default: ROADSTEAD_CONTEXT).",
+        ),
+    ] = "",
     _install: Annotated[
         Shells | None,
         typer.Option(

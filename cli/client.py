@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
@@ -21,10 +21,12 @@ View = TypeVar("View")
 
 
 class Api:
-    """Calls a Roadstead app; ``key`` is its function key, "" where it needs none. Close after use."""
+    """Calls a Roadstead app with a key, or with a ``token`` for each call. Close after use."""
 
-    def __init__(self, url: str, key: str = "", *, timeout: float = 30) -> None:
-        self.url = url.rstrip("/")
+    def __init__(
+        self, url: str, key: str = "", *, token: Callable[[], str] | None = None, timeout: float = 30
+    ) -> None:
+        self.url, self._token = url.rstrip("/"), token
         headers = {"x-functions-key": key} if key else {}
         limits = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
         self._client = httpx.Client(headers=headers, timeout=limits)
@@ -133,8 +135,9 @@ class Api:
         return cast(View, view)
 
     def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self._token()}"} if self._token else {}
         try:
-            reply = self._client.request(method, f"{self.url}/api/{path}", **options)
+            reply = self._client.request(method, f"{self.url}/api/{path}", headers=headers, **options)
         except httpx.InvalidURL as error:
             raise ApiError(
                 f"{self.url} is not an address; set ROADSTEAD_URL, for example to https://app.example"
@@ -190,4 +193,4 @@ def _reason(reply: httpx.Response) -> str:
         reason = f": {reply.json()['error']}"
     except (ValueError, KeyError, TypeError):
         reason = ""
-    return f"{reason}; set ROADSTEAD_KEY, or give --key-file"
+    return f"{reason}; choose a context with a scope, or set ROADSTEAD_SCOPE or ROADSTEAD_KEY"

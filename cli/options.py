@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.contexts import LOCAL_URL, chosen
 from cli.errors import UsageError
 
 if TYPE_CHECKING:
     from cli.client import Api
 
-DEFAULT_URL = "http://127.0.0.1:7071"
+DEFAULT_URL = ""
+"""No address: that of the context, or else the local one."""
 DEFAULT_TIMEOUT = "30s"
 KEY = "ROADSTEAD_KEY"
 MAX_EVENTS = 1000
@@ -23,7 +25,12 @@ MAX_EVENTS = 1000
 Url = Annotated[
     str,
     typer.Option(
-        "--url", metavar="URL", envvar="ROADSTEAD_URL", help="Address of the function app.", show_envvar=False
+        "--url",
+        metavar="URL",
+        envvar="ROADSTEAD_URL",
+        help=f"Address of the function app; without it that of the context, or {LOCAL_URL}.",
+        show_envvar=False,
+        show_default=False,
     ),
 ]
 KeyFile = Annotated[
@@ -32,7 +39,7 @@ KeyFile = Annotated[
         "--key-file",
         metavar="FILE",
         envvar="ROADSTEAD_KEY_FILE",
-        help="A file with the function key of the app (default: ROADSTEAD_KEY_FILE; without a file, the key "
+        help="A file with a key of the API (default: ROADSTEAD_KEY_FILE; without a file, the key "
         "in ROADSTEAD_KEY).",
         show_envvar=False,
     ),
@@ -64,14 +71,19 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def connect(url: str, key_file: Path | None, timeout: str) -> Api:
-    """Return the client of the API; raise UsageError for a key file or a timeout that is none."""
+    """Return the client of the API; raise UsageError for a context, key file or timeout that is none."""
     from cli.client import Api
+    from cli.sign_in import token_of
 
-    return Api(url, _key(key_file), timeout=seconds(timeout))
+    context = chosen(url)
+    token = token_of(context) if context.scope and key_file is None else None
+    # A key is of one fleet: the one in the environment is not sent to whatever context is chosen.
+    key = "" if token else _key(key_file)
+    return Api(context.url, key, token=token, timeout=seconds(timeout))
 
 
 def _key(file: Path | None) -> str:
-    """Return the function key, "" for none. It is never an argument: other users could see it."""
+    """Return the key, "" for none. It is never an argument: other users could see it."""
     if file is None:
         return os.environ.get(KEY, "")
     try:

@@ -58,7 +58,7 @@ def test_what_is_uploaded_is_the_function_app_its_lock_and_the_configuration_of_
 
 def test_the_libraries_of_the_command_are_not_deployed() -> None:
     assert {"typer", "rich", "httpx"} <= names(COMMAND)
-    assert names(COMMAND) & set(PINS) == {"pydantic", "pyyaml"}
+    assert names(COMMAND) & set(PINS) == {"pydantic", "pyyaml", "azure-identity"}
 
 
 def test_the_function_app_declares_what_it_imports_and_nothing_else() -> None:

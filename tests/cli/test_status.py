@@ -58,7 +58,7 @@ def test_one_cluster_with_its_conditions_and_events(url: str) -> None:
     [
         (
             ["--key-file", "key"],
-            "does not know you: sign in first: this needs the role Reader; set ROADSTEAD_KEY",
+            "does not know you: sign in first: this needs the role Reader; choose a context",
         ),
         (["nope"], "there is no cluster nope"),
         (["--url", "http://127.0.0.1:1"], "no answer from http://127.0.0.1:1"),

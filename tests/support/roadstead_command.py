@@ -18,7 +18,7 @@ from tests.support.function_calls import ADMIN_KEY
 
 ROADSTEAD = Path(sys.executable).with_name("roadstead")
 ROOT = Path(__file__).parent.parent.parent
-OWN = {"PYTHONPATH": str(ROOT), "ROADSTEAD_KEY": ADMIN_KEY}
+OWN = {"PYTHONPATH": str(ROOT), "ROADSTEAD_KEY": ADMIN_KEY, "ROADSTEAD_CONTEXTS": os.devnull}
 
 
 def roadstead(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
