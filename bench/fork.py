@@ -58,8 +58,11 @@ def processor_seconds(files: Mapping[str, bytes]) -> float:
     return time.process_time() - begun
 
 
-def seconds_beside_a_fork(files: int, items: int) -> tuple[float, float]:
-    """Return after how many seconds the push had a status, and the pull request a result."""
+def seconds_to_plan(files: int, items: int) -> tuple[float, float, float]:
+    """Return after how many seconds a push had a status, and the pull request next to it a result.
+
+    The third figure is of a push with the same hostile files and an honest change.
+    """
     with tempfile.TemporaryDirectory() as folder, LocalCloud(Path(folder) / "cloud", OPTIONS) as cloud:
         checkout = Checkout(cloud.remote, Path(folder) / "clone")
         fork = Checkout(cloud.remote, Path(folder) / "fork", branch="fork")
@@ -67,22 +70,25 @@ def seconds_beside_a_fork(files: int, items: int) -> tuple[float, float]:
         fleet = generate(3) | components
         checkout.replace_all(fleet)
         _wait(cloud, checkout.push("a fleet"), "roadstead", time.monotonic())
-        fork.replace_all(
-            {**fleet, **{f"clusters/x{n}/cluster.yaml": hostile(f"x{n}", items) for n in range(files)}}
-        )
+        wrong = {f"clusters/x{n}/cluster.yaml": hostile(f"x{n}", items) for n in range(files)}
+        fork.replace_all(fleet | wrong)
         proposed = fork.push("hostile")
         begun = time.monotonic()
         _github(cloud, "POST", "/pulls", {"head": "fork", "base": "main", "title": "x", "fork": True})
         checkout.replace_all(generate(4) | components)
         honest = _wait(cloud, checkout.push("an honest change"), "roadstead", begun)
-        return honest, _wait(cloud, proposed, "roadstead/plan", begun)
+        reported = _wait(cloud, proposed, "roadstead/plan", begun)
+        checkout.replace_all(generate(5) | components | wrong)
+        begun = time.monotonic()
+        merged = checkout.push("the hostile files and another honest change")
+        return honest, reported, _wait(cloud, merged, "roadstead", begun, failing=True)
 
 
-def _wait(cloud: LocalCloud, commit: str, context: str, begun: float) -> float:
+def _wait(cloud: LocalCloud, commit: str, context: str, begun: float, *, failing: bool = False) -> float:
     while (seconds := time.monotonic() - begun) < LONGEST:
         statuses = _github(cloud, "GET", f"/commits/{commit}/status").json()["statuses"]
         found = [status for status in statuses if status["context"] == context]
-        if context == "roadstead" and found and found[0]["state"] == "failure":
+        if context == "roadstead" and not failing and found and found[0]["state"] == "failure":
             raise SystemExit(f"the push failed: {found[0]['description']}")
         if found:
             return seconds
@@ -99,9 +105,10 @@ def _github(cloud: LocalCloud, method: str, path: str, body: object = None) -> h
 
 def main(files: int = 4, items: int = 9_000) -> None:
     """Measure, and print one line for each figure."""
-    honest, fork = seconds_beside_a_fork(files, items)
+    honest, fork, merged = seconds_to_plan(files, items)
     print(f"the push next to a fork with {files} files of {items} items: planned after {honest:.1f} s")
     print(f"the fork: reported after {fork:.1f} s")
+    print(f"a push with its files and an honest change: planned after {merged:.1f} s")
     one = hostile("one", items)
     seconds = processor_seconds({**generate(1), "clusters/one/cluster.yaml": one})
     print(f"one of its files ({len(one)} bytes): {seconds:.2f} s of processor time")
