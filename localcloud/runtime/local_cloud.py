@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -69,8 +70,7 @@ class LocalCloud:
 
     def close(self) -> None:
         """Stop every process, the functions first so that running steps can end."""
-        functions = self._children.pop("functions", None)
-        if functions is not None:
+        for functions in [self._children.pop(name) for name in self._hosts if name in self._children]:
             functions.stop(_STOP_FUNCTIONS_SECONDS)
         for child in self._children.values():
             child.ask_to_stop()
@@ -84,17 +84,31 @@ class LocalCloud:
         for child in self._children.values():
             child.check()
 
+    @property
+    def _hosts(self) -> Mapping[str, str]:
+        """The app that each host of functions runs, "" for all functions; the first host has the API."""
+        apps = [app for app in directory.APPS if app in self.options.roles]
+        return {"functions": apps[0] if apps else "", **{f"functions-{app}": app for app in apps[1:]}}
+
     def start_functions(self) -> None:
         """Start the functions, again after ``kill_functions``, and wait until they answer."""
-        settings, port = self.state / "local.settings.json", self.ports["functions"]
+        for host, app in self._hosts.items():
+            self._start_host(host, app)
+
+    def _start_host(self, host: str, app: str) -> None:
+        settings, port = self.state / f"local.settings{app and '-' + app}.json", self.ports[host]
+        if app:
+            own = {"ROADSTEAD_APP": app, "AZURE_CLIENT_ID": directory.APPS[app].id}
+            _write(settings, {"IsEncrypted": False, "Values": self.settings | own})
         command = [sys.executable, "-m", "localcloud.functions.host", "--app", str(self.options.app)]
         command += ["--settings", str(settings), "--port", str(port), "--stop-with-parent"]
         command += ["--sign-in", f"{self.urls.identity}/{TENANT}", "--audience", directory.API]
-        self._start(Part("functions", command, lambda: _answers(port))).wait_ready(_START_SECONDS)
+        self._start(Part(host, command, lambda: _answers(port))).wait_ready(_START_SECONDS)
 
     def kill_functions(self) -> None:
         """End the functions as ``kill -9`` does, in the middle of their work."""
-        self._children.pop("functions").kill()
+        for host in self._hosts:
+            self._children.pop(host).kill()
 
     def requests(self, service: str) -> list[dict[str, Any]]:
         """Return the requests to "arm", "kubernetes" or "github" so far: at, method, path, status ..."""
@@ -120,9 +134,11 @@ class LocalCloud:
         self._stack.callback(reservations.close)
         for name, usual in USUAL_PORTS.items():
             self.ports[name] = reservations.reserve(usual if self.options.usual_ports else None)
+        for host in self._hosts.keys() - self.ports.keys():
+            self.ports[host] = reservations.reserve(None)
         self.settings = compose_settings(self.state, self.ports, self.options)
         (self.state / "logs").mkdir(mode=0o700)
-        names = ("create_seconds", "lock_seconds", "subscriptions")
+        names = ("create_seconds", "lock_seconds", "subscriptions", "roles")
         options = {name: getattr(self.options, name) for name in names}
         cloud = {"ports": self.ports, "urls": vars(self.urls), "remote": self.remote, "options": options}
         _write(self.state / "cloud.json", {"process": os.getpid(), **cloud})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,7 +38,8 @@ class Options:
     ``lock_seconds`` is how long Service Bus locks a session. A schedule of None is that of the example
     settings. ``subscriptions`` exist in Azure, and no others. ``usual_ports`` prefers the documented ports;
     without it, and when one is taken, a free one is used. ``extra`` settings win over all others. ``modules``
-    run a part in place of the local cloud's own module: {"azure": "a.module"}.
+    run a part in place of the local cloud's own module: {"azure": "a.module"}. ``roles`` runs the functions
+    as the apps that it names, each with an identity whose role has only these actions: {"worker": ["*/read"]}.
     """
 
     create_seconds: float = 4.0
@@ -51,6 +52,7 @@ class Options:
     usual_ports: bool = False
     extra: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

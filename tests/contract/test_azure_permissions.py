@@ -15,6 +15,7 @@ from typing import Any
 import azure.functions as func
 import pytest
 
+from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.errors import Unauthorized
@@ -28,8 +29,6 @@ from tests.support.azure_operations import OPERATIONS
 from tests.support.deployed_rights import (
     CloudWithRights,
     actions,
-    allows,
-    permission,
     permission_of,
     receiver,
     senders,
@@ -97,7 +96,7 @@ def test_the_names_follow_from_the_requests() -> None:
         ("DELETE", "/subscriptions/s/resourcegroups/g"): f"{GROUPS}/delete",
         ("GET", "/subscriptions/s/resourceGroups/g/resources"): f"{GROUPS}/resources/read",
     }
-    assert {request: permission(*request) for request in expected} == {
+    assert {request: action_of(*request) for request in expected} == {
         request: name.lower() for request, name in expected.items()
     }
 

@@ -1,15 +1,10 @@
-"""The rights that ``infra/`` gives the identity of each app, and a cloud where each function has only those.
-
-The name of a permission follows from the request: the resource types of its path, then ``read`` for GET,
-``write`` for PUT and PATCH, ``delete`` for DELETE, and the last part of the path with ``action`` for POST.
-"""
+"""The rights that ``infra/`` gives the identity of each app, and a cloud whose functions have only those."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import astuple, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -20,6 +15,7 @@ from azure.core.pipeline.transport import HttpTransport
 from azure.mgmt.containerservice import ContainerServiceClient
 from azure.mgmt.resource.resources import ResourceManagementClient
 
+from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
 from shared.jobs.errors import Unauthorized
@@ -33,7 +29,6 @@ from tests.support.bicep import Template
 T = TypeVar("T")
 INFRA = Path(__file__).parent.parent.parent / "infra"
 CLIENTS = {"containerservice": ContainerServiceClient, "resource": ResourceManagementClient}
-VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
 
 @cache
@@ -65,21 +60,6 @@ def _queue(queue: str) -> dict[str, Any]:
     return params
 
 
-def allows(granted: frozenset[str], name: str) -> bool:
-    """Return whether a role allows an action, as Azure compares them: * stands for anything."""
-    return any(fnmatchcase(name.lower(), each.lower()) for each in granted)
-
-
-def permission(method: str, path: str) -> str:
-    """Return the name of the permission that Azure checks for a request, in lower case: case is ignored."""
-    provider, parts = "Microsoft.Resources/subscriptions", path.strip("/").split("/")[2:]
-    if "providers" in parts:
-        _, _, rest = path.rpartition("/providers/")
-        provider, *parts = rest.split("/")
-    name = "/".join([provider, *parts[0::2], VERBS.get(method, "action")])
-    return name.lower()
-
-
 def permission_of(kind: type[AzureCall[Any]]) -> str:
     """Return the permission for an operation, from the request that the client library makes of it."""
     operation, recorder = example(kind), _Recorder()
@@ -87,7 +67,7 @@ def permission_of(kind: type[AzureCall[Any]]) -> str:
     with suppress(_Sent):
         answer = attrgetter(kind.sdk)(client)(*astuple(operation.target)[1:], *operation.arguments)
         list(answer)  # a list sends its request when it is read
-    return permission(*recorder.request)
+    return action_of(*recorder.request)
 
 
 class _Sent(Exception):

@@ -7,7 +7,7 @@ about a subscription how many requests are left. ``arm_routes`` has the operatio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -16,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 from localcloud.azure.wire.api_versions import check_version
 from localcloud.azure.wire.arm_controls import control
 from localcloud.azure.wire.arm_routes import route
+from localcloud.azure.wire.authorization import authorize
 from localcloud.azure.wire.sign_in import endpoints
 from localcloud.azure.world import request_limits as limits
 from localcloud.azure.world.arm_errors import AksError, ArmError, no_subscription
@@ -35,7 +36,8 @@ _COUNTED = {
 class ArmServer:
     """Serves an Azure world at a loopback port until closed; a context manager.
 
-    ``accepts`` decides whether a bearer token is valid. ``door`` has the request log and the fault script.
+    ``accepts`` decides whether a bearer token is valid, ``granted`` which actions its holder's role has,
+    None for all. ``door`` has the request log and the fault script.
     """
 
     def __init__(
@@ -44,10 +46,11 @@ class ArmServer:
         authority: Authority,
         *,
         accepts: Callable[[str], bool],
+        granted: Callable[[str], Collection[str] | None] = lambda _token: None,
         port: int = 0,
         log_file: Path | None = None,
     ) -> None:
-        self._world, self._accepts = world, accepts
+        self._world, self._accepts, self._granted = world, accepts, granted
         self.door = FrontDoor(Request.application(self._application), "arm", log_file=log_file)
         self._http = HttpServer(self.door, port=port, tls=authority.server_context())
         self.port, self.url = self._http.port, self._http.url
@@ -87,6 +90,7 @@ class ArmServer:
         subscription = _subscription(request)
         if subscription:
             _check_subscription(subscription, self._world)
+            authorize(request.method, request.path, self._granted(token))
         check_version(request.path, request.args.get("api-version", ""), self._location(request))
 
     def _location(self, request: Request) -> str:

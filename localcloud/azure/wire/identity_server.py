@@ -57,22 +57,32 @@ class IdentityServer:
         self.authority = f"{self._http.url}/{TENANT}"
         """Where the metadata of the issuer is, below ``/.well-known``."""
 
+    def holder(self, token: str) -> str:
+        """Return the id of the account for which this server issued a token, "" for another token."""
+        return str(self._claims(token).get("oid", ""))
+
     def accepts(self, token: str, audience: str | None = None) -> bool:
         """Return whether this server issued the token, it has not expired, and it is for the audience."""
-        try:
-            claims = jwt.decode(
-                token,
-                self._key.public_key(),
-                ["RS256"],
-                issuer=ISSUER,
-                # By the clock of this server, below.
-                options={"verify_exp": False, "verify_aud": False, "verify_iat": False},
-            )
-        except jwt.InvalidTokenError:
+        claims = self._claims(token)
+        if not claims:
             return False
         if audience is not None and claims["aud"].rstrip("/") != audience.rstrip("/"):
             return False
         return float(claims["exp"]) > self._clock().timestamp()
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                self._key.public_key(),
+                ["RS256"],
+                issuer=ISSUER,
+                # By the clock of this server, in ``accepts``.
+                options={"verify_exp": False, "verify_aud": False, "verify_iat": False},
+            )
+        except jwt.InvalidTokenError:
+            return {}
+        return claims
 
     def issue(self, audience: str, account: Account = FUNCTION_APP) -> tuple[str, int]:
         """Return a token for a resource, and the second of the epoch at which it expires."""

@@ -34,8 +34,14 @@ def _person(name: str) -> dict[str, Any]:
 
 
 FUNCTION_APP = Account("00000000-0000-0000-0000-0000000000aa", "function-app", app=True)
+APPS = {
+    name: Account(f"00000000-0000-0000-0000-0000000000{digits}", name, app=True)
+    for name, digits in (("control", "b1"), ("worker", "b2"), ("deleter", "b3"))
+}
+"""The identities of a fleet's apps, where each runs with its own."""
 ACCOUNTS = (
     FUNCTION_APP,
+    *APPS.values(),
     Account("00000000-0000-0000-0000-0000000000a1", "reader", ("Reader",)),
     Account("00000000-0000-0000-0000-0000000000a2", "operator", ("Operator",)),
     Account("00000000-0000-0000-0000-0000000000a3", "approver", ("Approver",)),

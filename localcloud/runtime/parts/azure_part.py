@@ -15,6 +15,7 @@ from pathlib import Path
 
 from localcloud.azure.wire.arm_server import ArmServer
 from localcloud.azure.wire.identity_server import IdentityServer
+from localcloud.azure.world import directory
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.common.certificates import Authority
@@ -112,6 +113,7 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
         identity = stack.enter_context(
             IdentityServer(port=config.ports["identity"], header=settings["IDENTITY_HEADER"])
         )
+        roles = {directory.APPS[app].id: actions for app, actions in config.options["roles"].items()}
         plane = stack.enter_context(clusters(config, authority, identity))
         world = AzureWorld(
             system_clock,
@@ -124,6 +126,7 @@ def serve(config: Config, clusters: OpenPlane = small_clusters) -> Iterator[None
                 world,
                 authority,
                 accepts=lambda token: identity.accepts(token, config.urls["arm"]),
+                granted=lambda token: roles.get(identity.holder(token)),
                 port=config.ports["arm"],
                 log_file=request_log(state, "arm"),
             )

@@ -1,0 +1,42 @@
+"""A fleet's life with three apps: each is a host of its own, and Azure refuses what its role lacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from localcloud.runtime.options import Options
+from shared.settings import App
+from tests.support import fleet_files
+from tests.support.deployed_rights import actions
+from tests.support.local_cloud_start import Start
+
+ROLES = {app.value: sorted(actions(app)) for app in App}
+QUICK = {"POLL_SECONDS": "0.5", "RETRY_LIMITS": "Unauthorized=2/1"}
+
+
+def test_a_cluster_is_created_changed_and_deleted_by_three_identities(start: Start) -> None:
+    operator = start(Options(create_seconds=1, roles=ROLES, extra=QUICK))
+    operator.push(fleet_files.fleet("one"))
+    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready", seconds=120)
+    changed = fleet_files.cluster("one", extra="  tags: {a: b}\n")
+    operator.push(fleet_files.fleet("one") | {"clusters/one/cluster.yaml": changed})
+    operator.wait(lambda: operator.accepted()["update", "one"] == 1, "one is changed", seconds=120)
+    operator.wait(lambda: operator.phases() == {"one": "Ready"}, "one is Ready again", seconds=120)
+    commit = operator.push(fleet_files.fleet())
+    operator.wait_for_status(commit, "success", seconds=120)
+    assert operator.phases() == {}
+    assert operator.accepted()["delete", "one"] == 1
+    refused = Counter(each["path"] for each in operator.cloud.requests("arm") if each["status"] == 403)
+    assert refused == {}
+
+
+def test_azure_refuses_a_delete_by_an_identity_without_the_right(start: Start) -> None:
+    """The roles of the worker and of the deleter, exchanged: nothing is created."""
+    exchanged = {**ROLES, "worker": ROLES["deleter"], "deleter": ROLES["worker"]}
+    operator = start(Options(create_seconds=1, roles=exchanged, extra=QUICK))
+    operator.push(fleet_files.fleet("one"))
+    operator.wait(lambda: operator.phases() == {"one": "Failed"}, "one is Failed", seconds=120)
+    assert not operator.accepted()
+    reason = operator.api.get("clusters/one")["reason"]
+    assert reason.startswith("Unauthorized: ")
+    assert "microsoft.resources/subscriptions/resourcegroups/write" in reason
