@@ -38,8 +38,9 @@ class Options:
     ``lock_seconds`` is how long Service Bus locks a session. A schedule of None is that of the example
     settings. ``subscriptions`` exist in Azure, and no others. ``usual_ports`` prefers the documented ports;
     without it, and when one is taken, a free one is used. ``extra`` settings win over all others. ``modules``
-    run a part in place of the local cloud's own module: {"azure": "a.module"}. ``roles`` runs the functions
-    as the apps that it names, each with an identity whose role has only these actions: {"worker": ["*/read"]}.
+    run a part in place of the local cloud's own module: {"azure": "a.module"}. ``roles`` runs the
+    functions as the apps that it names, each with an identity whose role has only these actions:
+    {"worker": ["*/read"]}.
     """
 
     create_seconds: float = 4.0
