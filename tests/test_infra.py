@@ -20,6 +20,7 @@ from shared.adapters.tables import TABLES
 from shared.pipeline.api.access import Role
 from shared.settings import App, Settings
 from tests.support.bicep import Template
+from tests.support.deployed_rights import receiver, senders
 from tests.support.function_calls import functions
 
 ROOT = Path(__file__).parent.parent
@@ -323,6 +324,16 @@ def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
     for app in App:
         used = set(re.findall(r"\$\{secret\}([\w-]+)\)", " ".join(settings_of(app).values())))
         assert used == {secret for secret, apps in readers.items() if app in apps}, app
+
+
+def test_the_page_on_infrastructure_has_the_rights_on_each_queue() -> None:
+    page = (INFRA / "README.md").read_text()
+    rows = dict(re.findall(r"^\| queue `(\w+)` \|(.*)\|$", page, re.MULTILINE))
+    assert set(rows) == set(memory_cloud.QUEUES)
+    for queue, row in rows.items():
+        found = dict(zip(App, (cell.strip() for cell in row.split("|")), strict=True))
+        expected = {app: "Data Sender" if app in senders(queue) else "" for app in App}
+        assert found == {**expected, receiver(queue): "Data Owner"}, queue
 
 
 def _apps_of(principals: Any) -> set[str]:
