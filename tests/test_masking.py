@@ -22,12 +22,15 @@ from shared.jobs.errors import Unavailable
 from shared.jobs.events import Event
 from shared.jobs.record import ClusterRecord, to_json
 from shared.masking import Masker, platform_secrets
+from shared.pipeline.api.import_cluster import import_cluster
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
 from shared.settings import Settings, load_settings
 from tests.support import fleet_files
+from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push
+from tests.support.proposals import Repo
 from tests.support.replaced_ports import on_azure
 
 EXAMPLE: dict[str, str] = json.loads(
@@ -206,6 +209,26 @@ def test_a_text_that_azure_shows_in_a_resource_is_masked_before_it_is_stored() -
     (record,) = cloud.state.clusters()
     assert "no vCPUs for ***" in record.job.reason
     assert CANARY not in to_json(record) + repr(cloud.state.events("one", 50))
+
+
+def test_a_token_in_a_pull_request_is_not_repeated_in_its_comment() -> None:
+    cloud, _ = guarded()
+    repo = Repo(cloud)
+    repo.push(fleet_files.fleet("one"))
+    token = SHAPES["a classic token"]
+    noted = fleet_files.cluster("one", extra=f"  tags: {{note: {token}, other: {CANARY}}}\n")
+    number = repo.propose(fleet_files.fleet("one") | {"clusters/one/cluster.yaml": noted})
+    (comment,) = repo.comments(number)
+    assert "***" in comment
+    assert token not in comment
+    assert CANARY not in comment
+
+
+def test_an_error_of_azure_reaches_the_answer_of_the_api_without_a_secret() -> None:
+    cloud = MemoryCloud()
+    on_azure(cloud, GetCluster, lambda _: (_ for _ in ()).throw(Unavailable(f"sent {CANARY}")))
+    answer = import_cluster(ONE.resource, masked(cloud.ports, Masker([CANARY])))
+    assert (answer.status, answer.body) == (502, {"error": "Azure could not be read: Unavailable: sent ***"})
 
 
 def test_a_manifest_keeps_a_value_that_equals_a_secret() -> None:
