@@ -12,7 +12,7 @@ from typing import Any
 
 import azure.functions as func
 
-from handlers.reply import reply
+from handlers.reply import html, reply
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
@@ -21,6 +21,7 @@ from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.import_cluster import import_cluster
 from shared.pipeline.api.parts import PAGE, Page
+from shared.pipeline.api.plan_page import message_page, plan_page
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 
@@ -102,6 +103,14 @@ def _add_plans(routes: Routes, ports: Ports) -> None:
         commit = req.route_params["commit"]
         missing = f"the commit {commit[:40]} was not planned (give the full id)"
         return _paged(req, lambda page: plans.plan_view(commit, ports, page), missing)
+
+    @routes.add("plan_page", "plans/{commit}/page", Role.READER, page=True)
+    def page(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        commit, after = req.route_params["commit"], req.params.get("after") or ""
+        view = plans.plan_view(commit, ports, Page(after, PAGE))
+        if view is None:
+            return html(404, message_page("No such plan", f"The commit {commit[:40]} was not planned."))
+        return html(200, plan_page(view, fleet=ports.config.fleet, first=not after))
 
     @routes.add("approve", "plans/{commit}/approve", Role.APPROVER, method="POST")
     def approve(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

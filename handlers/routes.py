@@ -10,12 +10,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+from urllib.parse import quote, urlsplit
 
 import azure.functions as func
 
-from handlers.reply import reply
+from handlers.reply import html, reply
 from handlers.sign_in import SignIn
 from shared.pipeline.api.access import Caller, Denied, Role, decide
+from shared.pipeline.api.plan_page import message_page
 from shared.pipeline.http_result import rejected
 
 log = logging.getLogger(__name__)
@@ -36,16 +38,25 @@ class Routes:
     sign_in: SignIn
 
     def add(
-        self, name: str, path: str, role: Role, *, method: Literal["GET", "POST"] = "GET"
+        self,
+        name: str,
+        path: str,
+        role: Role,
+        *,
+        method: Literal["GET", "POST"] = "GET",
+        page: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """Return the decorator of a function that only callers with the role reach."""
+        """Return the decorator of a function that only callers with the role reach.
+
+        ``page``: a person opens it with a browser, and is asked to sign in.
+        """
 
         def decorate(handler: Handler) -> Handler:
             def function(req: func.HttpRequest) -> func.HttpResponse:
                 caller = self.sign_in.caller(req.headers)
                 denied = decide(caller.principal if caller else None, role)
                 if caller is None or denied:
-                    return self._refuse(name, denied)
+                    return self._refuse(name, denied, req if page else None)
                 if method == "POST" and not _is_json(req):
                     return reply(rejected(415, "send the header Content-Type: application/json"))
                 return handler(req, caller)
@@ -56,11 +67,23 @@ class Routes:
 
         return decorate
 
-    def _refuse(self, name: str, denied: Denied | None) -> func.HttpResponse:
+    def _refuse(self, name: str, denied: Denied | None, page: func.HttpRequest | None) -> func.HttpResponse:
         """Reply to somebody who may not call; what is wrong with the sign-in is said too."""
         status, error = (denied.status, denied.error) if denied else (401, "sign in first")
         log.warning("%s: refused with %d: %s", name, status, error)
-        return reply(rejected(status, "; ".join(filter(None, (error, self.sign_in.problem)))))
+        error = "; ".join(filter(None, (error, self.sign_in.problem)))
+        if page is None:
+            return reply(rejected(status, error))
+        if status == 401 and self.sign_in.has_pages:
+            return func.HttpResponse(status_code=302, headers={"Location": _sign_in_address(page)})
+        return html(status, message_page("You may not open this page", error))
+
+
+def _sign_in_address(page: func.HttpRequest) -> str:
+    """Return where App Service asks a person to sign in, and comes back to the page."""
+    address = urlsplit(page.url)
+    back = f"{address.path}?{address.query}" if address.query else address.path
+    return f"/.auth/login/aad?post_login_redirect_uri={quote(back, safe='')}"
 
 
 def _is_json(req: func.HttpRequest) -> bool:

@@ -77,6 +77,11 @@ class SignIn:
         return Caller(principal, _address(headers), client)
 
     @property
+    def has_pages(self) -> bool:
+        """Whether a person with a browser can sign in."""
+        return self.mode == "entra" and self.platform_verifies
+
+    @property
     def problem(self) -> str:
         """Why nobody can sign in with Entra although the settings say so, "" for no problem."""
         if self.mode == "entra" and not self.platform_verifies:
@@ -101,7 +106,7 @@ class SignIn:
         return Principal(shown(identifier, MAX_NAME), shown(name, MAX_NAME), roles, addresses)
 
     def _with_key(self, headers: Mapping[str, str]) -> Principal | None:
-        given = (headers.get(KEY) or "").encode()
+        given = (headers.get(KEY) or "").encode(errors="replace")
         found = None
         for key, role in self.keys.items():
             if hmac.compare_digest(given, key.encode()):

@@ -198,4 +198,4 @@ def _report(
 
 def _link(ports: Ports, commit: str) -> str:
     base = ports.config.public_url
-    return f"{base}/api/plans/{commit}" if base else ""
+    return f"{base}/api/plans/{commit}/page" if base else ""
