@@ -69,7 +69,7 @@ MAY: Mapping[str, set[str]] = {
     "approver": {"Reader", "Approver"},
     "admin": {"Reader", "Operator", "Approver", "Admin"},
     "nobody": set(),
-    "function-app": set(),
+    **{name: set() for name in ("function-app", "control", "worker", "deleter")},
 }
 """The accounts of the local directory, and what each may do."""
 
