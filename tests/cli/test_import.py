@@ -150,7 +150,13 @@ def test_what_cannot_be_imported_is_reported(
     assert message in done.stderr
 
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.from_regex(r"[-+.0-9eExo_:~]{1,6}")
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text()
+    | st.from_regex(r"[-+.0-9eExo_:~]{1,6}")
+)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
