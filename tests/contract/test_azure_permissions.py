@@ -36,6 +36,7 @@ from tests.support.deployed_rights import (
 from tests.support.function_calls import ADMIN, call, functions
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
+from tests.support.proposals import Repo
 
 ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
@@ -168,7 +169,6 @@ def test_an_app_that_is_taken_over_cannot_delete_a_cluster(app: App) -> None:
 def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     """Return a cloud after a fleet's life in which every function ran, each as the identity of its app."""
     cloud = CloudWithRights()
-    api = functions(cloud.acting_as(App.CONTROL, cloud.ports))
     push(cloud, files(pool() + WINDOW + '  kubernetesVersion: "1.32"\n'))
     cloud.run()
     newer = pool("Standard_D8s_v5") + WINDOW + '  kubernetesVersion: "1.33"\n'
@@ -179,12 +179,41 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     _contest(cloud, newer)
-    resource = {"resource": ONE.resource}
-    asked = func.HttpRequest("GET", "/api/import", body=b"", params=resource, headers=ADMIN)
-    assert api["import"].get_user_function()(asked).status_code == 200
+    Repo(cloud).propose(files(pool()))
     if until_deleted:
         _delete(cloud)
+        _call_the_rest(cloud)
     return cloud
+
+
+def _call_the_rest(cloud: CloudWithRights) -> None:
+    """Call each function of the API and each timer, and let each function of a queue receive a message."""
+    commit = cloud.repository.head("main")
+    route, resource = {"name": "one", "commit": commit}, {"resource": ONE.resource}
+    headers = {**ADMIN, "content-type": "application/json", "x-roadstead-reason": "a test"}
+    bodies = {"approve": b'{"clusters": []}', "dismiss": b'{"deadLetters": []}'}
+    for queue in QUEUES:
+        cloud.broker.send(queue, Draft(b"not a message", session="another"))
+    cloud.run()
+    received = cloud.received | {f"{letter.queue}/$deadletterqueue" for letter in cloud.dead_letters}
+    for name, each in functions(cloud.acting_as(App.CONTROL, cloud.ports)).items():
+        trigger = each.get_trigger().get_dict_repr()
+        if trigger["type"] == "serviceBusTrigger":
+            assert trigger["queueName"] in received, name
+        elif trigger["type"] == "timerTrigger":
+            each.get_user_function()(None)
+        else:
+            request = func.HttpRequest(
+                "GET",
+                name,
+                params=resource,
+                route_params=route,
+                headers=headers,
+                body=bodies.get(name, b"{}"),
+            )
+            expected = {"github": 401, "import": 200}.get(name, range(200, 410))
+            status = each.get_user_function()(request).status_code
+            assert status in (expected if isinstance(expected, range) else {expected}), (name, status)
 
 
 def _contest(cloud: CloudWithRights, extra: str) -> None:

@@ -102,9 +102,12 @@ class CloudWithRights(MemoryCloud):
         self.calls: defaultdict[App, set[type[AzureCall[Any]]]] = defaultdict(set)
         self.sent: defaultdict[App, set[str]] = defaultdict(set)
         self.refused: list[str] = []
+        self.received: set[str] = set()
+        """The queues from which a function has received a message."""
 
     def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
         """Deliver a message to the function that receives from the queue."""
+        self.received.add(queue)
         super().deliver(queue, lock, self.acting_as(receiver(queue), ports))
 
     def deliver_dead_letter(self, queue: str, ports: Ports) -> bool:
