@@ -119,9 +119,12 @@ def _add_plans(routes: Routes, ports: Ports) -> None:
             return reply(rejected(400, 'the body must be {"clusters": ["name", ...]}'))
         commit, reason = req.route_params["commit"], _reason(req)
         act = Request("approve", commit, tuple(names), reason)
-        return reply(
-            audited(act, caller, ports, lambda: approval.approve(commit, names, caller.name, ports, reason))
-        )
+        addresses = caller.principal.addresses
+
+        def effect() -> HttpResult:
+            return approval.approve(commit, names, caller.name, ports, reason=reason, addresses=addresses)
+
+        return reply(audited(act, caller, ports, effect))
 
     @routes.add("recorded", "recorded", Role.READER)
     def recorded(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:

@@ -97,6 +97,7 @@ class Settings(BaseModel):
     pull_seconds: Annotated[float, Field(ge=5, le=240)] = 120
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
+    approval_by_others: bool = False
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
@@ -141,6 +142,7 @@ class Settings(BaseModel):
             fork_seconds=self.fork_seconds,
             git_credentials=credentials,
             events_kept=self.events_kept,
+            approval_by_others=self.approval_by_others,
             acts_days=self.acts_days,
             settings=self.shown,
             previous_repository=self.github_repository_previous,

@@ -97,6 +97,8 @@ class FleetConfig:
     """How long a pull request may be planned."""
     fork_seconds: float = 20
     """How long a pull request from a fork may be validated."""
+    approval_by_others: bool = False
+    """Whether only somebody who did not remove a cluster approves its delete."""
     acts_days: int = 365
     """How long acts are stored."""
     settings: Mapping[str, str] = field(default_factory=dict)

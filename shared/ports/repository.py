@@ -67,6 +67,14 @@ class Repository(Protocol):
         """
         ...
 
+    def authors(self, commit: str, path: str) -> frozenset[str]:
+        """Return the e-mail addresses, in lower case, of who wrote and committed the last change of a path.
+
+        That is the newest commit, up to this one, that changed something at or below the path; nobody if none
+        did. Git takes an address as its author states it. Raise Dependency for an unknown commit.
+        """
+        ...
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when the response is truncated or partial."""
         ...

@@ -72,6 +72,19 @@ def test_a_later_repository_of_the_same_name_has_another_id(tmp_path: Path) -> N
         assert later.create_repository("acme/fleet").id != first
 
 
+def test_the_authors_of_the_last_change_of_a_path(case: Case) -> None:
+    operator = "operator@example.invalid"
+    case.git.commit({"clusters/a/cluster.yaml": b"1", "clusters/ab/x": b"1"}, author="Ada@example.com")
+    removed = case.git.commit({"clusters/a/cluster.yaml": None}, author="grace@example.com")
+    later = case.git.commit({"README.md": b"1", "clusters/ab/x": b"2"}, author="joan@example.com")
+    assert case.port.authors(later, "clusters/a") == {"grace@example.com", operator}
+    assert case.port.authors(removed, "clusters/a") == {"grace@example.com", operator}
+    assert case.port.authors(removed, "clusters/ab") == {"ada@example.com", operator}
+    assert case.port.authors(later, "clusters/never") == frozenset()
+    with pytest.raises(Dependency):
+        case.port.authors(UNKNOWN, "clusters/a")
+
+
 def test_a_commit_descends_from_itself_and_from_what_came_before_it(case: Case) -> None:
     first, second, third = (case.git.commit({"a.yaml": text}) for text in (b"1", b"2", b"3"))
     parted = case.git.commit({"a.yaml": b"4"}, branch="other")

@@ -45,6 +45,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/contents/", reads.contents),
     ("GET", "/contents/<path:path>", reads.contents),
     ("GET", "/compare/<path:basehead>", reads.compare),
+    ("GET", "/commits", reads.commits),
     ("GET", "/commits/<path:ref>/statuses", statuses.listed),
     ("GET", "/commits/<path:ref>/status", statuses.combined),
     ("GET", "/commits/<path:ref>", reads.commit),

@@ -75,6 +75,19 @@ def commit(place: Place, _: Request, ref: str) -> JsonObject:
     return {**commit_json(place, found), "files": files[:MAX_FILES]}
 
 
+def commits(place: Place, request: Request) -> list[JsonObject]:
+    """Write a page of the commits up to ``?sha=`` that changed something at ``?path=``, newest first."""
+    start = request.args.get("sha", place.repository.default_branch)
+    found = _resolve(place, start, "commit")
+    if found is None:
+        _refuse_empty(place)
+        raise ApiError(404, "Not Found")
+    page, size = request.args.get("page", 1, int), request.args.get("per_page", 30, int)
+    paths = [request.args["path"]] if request.args.get("path") else []
+    shas = history.rev_list(place.repository.path, found.sha, limit=page * size, paths=paths)
+    return [commit_json(place, resolve_commit(place, sha)) for sha in shas[(page - 1) * size :]]
+
+
 def tree(place: Place, request: Request, tree: str) -> JsonObject:
     """Write a tree by the id or name of a tree or commit; ``truncated`` when it is too large."""
     found = _resolve(place, tree, "tree")

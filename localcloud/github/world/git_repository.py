@@ -24,7 +24,7 @@ from localcloud.github.world.git_commands import (
     run_git,
 )
 from localcloud.github.world.pull_requests import Pulls
-from localcloud.github.world.repository_history import merge_base
+from localcloud.github.world.repository_history import merge_base, parse_commit, rev_list
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
@@ -90,6 +90,14 @@ class GitRepository:
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit comes after another, or is it."""
         return bool(_SHA.match(earlier)) and merge_base(self.path, commit, earlier) == earlier
+
+    def authors(self, commit: str, path: str) -> frozenset[str]:
+        """Return the addresses of who wrote and committed the last change of a path."""
+        if self.read(f"{commit}^{{commit}}") is None:
+            raise Dependency(f"no commit {commit}")
+        found = [self.read(sha) for sha in rev_list(self.path, commit, limit=1, paths=[path])]
+        commits = [parse_commit(each) for each in found if each]
+        return frozenset(p.email.lower() for each in commits for p in (each.author, each.committer))
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when trees are truncated."""
@@ -168,6 +176,7 @@ class GitRepository:
         branch: str = "main",
         message: str = "Change the fleet",
         modes: Mapping[str, str] | None = None,
+        author: str = "operator@example.invalid",
     ) -> str:
         """Commit changed files (None removes one, or a whole folder) and return the commit.
 
@@ -179,6 +188,7 @@ class GitRepository:
         parent = f"from {ref}^0\n" if self.read(ref) is not None else ""
         header = (
             f"commit {ref}\nmark :1\n"
+            f"author Fleet Operator <{author}> {when} +0000\n"
             f"committer Fleet Operator <operator@example.invalid> {when} +0000\n"
             f"data {len(text)}\n"
         )

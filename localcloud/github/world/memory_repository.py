@@ -15,6 +15,7 @@ from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")
 _SUBMODULE = "160000"
+_OPERATOR = "operator@example.invalid"
 
 
 class MemoryRepository:
@@ -25,6 +26,7 @@ class MemoryRepository:
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._blobs: dict[str, bytes] = {}
         self._parents: dict[str, str] = {}
+        self._authors: dict[str, str] = {}
         self._clock = clock
         self.statuses = Statuses(clock)
         self.pulls = Pulls(self, clock)
@@ -43,6 +45,7 @@ class MemoryRepository:
         *,
         branch: str = "main",
         modes: Mapping[str, str] | None = None,
+        author: str = _OPERATOR,
     ) -> str:
         """Commit changed files (None removes one) and return the commit; ``modes`` are git's."""
         parent = self._heads.get(branch, "")
@@ -54,7 +57,7 @@ class MemoryRepository:
                 tree[path] = self._entry(path, content, (modes or {}).get(path))
         commit = _hash(f"{parent}{sorted(tree)}{len(self._trees)}".encode())
         self._trees[commit], self._heads[branch] = tree, commit
-        self._parents[commit] = parent
+        self._parents[commit], self._authors[commit] = parent, author
         return commit
 
     def _entry(self, path: str, content: bytes, mode: str | None) -> TreeEntry:
@@ -106,6 +109,19 @@ class MemoryRepository:
     def is_descendant(self, commit: str, earlier: str) -> bool:
         """Return whether a commit comes after another, or is it."""
         return earlier in self._line(commit)
+
+    def authors(self, commit: str, path: str) -> frozenset[str]:
+        """Return the addresses of who wrote and committed the last change of a path."""
+        if commit not in self._trees:
+            raise Dependency(f"no commit {commit}")
+        for each in self._line(commit):
+            if self._below(each, path) != self._below(self._parents.get(each, ""), path):
+                return frozenset({self._authors.get(each, _OPERATOR).lower(), _OPERATOR})
+        return frozenset()
+
+    def _below(self, commit: str, path: str) -> dict[str, TreeEntry]:
+        tree = self._trees.get(commit, {})
+        return {name: entry for name, entry in tree.items() if f"{name}/".startswith(f"{path}/")}
 
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit."""

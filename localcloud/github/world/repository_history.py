@@ -118,9 +118,10 @@ def count(path: Path, *revisions: str) -> int:
     return int(run_git(path, "rev-list", "--count", *revisions, "--"))
 
 
-def rev_list(path: Path, *revisions: str, limit: int) -> Sequence[str]:
-    """Return the ids of the newest ``limit`` commits of a range, newest first."""
-    return run_git(path, "rev-list", f"--max-count={limit}", *revisions, "--").decode().split()
+def rev_list(path: Path, *revisions: str, limit: int, paths: Sequence[str] = ()) -> Sequence[str]:
+    """Return the newest ``limit`` commits of a range that changed ``paths``, if given, newest first."""
+    found = run_git(path, "rev-list", f"--max-count={limit}", *revisions, "--", *paths)
+    return found.decode().split()
 
 
 def merge_base(path: Path, one: str, other: str) -> str | None:

@@ -73,6 +73,14 @@ class GitHubRepository:
             comparison = json_call(api, "GET", f"{api.url}/compare/{earlier}...{commit}", query=page)
             return str(comparison["status"])
 
+    def authors(self, commit: str, path: str) -> frozenset[str]:
+        """Return the addresses of who wrote and committed the last change of a path; raise Dependency."""
+        newest = {"sha": commit, "path": path, "per_page": 1}
+        with self._client.calling(f"no commit {commit}", absent=(404, 409, 422)) as api:
+            found = json_call(api, "GET", f"{api.url}/commits", query=newest)
+            people = [entry["commit"][role] for entry in found for role in ("author", "committer")]
+            return frozenset(str(person["email"]).lower() for person in people if person)
+
     def tree(self, commit: str) -> Sequence[TreeEntry]:
         """Return every file at a commit; raise Unavailable when GitHub truncated the response."""
         with self._client.calling(f"no commit {commit}") as api:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from shared.jobs.messages import Approval, PlanRequest
 from shared.pipeline.api import schema
+from shared.pipeline.api.other_approver import refused_by_authors
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.outbox import request_plan
 from shared.ports import Ports
@@ -14,8 +15,18 @@ MAX_ACTOR = 100
 NAMES_SHOWN = 20
 
 
-def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports, reason: str = "") -> HttpResult:
+def approve(
+    commit: str,
+    clusters: Iterable[str],
+    actor: str,
+    ports: Ports,
+    *,
+    reason: str = "",
+    addresses: frozenset[str] = frozenset(),
+) -> HttpResult:
     """Ask the planner to carry out the deletes of a plan, if they are exactly those that need approval.
+
+    ``addresses`` are those of the person who approves, for a fleet in which somebody else has to.
 
     Only the planner writes plans, so the approval travels in its request, and the planner checks it again.
     """
@@ -29,6 +40,10 @@ def approve(commit: str, clusters: Iterable[str], actor: str, ports: Ports, reas
     deletes = sorted(plan_record.plan.deletes_needing_approval)
     if not deletes or sorted(requested) != deletes:
         return rejected(409, f"an approval names exactly the deletes that need it: {_first(deletes)}")
+    if ports.config.approval_by_others:
+        refusal = refused_by_authors(commit, deletes, addresses, ports)
+        if refusal is not None:
+            return refusal
     by, now = operator(actor), ports.clock()
     approval = Approval(commit=commit, clusters=tuple(deletes), by=by, at=now, reason=reason)
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
