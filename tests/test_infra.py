@@ -8,7 +8,6 @@ import tomllib
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from azure.identity._constants import DEVELOPER_SIGN_ON_CLIENT_ID
 from cronsim import CronSim
@@ -18,14 +17,11 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
 from shared.adapters.tables import TABLES
 from shared.pipeline.api.access import Role
-from shared.settings import App, Settings
-from tests.support.bicep import Template
-from tests.support.deployed_rights import receiver, senders
+from shared.settings import Settings
 from tests.support.function_calls import functions
+from tests.support.templates import INFRA, TEMPLATES, app_settings, app_settings_text
 
 ROOT = Path(__file__).parent.parent
-INFRA = ROOT / "infra"
-TEMPLATES = {path.name: Template(path) for path in sorted(INFRA.glob("**/*.bicep"))}
 
 LOCAL_ONLY = {
     "AzureWebJobsStorage": "a connection string; the app uses AzureWebJobsStorage__accountName",
@@ -50,25 +46,6 @@ LOCAL_ONLY = {
     "RETRY_LIMITS": "the defaults are for Azure; moreSettings",
     "WEBSITE_AUTH_ENABLED": "Functions sets it",
 }
-
-
-def settings_of(app: App) -> dict[str, str]:
-    """Return the settings of one app: those of all apps, and its own."""
-    main = TEMPLATES["main.bicep"]
-    given: Any = main.of("module")[app].value["params"]["settings"]
-    more = dict(re.findall(r"^\s+(\w+): (.+)$", given, re.MULTILINE))
-    own = re.findall(r"^    (\w+): ", _app_settings_text(), re.MULTILINE)
-    return {**main.of("var")["settings"].value, **more, **dict.fromkeys(own, "set in function.bicep")}
-
-
-def app_settings() -> dict[str, str]:
-    """Return the settings of all apps together."""
-    return {name: value for app in App for name, value in settings_of(app).items()}
-
-
-def _app_settings_text() -> str:
-    text: str = TEMPLATES["function.bicep"].resource("Microsoft.Web/sites/config").value["properties"]
-    return text
 
 
 def test_every_template_parses() -> None:
@@ -234,7 +211,7 @@ def test_an_instance_has_a_thread_for_whatever_it_may_run_at_once() -> None:
     app = TEMPLATES["function.bicep"].resource("Microsoft.Web/sites").value["properties"]
     http = app["functionAppConfig"]["scaleAndConcurrency"]["triggers"]["http"]["perInstanceConcurrency"]
     bus = json.loads((ROOT / "host.json").read_text())["extensions"]["serviceBus"]
-    found = re.search(r"PYTHON_THREADPOOL_THREAD_COUNT: '(\d+)'", _app_settings_text())
+    found = re.search(r"PYTHON_THREADPOOL_THREAD_COUNT: '(\d+)'", app_settings_text())
     assert found
     threads = int(found[1])
     assert 1 < http <= threads
@@ -294,50 +271,3 @@ def test_the_example_parameters_exist_and_none_that_is_required_is_missing() -> 
     required = {name for name, parameter in taken.items() if parameter.value is None}
     assert required
     assert required <= given <= set(taken)
-
-
-def test_every_app_runs_its_functions_with_an_identity_and_a_host_of_its_own() -> None:
-    """Whoever writes the storage of a host replaces the code of its app, and acts as its identity."""
-    main = TEMPLATES["main.bicep"].of("module")
-    names = set()
-    for app in App:
-        given = main[app].value["params"]
-        assert (main[app].type, given["app"]) == ("function.bicep", app)
-        assert given["identityName"] == f"{app}Identity.outputs.name"
-        assert given["storageName"] == f"{app}Host.outputs.name"
-        assert given["deploymentContainer"] == f"{app}Host.outputs.deploymentContainer"
-        assert main[f"{app}Host"].value["params"]["principalId"] == f"{app}Identity.outputs.principalId"
-        assert "ROADSTEAD_APP" in settings_of(app)
-        names |= {main[f"{app}{each}"].value["params"]["name"] for each in ("Identity", "Host")}
-    assert len(names) == 2 * len(App)
-    assert re.search(r"ROADSTEAD_APP: app$", _app_settings_text(), re.MULTILINE)
-
-
-def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
-    vault = TEMPLATES["vault.bicep"].of("resource")
-    secrets = {name: each.value["name"] for name, each in vault.items() if "/secrets@" in each.type}
-    readers: dict[str, set[str]] = {
-        secrets[each.value["scope"]]: _apps_of(each.loop)
-        for each in vault.values()
-        if each.type.startswith("Microsoft.Authorization/roleAssignments@")
-    }
-    assert set(readers) == set(secrets.values())
-    for app in App:
-        used = set(re.findall(r"\$\{secret\}([\w-]+)\)", " ".join(settings_of(app).values())))
-        assert used == {secret for secret, apps in readers.items() if app in apps}, app
-
-
-def test_the_page_on_infrastructure_has_the_rights_on_each_queue() -> None:
-    page = (INFRA / "README.md").read_text()
-    rows = dict(re.findall(r"^\| queue `(\w+)` \|(.*)\|$", page, re.MULTILINE))
-    assert set(rows) == set(memory_cloud.QUEUES)
-    for queue, row in rows.items():
-        found = dict(zip(App, (cell.strip() for cell in row.split("|")), strict=True))
-        expected = {app: "Data Sender" if app in senders(queue) else "" for app in App}
-        assert found == {**expected, receiver(queue): "Data Owner"}, queue
-
-
-def _apps_of(principals: Any) -> set[str]:
-    if principals == "everyApp":
-        principals = TEMPLATES["vault.bicep"].of("var")["everyApp"].value
-    return {str(principal).removesuffix("PrincipalId") for principal in principals}

@@ -1,0 +1,58 @@
+"""The apps of a fleet in the Bicep templates: each has an identity, a host, queues and secrets of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from localcloud.memory import memory_cloud
+from shared.settings import App
+from tests.support.deployed_rights import receiver, senders
+from tests.support.templates import INFRA, TEMPLATES, app_settings_text, settings_of
+
+
+def test_every_app_runs_its_functions_with_an_identity_and_a_host_of_its_own() -> None:
+    """Whoever writes the storage of a host replaces the code of its app, and acts as its identity."""
+    main = TEMPLATES["main.bicep"].of("module")
+    names = set()
+    for app in App:
+        given = main[app].value["params"]
+        assert (main[app].type, given["app"]) == ("function.bicep", app)
+        assert given["identityName"] == f"{app}Identity.outputs.name"
+        assert given["storageName"] == f"{app}Host.outputs.name"
+        assert given["deploymentContainer"] == f"{app}Host.outputs.deploymentContainer"
+        assert main[f"{app}Host"].value["params"]["principalId"] == f"{app}Identity.outputs.principalId"
+        assert "ROADSTEAD_APP" in settings_of(app)
+        names |= {main[f"{app}{each}"].value["params"]["name"] for each in ("Identity", "Host")}
+    assert len(names) == 2 * len(App)
+    assert re.search(r"ROADSTEAD_APP: app$", app_settings_text(), re.MULTILINE)
+
+
+def test_an_app_reads_the_secrets_of_its_own_settings_and_no_others() -> None:
+    vault = TEMPLATES["vault.bicep"].of("resource")
+    secrets = {name: each.value["name"] for name, each in vault.items() if "/secrets@" in each.type}
+    readers: dict[str, set[str]] = {
+        secrets[each.value["scope"]]: _apps_of(each.loop)
+        for each in vault.values()
+        if each.type.startswith("Microsoft.Authorization/roleAssignments@")
+    }
+    assert set(readers) == set(secrets.values())
+    for app in App:
+        used = set(re.findall(r"\$\{secret\}([\w-]+)\)", " ".join(settings_of(app).values())))
+        assert used == {secret for secret, apps in readers.items() if app in apps}, app
+
+
+def test_the_page_on_infrastructure_has_the_rights_on_each_queue() -> None:
+    page = (INFRA / "README.md").read_text()
+    rows = dict(re.findall(r"^\| queue `(\w+)` \|(.*)\|$", page, re.MULTILINE))
+    assert set(rows) == set(memory_cloud.QUEUES)
+    for queue, row in rows.items():
+        found = dict(zip(App, (cell.strip() for cell in row.split("|")), strict=True))
+        expected = {app: "Data Sender" if app in senders(queue) else "" for app in App}
+        assert found == {**expected, receiver(queue): "Data Owner"}, queue
+
+
+def _apps_of(principals: Any) -> set[str]:
+    if principals == "everyApp":
+        principals = TEMPLATES["vault.bicep"].of("var")["everyApp"].value
+    return {str(principal).removesuffix("PrincipalId") for principal in principals}
