@@ -13,7 +13,7 @@ from shared.fleet.planning.plan import Action
 from shared.jobs.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
-from shared.pipeline.planner import planner
+from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.repository.commit_reader import read_desired, read_known
 from tests.support import fleet_files
 from tests.support.counted_calls import Calls
@@ -95,7 +95,7 @@ def test_a_pull_request_that_changes_one_cluster_reads_one_blob() -> None:
     cloud.with_ports(lambda ports: replace(ports, repository=git))
     calls.watch(cloud)
     records = cloud.state.clusters()
-    planner.handle(PlanRequest(kind="pull", pull=number), cloud.ports)
+    pull_requests.handle(PlanRequest(kind="pull", pull=number), cloud.ports)
     assert (calls.archives, len(calls.blobs)) == (0, 1)
     [comment] = git.pulls.comments(number)
     assert "1 update, 39 unchanged" in comment.body
