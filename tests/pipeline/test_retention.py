@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.acts import Act
 from shared.jobs.errors import Unavailable
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig
@@ -25,6 +26,15 @@ def test_events_of_a_deleted_cluster_stay_for_a_month() -> None:
     assert not cloud.state.events("one", 5)
     assert cloud.state.events("two", 5)
     assert cloud.state.plan(cloud.state.fleet().commit)
+
+
+def test_acts_stay_for_the_days_of_the_setting() -> None:
+    cloud = MemoryCloud()
+    cloud.state.save_act(Act("a", cloud.clock(), "approve", "c0ffee", "ada"))
+    cloud.clock.advance(364 * 86400)
+    assert purge_expired(cloud.ports)["acts"] == 0
+    cloud.clock.advance(2 * 86400)
+    assert purge_expired(cloud.ports)["acts"] == 1
 
 
 def test_a_failed_removal_delays_no_other() -> None:
