@@ -13,6 +13,9 @@ from functools import lru_cache
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
+WINDOW = "aksManagedAutoUpgradeSchedule"
+NEWEST_IMAGE = "202511.01.0"
+"""The date of the newest node image of the local Azure."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,10 @@ SYSTEM = Pool("system", mode="System")
 
 @dataclass(frozen=True)
 class DesiredCluster:
-    """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git."""
+    """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git.
+
+    ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
+    """
 
     name: str
     pools: tuple[Pool, ...] = (SYSTEM,)
@@ -41,6 +47,8 @@ class DesiredCluster:
     invalid: bool = False
     suspended: str = ""
     adopt: str = ""
+    window: str = ""
+    newest_image: bool = False
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -57,7 +65,8 @@ def group_of(name: str) -> str:
 
 def matches_manual_cluster(cluster: DesiredCluster) -> bool:
     """Return whether a cluster equals what operators create by hand; an older version is no difference."""
-    return cluster.pools == (SYSTEM,) and not cluster.tag and cluster.version <= "1.33"
+    same = cluster.pools == (SYSTEM,) and not cluster.tag and not cluster.window
+    return same and cluster.version <= "1.33"
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,18 @@ spec:
         labels = f", nodeLabels: {{tier: {pool.label}}}" if pool.label else ""
         kind = f"name: {pool.name}, mode: {pool.mode}, vmSize: {pool.size}"
         text += f"    - {{{kind}, count: {pool.count}{labels}}}\n"
+    if cluster.window:
+        text += f"  maintenanceWindows: [{{name: {WINDOW}, maintenanceWindow: {_window(cluster.window)}}}]\n"
+    if cluster.newest_image:
+        text += f'  minNodeImageVersion: "{NEWEST_IMAGE}"\n'
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
+
+
+def _window(day: str) -> str:
+    weekly = f"schedule: {{weekly: {{intervalWeeks: 1, dayOfWeek: {day}}}}}"
+    return f'{{{weekly}, durationHours: 4, startTime: "01:00", utcOffset: "+00:00"}}'
 
 
 @lru_cache(maxsize=64)

@@ -7,6 +7,7 @@ with the events of the others; so two workers are alive at once.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class EventLoop:
     ``on_delivery`` is called before a message of a job is delivered, ``after_event`` after every event,
     ``on_end`` with each actor that has ended. ``instance`` changes the ports of an instance that is to
     handle an event.
-    ``sent`` has every message.
+    ``sent`` has every message, ``acted`` how often operators did what.
     """
 
     def __init__(self, chance: random.Random, clouds: Sequence[MemoryCloud], *, verbose: bool) -> None:
@@ -75,6 +76,7 @@ class EventLoop:
         self.after_event: Callable[[], None] = lambda: None
         self.sent: list[tuple[MemoryCloud, str, Message]] = []
         self.trace: list[str] = []
+        self.acted: Counter[str] = Counter()
         self.began = self.clock()
         self.events = 0
         self._calm_since: datetime | None = None

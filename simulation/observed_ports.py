@@ -15,9 +15,9 @@ from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord, from_json
 from shared.ports import FleetRecord, Message, PlanRecord
 from simulation.event_loop import EventLoop
-from simulation.invariants import Invariants
+from simulation.invariants.rules import Invariants
 from simulation.plans_before import fleet_with_added_fields, plan_with_added_fields
-from simulation.shown import Shown
+from simulation.shown.shown import Shown
 from simulation.version_before import with_added_fields
 
 _FLEET, _PLAN = TypeAdapter(FleetRecord), TypeAdapter(PlanRecord)
@@ -51,7 +51,7 @@ class ObservedState(MemoryState):
             self._clusters[record.name] = from_json(json.dumps(with_added_fields(saved)), saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
-            invariants.saved(cloud, before, saved)
+            invariants.records.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)
         return saved
@@ -62,7 +62,7 @@ class ObservedState(MemoryState):
         super().delete(record)
         if exists and self._observer is not None:
             invariants, shown, cloud = self._observer
-            invariants.removed(cloud, record)
+            invariants.records.removed(cloud, record)
             shown.changed(cloud, record.name)
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
@@ -73,7 +73,7 @@ class ObservedState(MemoryState):
             self._fleet = replace(_FLEET.validate_python(stored), etag=saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
-            invariants.planned(cloud, saved)
+            invariants.records.planned(cloud, saved)
             shown.changed(cloud)
         return saved
 
@@ -98,7 +98,7 @@ class ObservedWrites(list[dict[str, str]]):
     def append(self, write: dict[str, str]) -> None:
         """Add a write."""
         super().append(write)
-        self._invariants.accepted(write["accepted"], write["resource"])
+        self._invariants.azure_writes.accepted(write["accepted"], write["resource"])
 
 
 class ObservedQueue:
@@ -114,5 +114,5 @@ class ObservedQueue:
         """Send a message."""
         self._loop.sent.append((self._cloud, self._name, message))
         if self._name in RECIPES:
-            self._invariants.sent(self._cloud, message)
+            self._invariants.messages.sent(self._cloud, message)
         self._inner.send(message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
@@ -15,13 +16,16 @@ from simulation.desired_state import DesiredCluster, Pool
 from simulation.operators import NAMES, Operators, cluster_id
 
 SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
+ATTEMPTS, WAIT = 10, 60.0
 VERSIONS = ("1.32", "1.33", "1.34")
 
 
 def act(operators: Operators) -> None:
     """Carry out one action, chosen at random by weight."""
     weights = [weight for weight, _ in ACTIONS]
-    operators.chance.choices([action for _, action in ACTIONS], weights)[0](operators)
+    (action,) = operators.chance.choices([action for _, action in ACTIONS], weights)
+    operators.loop.acted[action.__name__.strip("_").replace("_", "-")] += 1
+    action(operators)
 
 
 def _scale(operators: Operators) -> None:
@@ -144,6 +148,44 @@ def _stop(operators: Operators) -> None:
         operators.stop(operators.chance.choice(live))
 
 
+def _set_window(operators: Operators) -> None:
+    """Set, move or drop a maintenance window; a dropped one stays in Azure."""
+    operators.change(
+        lambda cluster: replace(cluster, window=operators.chance.choice(("", "Sunday", "Monday")))
+    )
+
+
+def _require_images(operators: Operators) -> None:
+    """Require the newest node image of a cluster, for which a newer one was released."""
+
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        operators.age_images(cluster.name)
+        return replace(cluster, newest_image=True)
+
+    _once_ready(operators, change)
+
+
+def _replace_protected(operators: Operators) -> None:
+    """Replace a pool on which a disruption budget keeps a pod, for some time."""
+
+    def change(cluster: DesiredCluster) -> DesiredCluster:
+        pool = operators.chance.choice(cluster.pools)
+        operators.protect_pod(cluster.name, pool.name)
+        return cluster.with_pool(replace(pool, size=SIZES[pool.size == SIZES[0]]))
+
+    _once_ready(operators, change)
+
+
+def _once_ready(
+    operators: Operators, change: Callable[[DesiredCluster], DesiredCluster], attempts: int = ATTEMPTS
+) -> None:
+    """Push a change of a cluster that is Ready, once there is one, or never."""
+    if any(operators.is_ready(cluster.name) for cluster in operators.now.clusters.values()):
+        operators.change(change, among=lambda cluster: operators.is_ready(cluster.name))
+    elif attempts:
+        operators.loop.schedule(WAIT, partial(_once_ready, operators, change, attempts - 1))
+
+
 def _delete_in_portal(operators: Operators) -> None:
     live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
     if live:
@@ -204,6 +246,9 @@ ACTIONS: tuple[tuple[int, Callable[[Operators], None]], ...] = (
     (1, _resume),
     (2, _adopt),
     (1, _stop),
+    (2, _set_window),
+    (3, _require_images),
+    (3, _replace_protected),
     (1, _delete_in_portal),
     (2, _create_by_hand),
     (1, _unblock),

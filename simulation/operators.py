@@ -11,22 +11,28 @@ from typing import Any
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
+from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import Phase
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.replay import replay
+from shared.pipeline.api.takeover import take_over
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from simulation.desired_state import SUBSCRIPTION, SYSTEM, DesiredCluster, DesiredFleet, group_of
 from simulation.event_loop import Actor, EventLoop
 from simulation.history import AzureHistory, FleetHistory
-from simulation.oracle import Oracle, is_going
+from simulation.oracle import Oracle, is_going, serves
+from simulation.workloads import Workloads
 
 HEAD_LAG = 25.0
 """Seconds until GitHub shows a push everywhere; the planner confirms an uncertain head for longer."""
 LATE = (40, 200)
 """Seconds by which a webhook is late: longer than that lag."""
+PROTECTED = (300.0, 2700.0)
+"""Seconds for which a disruption budget keeps a pod: less or more than a drain may take."""
 NAMES = ("a", "b", "c", "d")
 
 
@@ -38,13 +44,14 @@ class Operators:
         loop: EventLoop,
         oracle: Oracle,
         azure_history: AzureHistory,
+        workloads: Workloads,
         cloud: MemoryCloud,
         names: tuple[str, ...],
     ) -> None:
         self.loop, self.oracle, self.cloud, self.names = loop, oracle, cloud, names
         self.chance, self.fleet = loop.chance, cloud.ports.config.fleet
         self.history = FleetHistory()
-        self._azure, self._azure_history = loop.azure, azure_history
+        self._azure, self._azure_history, self._workloads = loop.azure, azure_history, workloads
         self._created_by_hand: list[ClusterId] = []
         self._deliveries = 0
         self._pushed_at = loop.began
@@ -120,11 +127,13 @@ class Operators:
             self.push(self._corrected())
         self.approve()
         self.replay()
+        self.take_over()
 
     @property
     def content(self) -> bool:
         """Whether nothing is left that only operators can do."""
-        waits = any(record.failed and not self._lost(record.name) for record in self.cloud.state.clusters())
+        records = [record for record in self.cloud.state.clusters() if not self._lost(record.name)]
+        waits = any(record.failed or record.contested for record in records)
         return not (
             waits or self._blocking() or self._deletes_needing_approval() or self._corrected() != self.now
         )
@@ -192,6 +201,13 @@ class Operators:
                 self.loop.log("%s: replays %s: %s", self.fleet, record.name, record.job.reason)
                 self.loop.run_function(self.cloud, partial(replay, record.name, "somebody"))
 
+    def take_over(self) -> None:
+        """Take over every cluster of ours that waits for that, as after a wrong clock wrote its tags."""
+        for record in self.cloud.state.clusters():
+            if record.contested:
+                self.loop.log("%s: takes %s over: %s", self.fleet, record.name, record.job.reason)
+                self.loop.run_function(self.cloud, partial(take_over, record.name, "somebody"))
+
     # Azure, by hand
 
     def create_by_hand(self, cluster: ClusterId) -> None:
@@ -220,8 +236,32 @@ class Operators:
             self._azure_history.disturb(cluster)
             self.loop.log("an operator stops %s", cluster.name)
 
+    def age_images(self, name: str) -> None:
+        """Let the pools of a cluster have the older node image, as if Azure had released a newer one."""
+        for profile in self._profiles(name):
+            self._azure_history.disturb(cluster_id(name))
+            self._azure.interventions.set_node_image(cluster_id(name), profile["name"], NODE_IMAGES[0])
+
+    def protect_pod(self, name: str, pool: str) -> None:
+        """Run a pod on a pool of the manifest, with a disruption budget that lets no drain move it."""
+        pools = [profile["name"] for profile in self._profiles(name) if serves(profile) == pool]
+        node = self._workloads.protect(cluster_id(name), pools)
+        if node:
+            self.loop.log("%s: an operator protects a pod on %s", self.fleet, node)
+            self.loop.schedule(self.chance.choice(PROTECTED), self._workloads.release)
+
+    def is_ready(self, name: str) -> bool:
+        """Return whether a cluster is Ready as far as its record says."""
+        record = self.cloud.state.cluster(name)
+        return record is not None and record.phase is Phase.READY
+
+    def _profiles(self, name: str) -> list[Json]:
+        live = self.oracle.live(cluster_id(name))
+        return [] if live is None or is_going(live) else live["properties"]["agentPoolProfiles"]
+
     def unblock(self) -> None:
-        """Abort stuck operations, release nodes that lag behind, and start stopped clusters."""
+        """Abort stuck operations, release nodes that lag behind, remove budgets, start stopped clusters."""
+        self._workloads.release()
         for cluster in self._azure.ids():
             if is_going(self.oracle.live(cluster)):
                 continue  # operators abort no delete

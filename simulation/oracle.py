@@ -6,7 +6,7 @@ from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-from simulation.desired_state import DesiredCluster
+from simulation.desired_state import NEWEST_IMAGE, WINDOW, DesiredCluster
 
 POOL_TAG = "roadstead-pool"
 FLUX = (
@@ -40,7 +40,14 @@ class Oracle:
         live = self.live(key)
         if live is None:
             return "it is not in Azure"
-        return _azure_differences(live, fleet, desired) or self._flux_differences(live)
+        found = _azure_differences(live, fleet, desired) or self._window_differs(desired, key)
+        return found or self._flux_differences(live)
+
+    def _window_differs(self, desired: DesiredCluster, key: ClusterId) -> str:
+        window = self._azure.peek_maintenance(key).get(WINDOW)
+        schedule = window["properties"]["maintenanceWindow"]["schedule"] if window else {}
+        day = schedule.get("weekly", {}).get("dayOfWeek", "")
+        return f"its maintenance window is {day or 'missing'}" if desired.window not in ("", day) else ""
 
     def _flux_differences(self, live: Json) -> str:
         world = self._kubernetes.world(_id_of(live))
@@ -78,6 +85,8 @@ def _azure_differences(live: Json, fleet: str, desired: DesiredCluster) -> str:
         found = (profile["count"], profile["vmSize"], dict(profile.get("nodeLabels") or {}))
         if found != (pool.count, pool.size, labels):
             return f"the pool {pool.name} has {found}, not {(pool.count, pool.size, labels)}"
+        if desired.newest_image and not profile["nodeImageVersion"].endswith(NEWEST_IMAGE):
+            return f"the pool {pool.name} has the image {profile['nodeImageVersion']}"
         if profile["provisioningState"] != "Succeeded":
             return f"the pool {pool.name} is {profile['provisioningState']}"
     if properties["provisioningState"] != "Succeeded":

@@ -48,6 +48,7 @@ class Tally:
         self.seeds = self.events = 0
         self.seconds = 0.0
         self.faults: Counter[str] = Counter()
+        self.actions: Counter[str] = Counter()
         self.failures: list[Result] = []
 
     def add(self, result: Result) -> None:
@@ -56,16 +57,21 @@ class Tally:
         self.events += result.events
         self.seconds += result.seconds
         self.faults += result.faults
+        self.actions += result.actions
         if result.rule:
             self.failures.append(result)
 
     def summary(self, took: float) -> Iterable[str]:
         """Yield the lines of the summary."""
-        faults = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.faults.items()))
         days = f"{self.seconds / 86400:,.1f} days of virtual time"
         yield f"{self.seeds:,} seeds in {took:.1f} s: {days}, {self.events:,} events"
-        yield f"{self.faults.total():,} faults: {faults}"
+        yield f"{self.faults.total():,} faults: {_counts(self.faults)}"
+        yield f"{self.actions.total():,} actions: {_counts(self.actions)}"
         yield "no rule was broken" if not self.failures else f"{len(self.failures):,} seeds failed"
+
+
+def _counts(found: Counter[str]) -> str:
+    return ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.items()))
 
 
 def run(seeds: range, *, processes: int, report: Callable[[str], object]) -> Tally:

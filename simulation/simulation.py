@@ -21,13 +21,16 @@ from simulation.fault_injector import FaultInjector
 from simulation.faults.calls import Scene
 from simulation.faults.catalog import KINDS
 from simulation.history import AzureHistory
-from simulation.invariants import SECRET, Invariants
+from simulation.invariants.context import Context
+from simulation.invariants.end import SECRET
+from simulation.invariants.rules import Invariants
 from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
 from simulation.operator_actions import act
 from simulation.operators import NAMES, Operators
 from simulation.oracle import Oracle
-from simulation.shown import Shown
+from simulation.shown.shown import Shown
 from simulation.throttling import Throttling
+from simulation.workloads import Workloads
 
 PEACE_SECONDS = 4 * 3600.0
 ROUNDS = 12
@@ -56,6 +59,7 @@ class Result:
     seconds: float
     events: int
     faults: Counter[str]
+    actions: Counter[str]
     trace: tuple[str, ...] = ()
 
 
@@ -78,7 +82,9 @@ def simulate(seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = F
         if not hasattr(error, "rule") and verbose:
             raise
     seconds = (loop.clock() - loop.began).total_seconds()
-    return Result(seed, rule, message, seconds, loop.events, simulation.injected, tuple(loop.trace))
+    return Result(
+        seed, rule, message, seconds, loop.events, simulation.injected, loop.acted, tuple(loop.trace)
+    )
 
 
 class Simulation:
@@ -92,12 +98,13 @@ class Simulation:
         clouds = _clouds(states, chance)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
+        workloads = Workloads(clouds[0].kubernetes, chance.choice)
         self._operators = {
-            cloud.ports.config.fleet: Operators(self.loop, oracle, history, cloud, names)
+            cloud.ports.config.fleet: Operators(self.loop, oracle, history, workloads, cloud, names)
             for cloud, names in zip(clouds, _names(len(clouds)), strict=True)
         }
         histories = {name: operators.history for name, operators in self._operators.items()}
-        self._invariants = Invariants(self.loop, oracle, history, histories)
+        self._invariants = Invariants(Context(self.loop, oracle, history, histories), workloads)
         shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
@@ -106,7 +113,7 @@ class Simulation:
         self.loop.on_end, self.loop.azure.limits.on_refusal = throttling.after_event, throttling.refuse
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
-        self.loop.on_delivery = self._invariants.delivered
+        self.loop.on_delivery = self._invariants.messages.delivered
         scene = Scene(self.loop, history, self._operators, kinds)
         injector = FaultInjector(scene, rate=rate, kinds=kinds)
         self.injected, self.loop.instance = injector.injected, injector.instance
@@ -140,7 +147,7 @@ class Simulation:
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
         for cloud in loop.clouds:
-            self._invariants.at_the_end(cloud)
+            self._invariants.the_end.check(cloud)
 
     def _run_in_peace(self) -> None:
         """End the faults, and let operators do what only they can, until nothing is left to do."""

@@ -58,7 +58,7 @@ class FleetRecord:
     commit: str = ""
     """The commit that was planned last, "" for none."""
     at: datetime | None = None
-    """When that plan was handed over."""
+    """When that plan was created, as in its record; another time there is that of a superseded planner."""
     problem: FleetProblem | None = None
     """What prevents the newest commit from being planned, None for no problem."""
     waiting: str = ""

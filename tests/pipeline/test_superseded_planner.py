@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action
 from shared.pipeline.api.plans import plan_view
+from shared.pipeline.api.why import why_view
 from shared.pipeline.planner.commit_status import report_open_plans
 from tests.support.fleet_files import cluster, fleet
 from tests.support.pipeline_runs import push
@@ -43,6 +47,24 @@ def test_the_next_report_has_it_planned_again(overwritten: tuple[MemoryCloud, st
         "success",
         "1 of 1 clusters in sync (1 unchanged)",
     )
+
+
+def test_a_plan_that_it_wrote_as_carried_out_is_planned_again_too(
+    overwritten: tuple[MemoryCloud, str],
+) -> None:
+    cloud, commit = overwritten
+    written = cloud.state.plan(commit)
+    assert written is not None
+    (item,) = written.plan.items
+    held = replace(item, action=Action.ON_HOLD, hold=Hold(HoldKind.AWAITS_DELETION))
+    plan = replace(written.plan, items=(held,), applied=True)
+    cloud.state.save_plan(replace(written, plan=plan, at=written.at - timedelta(seconds=30)))
+    cloud.run(7200)
+    view = why_view("one", cloud.ports)
+    assert view is not None
+    assert view["phase"] == "Ready"
+    assert view["plan"] is not None
+    assert not view["plan"]["notCarriedOut"]
 
 
 def test_it_is_planned_again_once_a_minute(overwritten: tuple[MemoryCloud, str]) -> None:

@@ -6,16 +6,16 @@ import pytest
 
 from simulation.simulation import simulate
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
+from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 from tests.support.mutations import MUTATIONS, Mutation
 
 MOST_SEEDS = 400
+ALL = (*MUTATIONS, *VIEW_MUTATIONS, *FAULT_MUTATIONS, *UPKEEP_MUTATIONS)
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "mutation", [*MUTATIONS, *VIEW_MUTATIONS, *FAULT_MUTATIONS], ids=lambda mutation: mutation.remove.__name__
-)
+@pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.remove.__name__)
 def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.remove(monkeypatch)
     faults = frozenset(mutation.faults.split())

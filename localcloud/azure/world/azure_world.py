@@ -99,6 +99,12 @@ class AzureWorld:
             found = self.engine.clusters.get(key_of(cluster))
             return found.view() if found else None
 
+    def peek_maintenance(self, cluster: ClusterId) -> dict[str, Json]:
+        """Return the maintenance configurations of a cluster by name; counts as no request."""
+        with self.engine.lock:
+            found = self.engine.clusters.get(key_of(cluster))
+            return dict(found.maintenance) if found else {}
+
     # Subscriptions
 
     @property

@@ -18,7 +18,7 @@ from shared.jobs.job import FARTHEST
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfinished_plan
-from shared.ports import CommitStatus, PlanRecord, Ports
+from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
 from shared.ports.repository import status_line
 
 log = logging.getLogger(__name__)
@@ -140,6 +140,9 @@ def report_open_plans(ports: Ports) -> None:
     for position, plan_record in enumerate(plan_records):
         if plan_record.not_before is not None and _waits(plan_record.not_before, ports.clock()):
             continue
+        if _is_overwritten(plan_record, fleet):
+            request_unfinished_plan(fleet.commit, ports)
+            continue
         try:
             _report(plan_record, records, newest, ports, last_time=position >= OPEN_PLANS)
         except Retryable as error:
@@ -153,6 +156,12 @@ def report_open_plans(ports: Ports) -> None:
             log.exception("the commit status of %s is abandoned", plan_record.plan.commit[:8])
             reported = f"not reported: {error.kind}: {error}"[:500]
             ports.state.save_plan(replace(plan_record, reported=reported, open=False, settled=True))
+
+
+def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
+    """Return whether a superseded planner has written its plan over that of the newest commit."""
+    done = plan_record.plan.applied and plan_record.at == fleet.at
+    return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
 
 
 def _waits(until: datetime, now: datetime) -> bool:
@@ -175,10 +184,7 @@ def _report(
         ended = plan.commit != newest and (settled or last_time)
         status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
         closed = last_time or status.state == "success"
-    elif ports.state.fleet().planning == plan.commit or not newest:
-        return
-    elif plan.commit == newest:
-        request_unfinished_plan(plan.commit, ports)
+    elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
         return
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"

@@ -218,7 +218,7 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
-    planned = replace(fleet, commit=head, at=ports.clock(), planning="", problem=None)
+    planned = replace(fleet, commit=head, at=plan_record.at, planning="", problem=None)
     ports.state.save_fleet(replace(planned, awaiting_deletion=awaiting))
 
 

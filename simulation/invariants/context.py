@@ -1,0 +1,69 @@
+"""What the invariants share: the truth, who acts, and what they have seen so far."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.messages import JobMessage
+from shared.jobs.record import ClusterRecord
+from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop
+from simulation.history import LONG_AGO, AzureHistory, FleetHistory, PlannedHead
+from simulation.oracle import Oracle
+
+FROZEN = timedelta(seconds=SHORT_FREEZE + MAX_SKEW)
+"""How old a worker's reads may be when it writes: no service rejects the write of an expired lease."""
+
+
+@dataclass
+class Creations:
+    """The creations of one cluster, from the first version of its record to its removal."""
+
+    creates: int = 0
+    vanished_before: int = 0
+
+
+@dataclass
+class Context:
+    """The truth and who acts; ``histories`` are those of the fleets, by name.
+
+    ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
+    a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
+    """
+
+    loop: EventLoop
+    oracle: Oracle
+    azure: AzureHistory
+    histories: Mapping[str, FleetHistory]
+    left: set[tuple[str, str]] = field(default_factory=set)
+    creations: dict[tuple[str, str, str], Creations] = field(default_factory=dict)
+    planned: defaultdict[str, PlannedHead] = field(default_factory=lambda: defaultdict(PlannedHead))
+    accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
+
+    def history(self, cloud: MemoryCloud) -> FleetHistory:
+        """Return what the operators of a fleet have pushed and approved."""
+        return self.histories[cloud.ports.config.fleet]
+
+    def may_be_late(self, cloud: MemoryCloud, name: str) -> bool:
+        """Return whether a write may have passed the lease guard before the newest spec was accepted."""
+        accepted = self.accepted_at.get((cloud.ports.config.fleet, name), LONG_AGO)
+        return self.loop.clock() - accepted <= FROZEN
+
+    def is_suspended(self, record: ClusterRecord) -> bool:
+        """Return whether a record is suspended, by the clock of every worker."""
+        suspension = record.document["spec"].get("suspend")
+        ends = datetime.fromisoformat(suspension["until"]) if suspension else LONG_AGO
+        return ends > self.loop.clock() + timedelta(seconds=MAX_SKEW + self.loop.actor.ahead)
+
+
+def moment_of_message(message: JobMessage) -> tuple[str, int, int]:
+    """Return the moment of a cluster that a message names."""
+    return message.uid, message.generation, message.sequence
+
+
+def moment(record: ClusterRecord) -> tuple[int, int]:
+    """Return the moment of a record, which only grows."""
+    return record.generation, record.job.sequence

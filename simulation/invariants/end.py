@@ -1,0 +1,82 @@
+"""The rules of the end: the real world equals git, and nothing waits."""
+
+from __future__ import annotations
+
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
+from shared.jobs.record import Phase, to_json
+from simulation.invariants.context import Context
+from simulation.rule import RuleViolated
+
+SECRET = "never-to-be-stored"  # noqa: S105
+
+
+class TheEnd:
+    """Compares everything with git, once operators have nothing left to do and all is idle."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def check(self, cloud: MemoryCloud) -> None:
+        """Check a fleet."""
+        self._every_cluster_in_sync(cloud)
+        self._nothing_left(cloud)
+        self._no_message_waits(cloud)
+        self._every_status_ended(cloud)
+        self._no_secret(cloud)
+
+    def _every_cluster_in_sync(self, cloud: MemoryCloud) -> None:
+        fleet, head = cloud.ports.config.fleet, cloud.repository.head("main")
+        if cloud.state.fleet().commit != head:
+            raise RuleViolated("lost work", f"{fleet}: the head {head[:8]} was never planned")
+        for name, wanted in self._context.history(cloud).desired(head).clusters.items():
+            record = cloud.state.cluster(name)
+            observed = record is not None and record.observed_generation == record.generation
+            if record is None or not observed or record.phase is not Phase.READY:
+                what = f"{record.phase}: {record.job.reason}" if record else "there is no record"
+                message = f"{fleet}: {name} was never brought to the desired state: {what}"
+                raise RuleViolated("lost work", message)
+            found = self._context.oracle.differences(fleet, wanted, key_of(record.desired.id))
+            if found:
+                raise RuleViolated("not in sync", f"{fleet}: {name}: {found}")
+
+    def _nothing_left(self, cloud: MemoryCloud) -> None:
+        """Check that no cluster, no empty group and no record of ours remains that git does not have."""
+        fleet, azure, oracle = cloud.ports.config.fleet, self._context.azure, self._context.oracle
+        world, desired = self._context.loop.azure, self._context.history(cloud).now
+        for key, owner in azure.owners.items():
+            if owner == fleet and key.name not in desired.clusters and oracle.live(key) is not None:
+                raise RuleViolated("orphan", f"{fleet}: {key.name} still exists")
+        homes = {(key.subscription, key.resource_group) for key in world.ids()} | self._context.left
+        for group in world.groups():
+            if azure.group_owners.get(group) == fleet and group not in homes:
+                raise RuleViolated("orphan", f"{fleet}: the group {group[1]} still exists, and is empty")
+        for record in cloud.state.clusters():
+            foreign = oracle.belongs_to_others(key_of(record.desired.id), fleet)
+            if record.name not in desired.clusters and not foreign:
+                what = f"{record.phase}: {record.job.reason}"
+                raise RuleViolated("lost work", f"{fleet}: {record.name} still has a record: {what}")
+
+    def _no_message_waits(self, cloud: MemoryCloud) -> None:
+        for queue in RECIPES:
+            waiting = cloud.broker.counts(queue)
+            if waiting.active or waiting.scheduled:
+                what = f"all work is done, and messages wait in {queue}: {waiting}"
+                raise RuleViolated("duplicate message", f"{cloud.ports.config.fleet}: {what}")
+
+    def _every_status_ended(self, cloud: MemoryCloud) -> None:
+        """Check what GitHub shows on every commit that was ever pushed: nothing waits any more."""
+        fleet, head = cloud.ports.config.fleet, cloud.repository.head("main")
+        truth = "failure" if any(record.failed for record in cloud.state.clusters()) else "success"
+        for commit in self._context.history(cloud).head_line:
+            for record in cloud.repository.statuses.latest(commit):
+                shown = f"{record.status.state}: {record.status.description}"
+                if record.status.state == "pending" or (commit == head and record.status.state != truth):
+                    raise RuleViolated("open status", f"{fleet}: {commit[:8]} still shows {shown}")
+
+    def _no_secret(self, cloud: MemoryCloud) -> None:
+        stored = [to_json(record) for record in cloud.state.clusters()]
+        stored += [str(event) for name in "abcd" for event in cloud.state.events(name, 100)]
+        stored += [str(plan_record) for plan_record in cloud.state.plans_since(self._context.loop.began)]
+        if any(SECRET in text for text in stored):
+            raise RuleViolated("secret", "a secret was stored")

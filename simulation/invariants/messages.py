@@ -1,0 +1,49 @@
+"""The rules of the queues."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.messages import JobMessage
+from shared.ports import Message
+from simulation.invariants.context import Context, moment, moment_of_message
+from simulation.rule import RuleViolated
+
+CALM_SECONDS = 100.0
+MOST_MESSAGES = 2
+"""Once faults have ended, each sequence number of a cluster gets one message, and at most one copy.
+
+Earlier messages may still wait for their time and then have no effect; no new message names a sequence
+number that is over.
+"""
+
+
+class Messages:
+    """Checks what is sent to workers, and what waits for them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._sent_in_peace: set[str] = set()
+
+    def delivered(self, cloud: MemoryCloud, queue: str, session: str) -> None:
+        """Check the messages that wait for a cluster: in peace, no sequence number has many."""
+        if self._context.loop.calm_seconds < CALM_SECONDS:
+            return
+        waiting = cloud.broker.peek(queue, session=session)
+        sent = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
+        moments = Counter(moment_of_message(JobMessage.model_validate_json(draft.body)) for draft in sent)
+        if any(count > MOST_MESSAGES for count in moments.values()):
+            ids = ", ".join(message.draft.id for message in waiting)
+            raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")
+
+    def sent(self, cloud: MemoryCloud, message: Message) -> None:
+        """Check a message for a worker: in peace, none names a sequence number that is over."""
+        if self._context.loop.peaceful:
+            self._sent_in_peace.add(message.id)
+        if self._context.loop.calm_seconds < CALM_SECONDS:
+            return
+        named = JobMessage.model_validate_json(message.body)
+        record = cloud.state.cluster(named.cluster)
+        if record is None or moment_of_message(named) != (record.uid, *moment(record)):
+            raise RuleViolated("duplicate message", f"{message.id} is sent, and its sequence number is over")

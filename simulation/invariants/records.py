@@ -1,0 +1,162 @@
+"""The rules of every record that is written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import ClusterRecord
+from shared.ports import FleetRecord
+from simulation.invariants.context import Context, Creations, moment
+from simulation.rule import RuleViolated
+
+
+class Records:
+    """Checks each version of a record against the one before, git and the real world."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._deleted: defaultdict[tuple[str, str, int], set[str]] = defaultdict(set)
+
+    def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
+        """Check a record that was written, against the version before."""
+        actor = self._context.loop.actor
+        if after.job.lease is not None and (before is None or before.job.lease != after.job.lease):
+            actor.lease = after.job.lease
+        self._context.loop.log("    record: %s", lambda: _describe(before, after))
+        if before is None or before.generation != after.generation:
+            self._context.accepted_at[cloud.ports.config.fleet, after.name] = self._context.loop.clock()
+        if before is None or before.uid != after.uid:
+            if before is not None:
+                raise RuleViolated("lost record", f"{after.name} is created over an existing record")
+            self._context.creations[cloud.ports.config.fleet, after.name, after.uid] = Creations(
+                0, self._context.azure.vanished[key_of(after.desired.id)]
+            )
+            self._requested(cloud, after)
+            self._context.history(cloud).forget_approvals(after.name)
+            return
+        self._forward(before, after)
+        if after.deleting and not before.deleting:
+            self._may_be_deleted(cloud, before, after.commit)
+        elif after.generation > before.generation:
+            self._requested(cloud, after)
+        if after.observed_generation > before.observed_generation:
+            self._really_ready(cloud, after)
+
+    def _forward(self, before: ClusterRecord, after: ClusterRecord) -> None:
+        what = f"{after.name} from {moment(before)} to {moment(after)}"
+        if before.deleting and not after.deleting:
+            raise RuleViolated("tombstone", f"the tombstone was removed: {what}")
+        if after.observed_generation > after.generation:
+            raise RuleViolated("false ready", f"more was observed than accepted: {what}")
+        if after.observed_generation < before.observed_generation:
+            raise RuleViolated("lost record", f"the record went back: {what}")
+        if moment(after) < moment(before):
+            raise RuleViolated("lost record", f"the record went back: {what}")
+
+    def _requested(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check that an accepted spec is what its commit asks for."""
+        desired = self._context.history(cloud).desired(record.commit)
+        asked = desired.clusters.get(record.name)
+        if asked is None or asked.invalid or desired.invalid:
+            message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
+            raise RuleViolated("unrequested change", message)
+        if record.generation > 1:  # the next plan removes a record that a superseded planner creates
+            self._not_superseded(cloud, record.name, record.commit, wanted=True)
+
+    def _may_be_deleted(self, cloud: MemoryCloud, before: ClusterRecord, commit: str) -> None:
+        """Check that a delete has a commit without the cluster, and an approval where it needs one."""
+        history, name, fleet = self._context.history(cloud), before.name, cloud.ports.config.fleet
+        desired = history.desired(commit)
+        if name in desired.clusters or desired.invalid:
+            raise RuleViolated(
+                "unrequested delete", f"{name} is deleted, and {commit[:8]} does not remove it"
+            )
+        self._not_superseded(cloud, name, commit, wanted=False)
+        approved = history.approved[commit]
+        if name in approved:
+            return
+        if before.document["spec"].get("deletionProtection"):
+            raise RuleViolated("unrequested delete", f"{name} is deleted, and it is protected")
+        if self._context.is_suspended(before):
+            raise RuleViolated("unrequested delete", f"{name} is deleted, and it is suspended")
+        if not self._exists(before, fleet):
+            return
+        place = (fleet, commit, history.place(commit))
+        others = [r for r in cloud.state.clusters() if r.name not in desired.clusters and not r.deleting]
+        self._deleted[place].add(name)
+        removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
+        if len(removed) > desired.budget:
+            message = f"{commit[:8]} removes {sorted(removed)}, over its budget"
+            raise RuleViolated("unrequested delete", message)
+
+    def _exists(self, record: ClusterRecord, fleet: str) -> bool:
+        """Return whether the cluster of a record exists; a record without one does not use up the budget."""
+        key = key_of(record.desired.id)
+        return self._context.oracle.live(key) is not None and not self._context.oracle.belongs_to_others(
+            key, fleet
+        )
+
+    def _not_superseded(self, cloud: MemoryCloud, name: str, commit: str, *, wanted: bool) -> None:
+        """Check that no commit that was planned later asks for the opposite."""
+        history = self._context.history(cloud)
+        planned = self._context.planned[cloud.ports.config.fleet]
+        if planned.place <= history.place(commit):
+            return
+        desired = history.desired(planned.commit)
+        if not desired.invalid and (name in desired.clusters) != wanted:
+            rule, what = ("unrequested change", "accepted") if wanted else ("unrequested delete", "deleted")
+            later = f"{planned.commit[:8]} was planned, which asks for the opposite"
+            raise RuleViolated(rule, f"{name} is {what} for {commit[:8]}, after {later}")
+
+    def planned(self, cloud: MemoryCloud, record: FleetRecord) -> None:
+        """Check a write of the fleet record, and note which head was planned."""
+        self._context.loop.log(
+            "    fleet: planned %s, planning %s %s", record.commit[:8], record.planning[:8], record.problem
+        )
+        self._context.planned[cloud.ports.config.fleet].saved(record, self._context.history(cloud).place)
+
+    def _really_ready(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check that a Ready cluster really is, unless an outside party changed it since the job began."""
+        key = key_of(record.desired.id)
+        disturbed_at = self._context.azure.disturbed_at(key)
+        if disturbed_at is not None and disturbed_at > record.job.started:
+            return
+        desired = self._context.history(cloud).desired(record.commit).clusters.get(record.name)
+        found = self._context.oracle.differences(cloud.ports.config.fleet, desired, key) if desired else ""
+        if found:
+            raise RuleViolated("false ready", f"{record.name} is reported Ready, and {found}")
+
+    def removed(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check the removal of a record."""
+        self._context.loop.log("    record: %s is removed", record.name)
+        key = key_of(record.desired.id)
+        if not record.deleting:
+            raise RuleViolated("lost record", f"{record.name} was removed without a tombstone")
+        fleet = cloud.ports.config.fleet
+        wanted = self._context.history(cloud).wanted_since(record.name) is not None  # it gets a new record
+        if (
+            self._context.azure.owners.get(key) == fleet
+            and self._context.oracle.live(key) is not None
+            and not wanted
+        ):
+            raise RuleViolated("orphan", f"{record.name} was removed, and the cluster still exists")
+        if self._context.azure.owners.get(key, fleet) != fleet:
+            self._context.left.add(
+                (key.subscription, key.resource_group)
+            )  # to the owner of the cluster in it
+
+
+def _describe(before: ClusterRecord | None, after: ClusterRecord) -> str:
+    job, lease = after.job, after.job.lease
+    unchanged = before is not None and before.job.lease == lease
+    what = (
+        f"leased by {lease.owner}"
+        if lease and not unchanged
+        else job.reason or ("done" if not job.active else "")
+    )
+    return (
+        f"{after.name}/{after.uid} {after.generation}.{job.sequence} observed {after.observed_generation} "
+        f"{after.phase} {job.step.name} {what}"
+    )

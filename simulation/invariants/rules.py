@@ -1,0 +1,25 @@
+"""All invariants.
+
+They know what the operators pushed (``FleetHistory``), what really exists (``Oracle``), and who acts
+(``EventLoop``), and share no decision with the code under test. A rule that does not hold raises
+``RuleViolated``.
+"""
+
+from __future__ import annotations
+
+from simulation.invariants.azure_writes import AzureWrites
+from simulation.invariants.context import Context
+from simulation.invariants.end import TheEnd
+from simulation.invariants.messages import Messages
+from simulation.invariants.records import Records
+from simulation.workloads import Workloads
+
+
+class Invariants:
+    """The rules, by what they watch."""
+
+    def __init__(self, context: Context, workloads: Workloads) -> None:
+        self.azure_writes = AzureWrites(context, workloads)
+        self.messages = Messages(context)
+        self.records = Records(context)
+        self.the_end = TheEnd(context)

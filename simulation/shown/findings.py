@@ -1,0 +1,19 @@
+"""How the comparison reports what it finds."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from simulation.rule import RuleViolated
+
+CALM_SECONDS = 900.0
+"""By then every message that a crash lost was sent again."""
+
+
+def untrue(cloud: MemoryCloud, what: str) -> RuleViolated:
+    """Return the report of a statement that is wrong."""
+    return RuleViolated("untrue", f"{cloud.ports.config.fleet}: {what}")
+
+
+def silent(cloud: MemoryCloud, what: str) -> RuleViolated:
+    """Return the report of a wait without a reason, or without anybody who ends it."""
+    return RuleViolated("silent", f"{cloud.ports.config.fleet}: {what}")

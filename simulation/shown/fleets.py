@@ -1,0 +1,120 @@
+"""What is shown of a whole fleet: by the API, and by ``roadstead status``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+from rich.console import Console
+
+from cli.render import fleet as rendered
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.api import schema
+from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.plans import plan_view
+from simulation.event_loop import EventLoop
+from simulation.history import AzureHistory, FleetHistory
+from simulation.oracle import Oracle
+from simulation.shown.findings import CALM_SECONDS, silent, untrue
+
+PLANNED_SECONDS = 900.0
+"""By then the planner has planned a push, or says why not."""
+
+
+class ShownFleets:
+    """Compares the views of fleets; ``histories`` are those of the fleets, by name."""
+
+    def __init__(
+        self, loop: EventLoop, oracle: Oracle, azure: AzureHistory, histories: Mapping[str, FleetHistory]
+    ) -> None:
+        self._loop, self._oracle, self._azure, self._histories = loop, oracle, azure, histories
+        self._printed: dict[str, object] = {}
+
+    def compare(self, cloud: MemoryCloud) -> None:
+        """Compare the views of a fleet with its records, git and Azure."""
+        view, fleet = fleet_view(cloud.ports), cloud.state.fleet()
+        history = self._histories[cloud.ports.config.fleet]
+        if view["problem"] and not view["fleetSuggestedAction"]:
+            raise silent(cloud, f"{view['problem']}: without an action")
+        if self._loop.calm_seconds > CALM_SECONDS:
+            self._planned(cloud, view)
+        self._command(cloud, view)
+        if fleet.planning or not fleet.commit:
+            return
+        desired = history.desired(fleet.commit)
+        if desired.invalid and not view["problem"]:
+            raise silent(cloud, f"fleet.yaml of {fleet.commit[:8]} is invalid, and no problem is shown")
+        known = {cluster["name"] for cluster in view["clusters"]}
+        missing = {
+            name
+            for name, one in desired.clusters.items()
+            if name not in known and (one.invalid or desired.invalid)
+        }
+        if set(view["notCreated"]) != missing:
+            shown = sorted(view["notCreated"])
+            raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
+        for cluster in view["clusters"]:
+            plan = cluster["plan"]
+            if plan and plan["needsApproval"] and cluster["name"] in desired.clusters:
+                raise untrue(
+                    cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"
+                )
+        self._progress(cloud, fleet.commit)
+
+    def _planned(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
+        """Check, in peace, that a push is planned in time, and that what waits comes to an end."""
+        history, head = self._histories[cloud.ports.config.fleet], cloud.repository.head("main")
+        age = (self._loop.clock() - history.pushed_at).total_seconds()
+        if view["commit"] != head and age > PLANNED_SECONDS and not (view["problem"] or view["waiting"]):
+            raise silent(cloud, f"{head[:8]} is not planned since {age:.0f} s, and nothing says why")
+        if view["waiting"] and not cloud.broker.peek("plans", limit=1) and self._loop.actor.queue != "plans":
+            raise untrue(cloud, f"{view['waiting']}, and no request to plan waits")
+
+    def _progress(self, cloud: MemoryCloud, commit: str) -> None:
+        """Check that a plan that is shown as complete is so in Azure."""
+        plan = plan_view(commit, cloud.ports)
+        if plan is None:
+            raise silent(cloud, f"there is no plan of {commit[:8]}, which was planned last")
+        progress = plan["progress"]
+        if progress["failed"] and not progress["firstProblem"]:
+            raise silent(cloud, f"{progress['failed']} clusters have failed, and no problem is shown")
+        complete = progress["ready"] == progress["total"] and not progress["firstProblem"]
+        if not complete and not plan["status"].startswith("success"):
+            return
+        fleet, desired = cloud.ports.config.fleet, self._histories[cloud.ports.config.fleet].desired(commit)
+        if plan["status"].startswith("success") and desired.invalid:
+            raise untrue(cloud, f"{commit[:8]}: {plan['status']}, and its fleet.yaml is invalid")
+        for name, asked in desired.clusters.items():
+            record = cloud.state.cluster(name)
+            if record is None or record.observed_generation < record.generation:
+                raise untrue(cloud, f"all of {commit[:8]} is shown as in sync, and {name} is not Ready")
+            key = key_of(record.desired.id)
+            found = "" if self._azure.disturbed_at(key) else self._oracle.differences(fleet, asked, key)
+            if found:
+                raise untrue(cloud, f"all of {commit[:8]} is shown as in sync, and {name}: {found}")
+
+    def _command(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
+        """Check what ``roadstead status`` prints, whenever more than a time would change in it."""
+        fleet = cloud.ports.config.fleet
+        phases = {cluster["name"]: cluster["phase"] for cluster in view["clusters"]}
+        approvals = sorted(c["name"] for c in view["clusters"] if c["plan"] and c["plan"]["needsApproval"])
+        head = (view["commit"], view["problem"], view["waiting"], view["notCreated"], approvals)
+        if self._printed.get(fleet) == (head, phases):
+            return
+        self._printed[fleet] = head, phases
+        out = Console(file=io.StringIO(), width=400, color_system=None)
+        with out.capture() as captured:
+            out.print(rendered(view, self._loop.clock()))
+        first, *lines = captured.get().splitlines()
+        records = cloud.state.clusters()
+        ready = sum(record.phase == "Ready" for record in records)
+        commit = cloud.state.fleet().commit[:8] or "none yet"
+        if first != f"{fleet}: {ready} of {len(records)} clusters Ready, commit {commit}":
+            raise untrue(cloud, f"status prints: {first}")
+        for record in records:
+            if not any(line.split()[:2] == [record.name, record.phase] for line in lines):
+                raise untrue(cloud, f"status does not print {record.name} as {record.phase}")
+        for text in filter(None, (view["problem"], view["waiting"], *view["notCreated"], *approvals)):
+            if not any(text.split("\n")[0] in line for line in lines):
+                raise silent(cloud, f"status does not print {text}")

@@ -1,0 +1,43 @@
+"""Compares what an event has changed with the truth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import ClusterRecord
+from simulation.event_loop import EventLoop
+from simulation.history import AzureHistory, FleetHistory
+from simulation.oracle import Oracle
+from simulation.shown.clusters import ShownClusters
+from simulation.shown.fleets import ShownFleets
+
+
+class Shown:
+    """Knows what has changed since the last event; ``histories`` are those of the fleets, by name."""
+
+    def __init__(
+        self, loop: EventLoop, oracle: Oracle, azure: AzureHistory, histories: Mapping[str, FleetHistory]
+    ) -> None:
+        self._loop = loop
+        self._clusters = ShownClusters(loop, oracle, histories)
+        self._fleets = ShownFleets(loop, oracle, azure, histories)
+        self._changed: defaultdict[str, set[str]] = defaultdict(set)
+
+    def changed(self, cloud: MemoryCloud, cluster: str = "") -> None:
+        """Note that the record of a cluster changed; without one, that of the fleet or of a plan."""
+        self._changed[cloud.ports.config.fleet].add(cluster)
+
+    def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
+        """Compare what a step reports of Azure with Azure."""
+        self._clusters.saved(cloud, before, after)
+
+    def after_event(self) -> None:
+        """Compare what the last event changed."""
+        for cloud in self._loop.clouds:
+            changed = self._changed.pop(cloud.ports.config.fleet, set())
+            for name in sorted(changed - {""}):
+                self._clusters.compare(cloud, name)
+            if changed:
+                self._fleets.compare(cloud)
