@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.fleet.planning.plan import Plan
-from shared.jobs.acts import Act
 from shared.jobs.events import Event
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord
+from shared.ports.acts import Acts
 from shared.ports.repository import BranchHead
 
 
@@ -277,30 +277,6 @@ class DeadLetters(Protocol):
 
     def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters; return how many were removed."""
-        ...
-
-
-class Acts(Protocol):
-    """What callers asked for, and the settings that were seen last."""
-
-    def save_act(self, act: Act) -> None:
-        """Save an act, over one with the same time and id."""
-        ...
-
-    def acts(self, limit: int, before: datetime | None = None) -> Sequence[Act]:
-        """Return the newest acts (before a millisecond), newest first."""
-        ...
-
-    def prune_acts(self, before: datetime) -> int:
-        """Remove older acts; return how many were removed."""
-        ...
-
-    def settings_seen(self) -> Mapping[str, str]:
-        """Return what ``save_settings_seen`` wrote last, nothing before the first time."""
-        ...
-
-    def save_settings_seen(self, settings: Mapping[str, str]) -> None:
-        """Write the settings over those that were seen before."""
         ...
 
 

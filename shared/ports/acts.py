@@ -1,0 +1,33 @@
+"""What is stored of the acts of callers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from shared.jobs.acts import Act
+
+
+class Acts(Protocol):
+    """What callers asked for, and the settings that were seen last."""
+
+    def save_act(self, act: Act) -> None:
+        """Save an act, over one with the same time and id."""
+        ...
+
+    def acts(self, limit: int, before: datetime | None = None) -> Sequence[Act]:
+        """Return the newest acts (before a millisecond), newest first."""
+        ...
+
+    def prune_acts(self, before: datetime) -> int:
+        """Remove older acts; return how many were removed."""
+        ...
+
+    def settings_seen(self) -> Mapping[str, str]:
+        """Return what ``save_settings_seen`` wrote last, nothing before the first time."""
+        ...
+
+    def save_settings_seen(self, settings: Mapping[str, str]) -> None:
+        """Write the settings over those that were seen before."""
+        ...
