@@ -17,6 +17,7 @@ from shared.ports.azure import (
     GetGroup,
     GetKubeconfig,
     ListResources,
+    PatchCluster,
     PutCluster,
     PutGroup,
     PutPool,
@@ -143,6 +144,20 @@ def test_a_write_over_an_old_version_is_a_conflict(azure: Azure) -> None:
         azure.call(PutCluster(CLUSTER, body(), etag=before))
     with pytest.raises(Conflict):
         azure.call(PutPool(CLUSTER, "system", pool(mode="System"), etag=before))
+
+
+def test_tags_alone_are_replaced_over_the_version_that_was_read_and_no_other(azure: Azure) -> None:
+    azure.with_cluster()
+    before = azure.seen()
+    azure.call(PatchCluster(CLUSTER, {"tags": {"team": "shop"}}, etag=before["eTag"]))
+    azure.clock.advance(2)
+    after = azure.seen()
+    assert after["tags"] == {"team": "shop"}
+    assert after["eTag"] != before["eTag"]
+    assert after["properties"]["currentKubernetesVersion"] == before["properties"]["currentKubernetesVersion"]
+    with pytest.raises(Conflict):
+        azure.call(PatchCluster(CLUSTER, {"tags": {}}, etag=before["eTag"]))
+    assert azure.seen()["tags"] == {"team": "shop"}
 
 
 def test_pools_are_added_changed_and_removed_without_touching_the_clusters_etag(azure: Azure) -> None:

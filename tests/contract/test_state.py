@@ -32,10 +32,11 @@ from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.events import Event
 from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, accept_new
-from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, State
+from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, Source, State
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 from tests.support.replaced_ports import Around
@@ -242,6 +243,18 @@ def test_the_fleet_record_is_written_by_compare_and_swap(state: State) -> None:
     with pytest.raises(Stale):
         state.save_fleet(FleetRecord("d" * 40, NOW))
     assert state.fleet() == FleetRecord("b" * 40, NOW, problem)
+
+
+def test_what_distinguishes_two_apps_is_read_back_as_it_was(state: State) -> None:
+    found = replace(FleetRecord("a" * 40, NOW), installation="4be0a3f1", contested=("one",))
+    found = replace(found, source=Source(42, "main"), other_source=Source(43, "main"))
+    state.save_fleet(found)
+    assert state.fleet() == found
+    contest = Contest(ContestKind.INSTALLATION, ("0a0b0c0d", ""), "0badcafe")
+    waiting = apply_outcome(fresh(), Wait(20, "another app", contest=contest), now=NOW, jitter=0)
+    known = replace(waiting, installation="4be0a3f1", life="0badcafe", overruled=("",), predecessors=("",))
+    state.save(known)
+    assert state.cluster("one") == known
 
 
 def test_events_before_a_time_are_older_by_a_millisecond_at_least(state: State) -> None:

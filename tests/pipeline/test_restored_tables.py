@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
@@ -10,7 +11,7 @@ from shared.jobs.job import ContestKind
 from shared.jobs.record import Phase
 from shared.pipeline.api.takeover import take_over
 from shared.pipeline.recovery.missed_work import resend_overdue
-from shared.ports.azure import GetCluster, GetGroup, PutCluster, PutPool
+from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, PutPool
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record
 from tests.support.pipeline_runs import accepted, phases, push
@@ -143,3 +144,14 @@ def test_a_deletion_in_azure_that_the_restored_tombstone_does_not_know_is_waited
     cloud.run()
     assert phases(cloud) == {}
     assert accepted(cloud)["delete", "one"] == 1
+
+
+def test_a_time_that_a_wrong_clock_wrote_stops_no_delete() -> None:
+    cloud = ready()
+    tags = {**cluster(cloud)["tags"], "roadstead-job": (cloud.clock() + timedelta(days=30)).isoformat()}
+    cloud.ports.azure.call(PatchCluster(ONE, {"tags": tags}, etag=cluster(cloud)["eTag"]))
+    cloud.run(seconds=60)
+    push(cloud, fleet_files.fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    assert cloud.ports.azure.call(GetCluster(ONE)) is None

@@ -7,7 +7,7 @@ the contest tag before its next write, because that write has the same condition
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from shared.fleet.aks.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
 from shared.fleet.aks.writes import is_stopped
@@ -83,9 +83,8 @@ def _leave_mark(context: StepContext, existing: Json, creator: Installation) -> 
 
 def outdated(context: StepContext, existing: Json) -> Fail | None:
     """Return the failure of a job that is older than what wrote to the cluster, and request a plan."""
-    written, record = context.owner.last_written(existing), context.record
-    started, now = record.job.started, context.ports.clock()
-    if written is None or not started + SKEW < written <= now + SKEW:
+    written, record = _written_later(context, existing), context.record
+    if written is None:
         return None
     request_plan(
         PlanRequest(again=True, reason="a record is older than Azure"),
@@ -94,15 +93,24 @@ def outdated(context: StepContext, existing: Json) -> Fail | None:
         after=REPLAN_SECONDS,
     )
     since = f"a job of {written:%Y-%m-%d %H:%M:%S} UTC wrote to the cluster {record.name}"
-    older = f"and this one is of {started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
+    older = f"and this one is of {record.job.started:%Y-%m-%d %H:%M:%S} UTC: the tables are older than Azure"
     return Fail(Outdated(f"{since}, {older}; the head of the branch is planned again"))
+
+
+def _written_later(context: StepContext, existing: Json) -> datetime | None:
+    """Return when a later job than this one wrote to the cluster, None for none.
+
+    A time in the future is that of a wrong clock, and says nothing.
+    """
+    written = context.owner.last_written(existing)
+    if written is None or not context.job.started + SKEW < written <= context.ports.clock() + SKEW:
+        return None
+    return written
 
 
 def of_later_life(context: StepContext, existing: Json) -> Wait | None:
     """Return the wait of a tombstone that knows nothing of the cluster's present life, None for its own."""
-    owner, job = context.owner, context.job
-    written = owner.last_written(existing)
-    if owner.is_our_life(existing) and (written is None or written <= job.started + SKEW):
+    if context.owner.is_our_life(existing) and _written_later(context, existing) is None:
         return None
     contest = Contest(ContestKind.LIFE, life=tag(existing, LIFE_TAG) or "")
     later = "it was created, or written to, after the moment that this tombstone knows"
