@@ -8,7 +8,7 @@ from functools import partial
 import azure.functions as func
 
 from handlers.reply import reply
-from handlers.routes import SIGNATURE, callable_by
+from handlers.routes import SIGNATURE, answered, callable_by
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import read_delivery
 from shared.ports import Ports
@@ -29,6 +29,6 @@ def blueprint(ports: Ports, *, secrets: Sequence[str]) -> func.Blueprint:
             repository=ports.config.repository,
             branch=ports.config.branch,
         )
-        return reply(accept(delivery, ports))
+        return answered("github", lambda: reply(accept(delivery, ports)))
 
     return bp

@@ -16,6 +16,7 @@ import azure.functions as func
 
 from handlers.reply import html, reply
 from handlers.sign_in import SignIn
+from shared.jobs.errors import ReconcileError
 from shared.pipeline.api.access import Caller, Denied, Role, decide
 from shared.pipeline.api.plan_page import message_page
 from shared.pipeline.http_result import rejected
@@ -59,7 +60,7 @@ class Routes:
                     return self._refuse(name, denied, req if page else None)
                 if method == "POST" and not _is_json(req):
                     return reply(rejected(415, "send the header Content-Type: application/json"))
-                return handler(req, caller)
+                return answered(name, lambda: handler(req, caller))
 
             route = self.bp.route(path, methods=[method], auth_level=func.AuthLevel.ANONYMOUS)
             self.bp.function_name(name)(route(callable_by(role, function)))
@@ -84,6 +85,15 @@ def _sign_in_address(page: func.HttpRequest) -> str:
     address = urlsplit(page.url)
     back = f"{address.path}?{address.query}" if address.query else address.path
     return f"/.auth/login/aad?post_login_redirect_uri={quote(back, safe='')}"
+
+
+def answered(name: str, answer: Callable[[], func.HttpResponse]) -> func.HttpResponse:
+    """Return the answer of a function, or 503 with the reason when a service that it needs has failed."""
+    try:
+        return answer()
+    except ReconcileError as error:
+        log.exception("%s: a service has failed", name)
+        return reply(rejected(503, f"a service that Roadstead needs has failed: {error.kind}: {error}"))
 
 
 def _is_json(req: func.HttpRequest) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -11,13 +12,16 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from shared.jobs.acts import Act
-from shared.jobs.errors import Stale
+from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
 from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
 
 _NOT_STORED = ("_lock", "_versions")
+ENTITY_BYTES = 1 << 20
+"""learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model: an entity has at
+most 1 MiB. How a record is written is the adapter's; it can be no smaller than compressed."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -81,8 +85,10 @@ class MemoryState:
         """Write the record over its version, or as a new one; raise Stale."""
         with self._lock:
             self._check(record)
-            etag = f"v{next(self._versions)}"
-            self._clusters[record.name] = from_json(to_json(record), etag)
+            etag, text = f"v{next(self._versions)}", to_json(record)
+            if len(zlib.compress(text.encode())) > ENTITY_BYTES:
+                raise TooLarge("EntityTooLarge: the entity is larger than 1 MiB")
+            self._clusters[record.name] = from_json(text, etag)
         return with_etag(record, etag)
 
     def delete(self, record: ClusterRecord) -> None:

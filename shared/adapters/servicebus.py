@@ -29,6 +29,7 @@ from shared.jobs.errors import (
     InvalidManifest,
     ReconcileError,
     Throttled,
+    TooLarge,
     Unauthenticated,
     Unauthorized,
     Unavailable,
@@ -44,7 +45,7 @@ _CLASSES: Mapping[type[ServiceBusError], type[ReconcileError]] = {
     ServiceBusAuthenticationError: Unauthenticated,
     ServiceBusAuthorizationError: Unauthorized,
     MessagingEntityNotFoundError: Dependency,
-    MessageSizeExceededError: InvalidManifest,
+    MessageSizeExceededError: TooLarge,
 }
 _ABOUT_THE_LINK = (Unavailable, Unauthenticated, Unauthorized)
 

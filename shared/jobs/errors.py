@@ -22,6 +22,7 @@
         ├── QuotaExceeded        the subscription's quota does not allow it
         ├── OutOfAddresses       the subnet has no free addresses for the nodes
         ├── InvalidManifest      the service refused what the manifest asks for
+        ├── TooLarge             a record or a message exceeds what the service stores
         ├── Immutable            the field of an existing resource cannot be changed
         ├── Aborted              somebody cancelled the operation in Azure, or undid it
         ├── Locked               a lock, or a disabled subscription, forbids the change
@@ -136,6 +137,10 @@ class InvalidManifest(Terminal):
     """The service refused what the manifest asks for."""
 
 
+class TooLarge(Terminal):
+    """A record, or a message, exceeds what the service stores."""
+
+
 class Immutable(Terminal):
     """The field of an existing resource cannot be changed."""
 
@@ -175,6 +180,8 @@ def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[Reconc
 _TERMINAL_CONFLICTS = ("missingsubscriptionregistration", "invalidresourcegrouplocation")
 """Codes of a 409 that does not pass."""
 _QUOTA_CODES = ("quota",)
+_SIZE_CODES = ("entitytoolarge", "propertyvaluetoolarge", "requestbodytoolarge")
+"""learn.microsoft.com/rest/api/storageservices/table-service-error-codes."""
 _CAPACITY_CODES = (
     *("allocationfailed", "overconstrained", "akscapacity", "insufficientcapacity", "skunotavailable"),
 )
@@ -222,6 +229,8 @@ def from_http(
     """
     flat = (cause or code).lower()
     context: dict[str, str] = {"code": code, "request_id": request_id}
+    if status == 413 or any(part in flat for part in _SIZE_CODES):
+        return TooLarge(message, **context)
     if status == 429:
         return Throttled(message, retry_after=retry_after, **context)
     lacking = _lacking(flat)

@@ -117,6 +117,10 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "The service refused what the manifest asks for, or accepted it and did not keep it.",
         "Commit a manifest that the service accepts; if a policy is the cause, change the policy and replay.",
     ),
+    errors.TooLarge: Remedy(
+        "A record or a message is larger than the service stores (docs/limits.md).",
+        "Make the manifest in the message smaller, or commit the change in parts.",
+    ),
     errors.Immutable: Remedy(
         "The manifest changes a field that cannot be changed on an existing resource.",
         "Restore the old value, or remove the cluster and create it again.",

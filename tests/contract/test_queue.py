@@ -15,7 +15,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, BrokerQueue, Counts, QueueConfig, StoredMessage
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
-from shared.jobs.errors import Dependency, InvalidManifest, Unauthenticated, Unavailable
+from shared.jobs.errors import Dependency, InvalidManifest, Terminal, TooLarge, Unauthenticated, Unavailable
 from shared.ports import Message, Queue
 
 QUEUES = [QueueConfig("jobs", duplicate_window_seconds=600), QueueConfig("plans")]
@@ -98,15 +98,18 @@ def test_many_threads_send_through_one_queue(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("message", "kind"),
     [
-        Message(session="a", id="x" * 129, body="{}"),
-        Message(session="a", id="1", body="x" * 262_145),
+        (Message(session="a", id="x" * 129, body="{}"), InvalidManifest),
+        (Message(session="a", id="1", body="x" * 262_145), TooLarge),
+        (Message(session="a" * 100, id="b" * 100, body="x" * 262_000), TooLarge),
     ],
-    ids=["a long id", "a large body"],
+    ids=["a long id", "a large body", "a body that is too large with its properties"],
 )
-def test_a_message_over_the_limits_is_refused_for_good(bench: Bench, message: Message) -> None:
-    with pytest.raises(InvalidManifest):
+def test_a_message_over_the_limits_is_refused_for_good(
+    bench: Bench, message: Message, kind: type[Terminal]
+) -> None:
+    with pytest.raises(kind):
         bench.queue.send(message)
     bench.queue.send(Message(session="a", id="after", body="{}"))
     assert [stored.draft.id for stored in bench.stored()] == ["after"]

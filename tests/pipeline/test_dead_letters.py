@@ -232,8 +232,8 @@ def test_a_message_waits_while_the_state_is_unavailable() -> None:
 
 def test_a_plan_request_waits_while_the_state_is_unavailable() -> None:
     cloud = MemoryCloud()
-    flaky = with_hiccup(cloud, "fleet", 12)
     push(cloud, fleet_files.fleet("one"))
+    flaky = with_hiccup(cloud, "fleet", 12)
     cloud.run(until=lambda: not flaky.left)
     cloud.run()
     assert cloud.dead_letters == [], "ten deliveries take no time"

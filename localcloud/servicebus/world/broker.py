@@ -19,12 +19,13 @@ from localcloud.servicebus.world.broker_values import (
     Counts,
     Delivery,
     Draft,
+    MessageTooLarge,
     QueueConfig,
     QueueNotFound,
     SessionLock,
     StoredMessage,
 )
-from shared.jobs.errors import Dependency, InvalidManifest
+from shared.jobs.errors import Dependency, InvalidManifest, TooLarge
 from shared.ports import Clock, Message
 
 __all__ = [
@@ -255,5 +256,7 @@ class BrokerQueue:
             self._broker.send(self._name, draft)
         except QueueNotFound as error:
             raise Dependency(str(error), code=error.condition) from error
+        except MessageTooLarge as error:
+            raise TooLarge(str(error), code=error.condition) from error
         except BrokerError as error:
             raise InvalidManifest(str(error), code=error.condition) from error

@@ -122,10 +122,16 @@ class BrokerQueueState:
             raise MessageNotFound(f"no scheduled message has the sequence number {sequence}")
 
     def _check(self, draft: Draft) -> None:
-        if len(draft.body) > MAX_MESSAGE_BYTES:
-            raise MessageTooLarge(
-                f"the message has {len(draft.body)} bytes, the limit is {MAX_MESSAGE_BYTES}"
-            )
+        properties = (
+            draft.id,
+            draft.session,
+            draft.content_type,
+            *draft.properties,
+            *draft.properties.values(),
+        )
+        size = len(draft.body) + sum(len(str(value).encode()) for value in properties)
+        if size > MAX_MESSAGE_BYTES:
+            raise MessageTooLarge(f"the message has {size} bytes, the limit is {MAX_MESSAGE_BYTES}")
         if max(len(draft.id), len(draft.session)) > MAX_ID_LENGTH:
             raise InvalidArgument(f"message and session ids have at most {MAX_ID_LENGTH} characters")
         if self.config.requires_session and not draft.session:

@@ -6,12 +6,18 @@ property holds 32 Ki characters, a binary one 64 KiB, an entity 1 MiB; keys may 
 
 from __future__ import annotations
 
+import hashlib
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from unicodedata import category
 
+from shared.jobs.errors import TooLarge
+
+ENTITY_BYTES = 700_000
+"""What one entity holds of a text: it grows by a third in transit, and other properties need room."""
+MAX_PARTS = 64
 _TEXT_LIMIT = 30_000
 _BYTES_LIMIT = 60_000
 _KEY_LIMIT = 1024
@@ -37,11 +43,40 @@ def safe_key(text: str) -> str:
 
 
 def packed(text: str) -> dict[str, Any]:
-    """Return the text as properties: readable if it is short, compressed if it is long."""
-    if len(text) <= 8 * _TEXT_LIMIT:
+    """Return the text as properties: readable if it is short, compressed if it is long; raise TooLarge."""
+    if len(text) <= 8 * _TEXT_LIMIT and text.isascii():  # others take more room
         parts = [text[i : i + _TEXT_LIMIT] for i in range(0, len(text), _TEXT_LIMIT)]
         return {f"body{n}": part for n, part in enumerate(parts)}
     data = zlib.compress(text.encode())
+    if len(data) > ENTITY_BYTES:
+        size = f"it has {len(text.encode())} bytes, and {len(data)} compressed"
+        raise TooLarge(f"the record is too large: {size}, of which an entity holds {ENTITY_BYTES}")
+    return _chunks(data)
+
+
+def split(text: str) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
+    """Return a text as properties of an entity, and of as many parts as it needs besides; raise TooLarge.
+
+    With parts, the entity has their number and version, which is a digest of the text.
+    """
+    data = zlib.compress(text.encode())
+    if len(data) <= ENTITY_BYTES:
+        return packed(text), ()
+    parts = [data[i : i + ENTITY_BYTES] for i in range(0, len(data), ENTITY_BYTES)]
+    if len(parts) > MAX_PARTS:
+        most = MAX_PARTS * ENTITY_BYTES
+        size = f"it has {len(data)} bytes compressed"
+        raise TooLarge(f"the record is too large: {size}, at most {most} are stored")
+    version = hashlib.sha256(data).hexdigest()[:16]
+    return {"parts": len(parts), "version": version}, [_chunks(part) for part in parts]
+
+
+def joined(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of the parts that ``split`` created."""
+    return zlib.decompress(b"".join(chunk for part in parts for chunk in _numbered(part, "zip"))).decode()
+
+
+def _chunks(data: bytes) -> dict[str, Any]:
     chunks = [data[i : i + _BYTES_LIMIT] for i in range(0, len(data), _BYTES_LIMIT)]
     return {f"zip{n}": chunk for n, chunk in enumerate(chunks)}
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
-from shared.adapters.tables.storage import Storage, etag_of
+from shared.adapters.tables.storage import Entity, Storage, etag_of
 from shared.jobs import record as records
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
@@ -176,7 +176,11 @@ class TablesState(ActsTable):
         if not commit:
             return None
         entity = self._storage.get(PLANS, self._fleet, commit)
-        return _plan(unpacked(entity)) if entity is not None else None
+        return self._plan_of(entity) if entity is not None else None
+
+    def _plan_of(self, entity: Entity) -> PlanRecord | None:
+        text = self._storage.document(PLANS, entity)
+        return _plan(text) if text is not None else None
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit."""
@@ -185,9 +189,8 @@ class TablesState(ActsTable):
             "RowKey": plan_record.plan.commit,
             "open": plan_record.open,
             "at": plan_record.at,
-            **packed(_PLAN.dump_json(plan_record).decode()),
         }
-        self._storage.upsert(PLANS, entity)
+        self._storage.upsert_document(PLANS, entity, _PLAN.dump_json(plan_record).decode())
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
         """Return the plans since a time, newest first."""
@@ -199,7 +202,8 @@ class TablesState(ActsTable):
 
     def _plans(self, query: str, **parameters: Any) -> Sequence[PlanRecord]:
         entities = self._storage.query(PLANS, query, **parameters)
-        plan_records = [_plan(unpacked(entity)) for entity in entities]
+        found = (self._plan_of(entity) for entity in entities)
+        plan_records = [plan_record for plan_record in found if plan_record is not None]
         return sorted(plan_records, key=lambda plan_record: plan_record.at, reverse=True)
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
@@ -221,12 +225,13 @@ class TablesState(ActsTable):
     def fingerprints(self) -> Mapping[str, str]:
         """Return the clusters' fingerprints."""
         entity = self._storage.get(FLEETS, "marks", self._fleet)
-        return _FINGERPRINTS.validate_json(unpacked(entity)) if entity is not None else {}
+        text = self._storage.document(FLEETS, entity) if entity is not None else None
+        return _FINGERPRINTS.validate_json(text) if text is not None else {}
 
     def save_fingerprints(self, fingerprints: Mapping[str, str]) -> None:
         """Write the clusters' fingerprints over the saved ones."""
-        body = packed(_FINGERPRINTS.dump_json(dict(fingerprints)).decode())
-        self._storage.upsert(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet, **body})
+        text = _FINGERPRINTS.dump_json(dict(fingerprints)).decode()
+        self._storage.upsert_document(FLEETS, {"PartitionKey": "marks", "RowKey": self._fleet}, text)
 
     def prune_blobs(self, wanted: Collection[str]) -> int:
         """Remove every saved blob except these."""
@@ -235,9 +240,9 @@ class TablesState(ActsTable):
 
     def prune_plans(self, keep: int) -> int:
         """Remove all but the newest plans and the open ones."""
-        keys = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open")
+        keys = self._storage.keys(PLANS, "PartitionKey eq @key", "at", "open", "parts", "version")
         by_age = sorted(keys, key=lambda entity: entity["at"], reverse=True)
-        return self._storage.remove(PLANS, (entity for entity in by_age[keep:] if not entity["open"]))
+        return self._storage.remove_documents(PLANS, (old for old in by_age[keep:] if not old["open"]))
 
     def prune_dead_letters(self, before: datetime) -> int:
         """Remove older dead letters."""

@@ -26,7 +26,7 @@ from azure.data.tables import (
     UpdateMode,
 )
 
-from shared.adapters.tables.entities import is_key
+from shared.adapters.tables.entities import is_key, joined, split, unpacked
 from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
 
 Entity = Mapping[str, Any]
@@ -110,6 +110,42 @@ class Storage:
         with _translated():
             self._creating(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
 
+    def upsert_document(self, table: str, entity: dict[str, Any], text: str) -> None:
+        """Write an entity with a text of up to 64 entities' size over any existing one; raise TooLarge.
+
+        The parts are written first, under the version of their text, and the entity names them. So whoever
+        reads meanwhile finds the parts of the version that the entity names.
+        """
+        properties, parts = split(text)
+        if parts:
+            before = self.get(table, entity["PartitionKey"], entity["RowKey"]) or {}
+            for number, part in enumerate(parts):
+                self.upsert(table, {**_part_key(entity, properties["version"], number), **part})
+        self.upsert(table, {**entity, **properties})
+        if parts and before.get("version") != properties["version"]:
+            self._remove_parts(table, before)
+
+    def document(self, table: str, entity: Entity) -> str | None:
+        """Return the text of an entity; None when another writer has just replaced its parts."""
+        if "parts" not in entity:
+            return unpacked(entity)
+        keys = [_part_key(entity, entity["version"], number) for number in range(entity["parts"])]
+        parts = [self.get(table, key["PartitionKey"], key["RowKey"]) for key in keys]
+        found = [part for part in parts if part is not None]
+        return joined(found) if len(found) == len(keys) else None
+
+    def remove_documents(self, table: str, entities: Iterable[Entity]) -> int:
+        """Remove entities with their parts; each must have ``parts`` and ``version`` where it has parts."""
+        some = list(entities)
+        removed = self.remove(table, some)
+        for entity in some[:removed]:
+            self._remove_parts(table, entity)
+        return removed
+
+    def _remove_parts(self, table: str, entity: Entity) -> None:
+        numbers = range(entity.get("parts") or 0)
+        self.remove(table, [_part_key(entity, entity["version"], number) for number in numbers])
+
     def upsert_together(self, table: str, entities: Collection[Entity]) -> None:
         """Write at most 100 entities of one partition, 4 MiB in all, in one transaction."""
         client = self._tables[table]
@@ -161,6 +197,11 @@ class Storage:
             return write()
 
 
+def _part_key(entity: Entity, version: str, number: int) -> dict[str, str]:
+    space = f"parts|{entity['PartitionKey']}|{entity['RowKey']}"
+    return {"PartitionKey": space, "RowKey": f"{version}-{number:03d}"}
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     """Turn the library's errors into ours."""
@@ -173,7 +214,8 @@ def _translated() -> Iterator[None]:
     except ClientAuthenticationError as error:
         raise Unauthenticated("Table Storage refused our identity", request_id=_request_id(error)) from error
     except HttpResponseError as error:
-        code = str(getattr(error, "error_code", "") or "")
+        found = getattr(error, "error_code", "") or ""
+        code = str(getattr(found, "value", found))
         raise from_http(
             error.status_code or 500, code, f"Table Storage: {code}", request_id=_request_id(error)
         ) from error

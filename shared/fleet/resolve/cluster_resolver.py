@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +107,7 @@ class ClusterResolver:
             violations.append((("flux", "components"), self._no_components(components)))
         if violations or merged.problems:
             return (*_placed(merged.node, violations), *merged.problems)
-        return Desired(
+        desired = Desired(
             name,
             manifest.spec,
             self._files.blobs[components],
@@ -115,6 +116,13 @@ class ClusterResolver:
             manifest.metadata.labels,
             manifest.metadata.annotations.adopt or "",
         )
+        size = len(json.dumps(desired.document(), ensure_ascii=False).encode())
+        if size > MAX_RESOLVED_BYTES:
+            text = (
+                f"has {size} bytes with everything that is merged into it, and at most {MAX_RESOLVED_BYTES}"
+            )
+            return (problem_at(merged.node.mark, "", f"{text} are stored"),)
+        return desired
 
     def _no_components(self, path: str) -> str:
         if path in self._files.other:
@@ -201,6 +209,8 @@ class ClusterResolver:
         return _placed(node, violations) if node else ()
 
 
+MAX_RESOLVED_BYTES = 512 * 1024
+"""What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
 _RENAMED = "; a cluster is renamed by deleting and creating it"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from shared.jobs.errors import TooLarge
 from shared.jobs.messages import Approval, PlanRequest
 from shared.pipeline.api import schema
 from shared.pipeline.api.other_approver import refused_by_authors
@@ -48,7 +49,10 @@ def approve(
     approval = Approval(commit=commit, clusters=tuple(deletes), by=by, at=now, reason=reason)
     message_id = f"approved:{commit}:{int(approval.at.timestamp())}"
     request = PlanRequest(again=True, reason="approved", approval=approval)
-    request_plan(request, message_id=message_id, ports=ports)
+    try:
+        request_plan(request, message_id=message_id, ports=ports)
+    except TooLarge:
+        return rejected(413, f"{len(deletes)} deletes are too many for one approval; commit them in parts")
     receipt: schema.ApprovalReceipt = {
         "queued": "plan",
         "commit": commit,

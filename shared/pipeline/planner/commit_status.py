@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.errors import ReconcileError, Retryable
+from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.job import FARTHEST
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import wait_before_retry
@@ -122,6 +123,11 @@ def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str =
             "error", status_line(f"superseded by {superseded_by[:8]}: {description}"), CONTEXT, link
         )
     return CommitStatus("pending", status_line(description), CONTEXT, link)
+
+
+def status_of_problem(problem: FleetProblem) -> CommitStatus:
+    """Return the commit status for a commit that could not be planned."""
+    return CommitStatus("error", status_line(str(problem)), CONTEXT)
 
 
 def report_open_plans(ports: Ports) -> None:

@@ -6,25 +6,51 @@ follows a check that no other planner has started.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from shared.fleet.desired import Desired
-from shared.fleet.planning.plan import Action, Item
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
+from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.acts import by_whom
-from shared.jobs.errors import Stale
+from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline.outbox import send_continuation
 from shared.ports import FleetRecord, PlanRecord, Ports
 
+log = logging.getLogger(__name__)
 
-def hand_over(plan_record: PlanRecord, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> None:
-    """Start the job of every item that acts; raise Stale when another planner has started."""
+
+def hand_over(plan_record: PlanRecord, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> Plan:
+    """Start the job of every item that acts; raise Stale when another planner has started.
+
+    Return the plan as it was carried out: an item whose record cannot be stored is an invalid manifest, and
+    concerns no other cluster.
+    """
+    items = []
     for item in plan_record.plan.items:
-        if item.acts:
-            _start(item, desired.clusters.get(item.cluster), plan_record, fleet, ports)
+        try:
+            if item.acts:
+                _start(item, desired.clusters.get(item.cluster), plan_record, fleet, ports)
+            items.append(item)
+        except TooLarge as error:
+            log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
+            items.append(_not_storable(item, error))
+    return replace(plan_record.plan, items=tuple(items))
+
+
+def _not_storable(item: Item, error: TooLarge) -> Item:
+    details = {"problem": f"{cluster_path(item.cluster)}: {error}"}
+    if item.begins:
+        hold = Hold(HoldKind.INVALID_NEW_MANIFEST, details)
+        return Item(item.cluster, Action.INVALID, hold=hold)
+    hold = Hold(HoldKind.INVALID_MANIFEST, details)
+    generation = item.generation - (item.action is not Action.RETRY)
+    return Item(item.cluster, Action.INVALID, generation, item.uid, hold=hold)
 
 
 def supersede(commit: str, ports: Ports) -> None:

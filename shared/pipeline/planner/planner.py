@@ -17,7 +17,13 @@ from shared.jobs.errors import OtherRepository, ReconcileError, Retryable, Stale
 from shared.jobs.fleet_problem import Failed, FleetProblem
 from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
-from shared.pipeline.outbox import PREVIEWS, request_outdated_marks, request_plan, request_plan_again
+from shared.pipeline.outbox import (
+    PREVIEWS,
+    request_outdated_marks,
+    request_plan,
+    request_plan_again,
+    request_report,
+)
 from shared.pipeline.planner import commit_status
 from shared.pipeline.planner.branch_head import (
     CONFIRM_SECONDS,
@@ -121,8 +127,14 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
         planned = replace(known, problem=None, waiting="", head_read_at=read_at)
         if fleet != planned:
             ports.state.save_fleet(planned)
+        if request.attempt:
+            _report_again(head, ports)
         return False
-    _plan(request, read.head, known, ports)
+    try:
+        _plan(request, read.head, known, ports)
+    except ReconcileError as error:
+        _report_failed_plan(head, error, ports)
+        raise
     return True
 
 
@@ -214,7 +226,7 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     plan_record = PlanRecord(plan, ports.clock(), approval=approval, reports=reports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
-    hand_over(plan_record, desired, fleet, ports)
+    plan = hand_over(plan_record, desired, fleet, ports)
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
@@ -242,6 +254,33 @@ def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Ap
 def _with_uid(item: Item, ports: Ports) -> Item:
     """Return the item of a new cluster with its uid, so that a second attempt uses the same."""
     return replace(item, uid=ports.unique()) if item.begins and not item.uid else item
+
+
+def _report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
+    """Say on the commit and in the fleet's record that the state, or a queue, failed; as far as possible.
+
+    The next plan clears both. Another planner may have planned the head meanwhile, and its status counts.
+    """
+    problem = FleetProblem(str(error), error.kind, failed=Failed.PLAN)
+    log.error("%s", problem)
+    try:
+        fleet = ports.state.fleet()
+        if fleet.problem == problem or fleet.planning != head:
+            return
+        ports.repository.set_status(head, commit_status.status_of_problem(problem))
+        ports.state.save_fleet(replace(fleet, problem=problem))
+    except Stale:
+        _report_again(head, ports)
+    except ReconcileError as second:
+        log.warning("the problem could not be reported: %s: %s", second.kind, second)
+
+
+def _report_again(commit: str, ports: Ports) -> None:
+    """Write the status of a commit again that another one may have replaced."""
+    plan_record = ports.state.plan(commit)
+    if plan_record is not None:
+        ports.state.save_plan(replace(plan_record, open=True, settled=False, reported=""))
+        request_report(ports)
 
 
 def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:

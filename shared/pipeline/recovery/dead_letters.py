@@ -135,9 +135,11 @@ def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:
 
 def _record_problem(request: PlanRequest, received: ReceivedDeadLetter, ports: Ports) -> None:
     commit = request.approval.commit if request.approval else ""
-    problem = FleetProblem(received.cause, approve_again=commit, failed=Failed.REQUEST)
     while request.kind == "plan":
         fleet = ports.state.fleet()
+        problem = FleetProblem(received.cause, approve_again=commit, failed=Failed.REQUEST)
+        if fleet.problem is not None and fleet.problem.what is Failed.PLAN:
+            problem = replace(fleet.problem, approve_again=commit)  # it says more than the queue
         if fleet.problem == problem:
             return
         try:
