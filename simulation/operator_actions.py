@@ -14,6 +14,7 @@ from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
 from simulation.desired_state import DesiredCluster, Pool
 from simulation.operators import NAMES, Operators, cluster_id
+from simulation.purging import purge
 
 SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
 ATTEMPTS, WAIT = 10, 60.0
@@ -186,6 +187,10 @@ def _once_ready(
         operators.loop.schedule(WAIT, partial(_once_ready, operators, change, attempts - 1))
 
 
+def _purge(operators: Operators) -> None:
+    purge(operators.loop, operators.cloud)
+
+
 def _delete_in_portal(operators: Operators) -> None:
     live = [cluster_id(name) for name in NAMES if operators.oracle.live(cluster_id(name)) is not None]
     if live:
@@ -246,6 +251,7 @@ ACTIONS: tuple[tuple[int, Callable[[Operators], None]], ...] = (
     (1, _resume),
     (2, _adopt),
     (1, _stop),
+    (2, _purge),
     (2, _set_window),
     (3, _require_images),
     (3, _replace_protected),

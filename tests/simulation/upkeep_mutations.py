@@ -1,9 +1,10 @@
-"""Mutations of the upkeep of clusters: windows, node images, and drains with disruption budgets."""
+"""Mutations of upkeep: windows, node images, drains with disruption budgets, and the daily purge."""
 
 from __future__ import annotations
 
 import pytest
 
+from localcloud.tables.memory_state import MemoryState
 from shared.jobs.outcomes import Done
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain, node_pools, registry
@@ -22,7 +23,23 @@ def a_pool_is_deleted_without_a_drain(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(drain, "drained", lambda *_: None)
 
 
+def events_of_living_clusters_expire(patch: pytest.MonkeyPatch) -> None:
+    prune = MemoryState.prune_events_before
+    patch.setattr(MemoryState, "prune_events_before", lambda self, at, **_: prune(self, at, living=()))
+
+
+def files_of_the_newest_commit_expire(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryState, "prune_blobs", lambda self, _: len(self._blobs.clear() or ()))
+
+
+def open_plans_expire(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryState, "prune_plans", lambda self, _: len(self._plans.clear() or ()))
+
+
 UPKEEP_MUTATIONS = (
+    Mutation(events_of_living_clusters_expire, "refused", frozenset({"purged"})),
+    Mutation(files_of_the_newest_commit_expire, "refused", frozenset({"purged"})),
+    Mutation(open_plans_expire, "refused", frozenset({"purged", "untrue", "silent"})),
     Mutation(maintenance_windows_are_not_written, "refused", frozenset({"false ready"})),
     Mutation(node_images_are_not_upgraded, "refused", frozenset({"false ready", "not in sync"})),
     Mutation(a_pool_is_deleted_without_a_drain, "refused", frozenset({"disruption"})),
