@@ -173,7 +173,11 @@ def test_all_early_messages_become_one_for_the_time_of_the_record(reason: str) -
     cloud.run(until=lambda: bool(cloud.state.clusters()))
     (record,) = cloud.state.clusters()
     at = cloud.clock() + timedelta(seconds=90)
-    changed = {"lease": Lease("other", at)} if reason.startswith("another") else {"next_run": NextRun(at)}
+    changed = (
+        {"lease": Lease("other", at)}
+        if reason.startswith("another")
+        else {"next_run": NextRun(at, "Azure is at work")}
+    )
     early = cloud.state.save(replace(record, job=replace(record.job, **changed)))
     before = len(cloud.broker.peek("jobs", session="one"))
     for _ in range(5):
