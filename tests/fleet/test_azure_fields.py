@@ -124,6 +124,10 @@ def test_fields_that_need_each_other_are_created_and_need_no_further_write(field
         ({"networkProfile": {"networkPolicy": "cilium"}}, "networkDataplane: cilium"),
         ({"networkProfile": {"podCidr": "10.8.0.0/16", "podCidrs": ["10.9.0.0/16"]}}, "must be the first of"),
         ({"securityProfile": {"azureKeyVaultKms": ON}}, "enabled: true needs keyId"),
+        (
+            {"securityProfile": {"azureKeyVaultKms": {"enabled": False, "keyVaultNetworkAccess": "Public"}}},
+            "enabled: false goes without keyVaultNetworkAccess",
+        ),
         ({"addonProfiles": {"omsagent": ON}}, "needs config.logAnalyticsWorkspaceResourceID"),
         (
             {"bootstrapProfile": {"artifactSource": "Direct", "containerRegistryId": "x"}},

@@ -82,7 +82,7 @@ def imported(cluster: ClusterId, owner: Owner, existing: Json, maintenance: Mapp
     parts = Parts(READ_ONLY)
     if owner.is_others(existing):
         parts.left.append(f"tags: the cluster has an owner already: {owner.describe_tags(existing)}")
-    typed, rest = parts.take(properties, ClusterProperties)
+    typed, rest = parts.take(_without_unused_vault(properties), ClusterProperties)
     _remove_azures_choices(typed, cluster, existing)
     typed["kubernetesVersion"] = _version(properties)
     spec: dict[str, Any] = {
@@ -110,6 +110,14 @@ def _version(properties: Json) -> str:
     channel = str((properties.get("autoUpgradeProfile") or {}).get("upgradeChannel") or "none").lower()
     any_patch = len(numbers(requested)) == 2 or channel in ("patch", "stable", "rapid")
     return minor(running) if any_patch else running
+
+
+def _without_unused_vault(properties: Json) -> Json:
+    """Return the properties without the access to a vault that Azure shows although its key is not used."""
+    security = properties.get("securityProfile") or {}
+    if (security.get("azureKeyVaultKms") or {}).get("enabled") is not False:
+        return properties
+    return {**properties, "securityProfile": {**security, "azureKeyVaultKms": {"enabled": False}}}
 
 
 def _remove_azures_choices(typed: dict[str, Any], cluster: ClusterId, existing: Json) -> None:

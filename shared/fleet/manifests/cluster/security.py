@@ -66,8 +66,14 @@ class KeyVaultKms(Section):
     def _key_when_enabled(self) -> Self:
         if self.enabled and not self.key_id:
             raise ValueError("enabled: true needs keyId")
-        if not self.enabled and self.key_id:
-            raise ValueError("enabled: false goes without keyId; remove keyId")
+        others = {
+            "keyId": self.key_id,
+            "keyVaultNetworkAccess": self.key_vault_network_access,
+            "keyVaultResourceId": self.key_vault_resource_id,
+        }
+        unused = " and ".join(name for name, value in others.items() if value)
+        if not self.enabled and unused:
+            raise ValueError(f"enabled: false goes without {unused}; remove {unused}")
         if self.key_vault_network_access != "Private" and self.key_vault_resource_id:
             raise ValueError(
                 "keyVaultResourceId goes with keyVaultNetworkAccess: Private; remove it, or write Private"
