@@ -72,7 +72,7 @@ def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
     operator.push(files)
 
     def ready() -> bool:
-        # The queues that this fleet uses: a look at each takes time, in which messages come and go unseen.
+        # The queues that this fleet uses: reading each takes time, in which messages come and go unseen.
         messages.extend(body for queue in ("plans", "jobs") for body in bus_messages(operator.cloud, queue))
         phases = operator.phases()
         return phases == {"one": "Ready", "two": "Ready", "broken": "Failed"}

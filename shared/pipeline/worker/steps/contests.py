@@ -100,7 +100,7 @@ def outdated(context: StepContext, existing: Json) -> Fail | None:
 def _written_later(context: StepContext, existing: Json) -> datetime | None:
     """Return when a later job than this one wrote to the cluster, None for none.
 
-    A time in the future is that of a wrong clock, and says nothing.
+    A time in the future is that of a wrong clock, and does not count.
     """
     written = context.owner.last_written(existing)
     if written is None or not context.job.started + SKEW < written <= context.ports.clock() + SKEW:
