@@ -146,7 +146,9 @@ def test_an_unreadable_repository_is_shown_for_each_cluster() -> None:
     explained = why(cloud)
     assert "the token has expired" in explained["problem"]
     assert explained["suggestedAction"].startswith("The timer plans again")
-    assert explained["suggestedAction"].endswith("Renew the credential in the message (docs/settings.md).")
+    assert explained["suggestedAction"].endswith(
+        "renews GITHUB_TOKEN, or the key of the GitHub App, and deploys it."
+    )
 
 
 def test_an_invalid_fleet_file_is_named_once_for_the_whole_fleet() -> None:
