@@ -123,6 +123,11 @@ class EventLoop:
                         cloud.broker.cancel_scheduled(queue, message.sequence)
 
     @property
+    def is_running(self) -> bool:
+        """Whether a function, or a frozen one, runs at this moment."""
+        return any(actor.cloud is not None for actor in self._actors)
+
+    @property
     def peaceful(self) -> bool:
         """Whether faults have ended."""
         return self._calm_since is not None

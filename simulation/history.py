@@ -83,11 +83,14 @@ class AzureHistory:
     owners: dict[ClusterId, str] = field(default_factory=dict)
     group_owners: dict[tuple[str, str], str] = field(default_factory=dict)
     vanished: Counter[ClusterId] = field(default_factory=Counter)
+    lives: Counter[ClusterId] = field(default_factory=Counter)
+    """How often a cluster of a name was created."""
     _disturbed_at: dict[ClusterId, datetime] = field(default_factory=dict)
 
     def created(self, cluster: ClusterId, owner: str) -> None:
         """Record that a fleet, or "" for an outside party, creates a cluster."""
         self.owners[cluster] = owner
+        self.lives[cluster] += 1
         self.cluster_created_at[cluster] = self.clock()
 
     def may_vanish(self, cluster: ClusterId) -> None:
@@ -141,4 +144,4 @@ class PlannedHead:
         elif record.commit:
             if not before.planning and record.head_read_at != before.head_read_at:
                 self._begun[record.commit] = place_of(record.commit)
-            self.commit, self.place = record.commit, self._begun[record.commit]
+            self.commit, self.place = record.commit, self._begun.get(record.commit, -1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -21,6 +22,7 @@ from simulation.shown.shown import Shown
 from simulation.version_before import with_added_fields
 
 _FLEET, _PLAN = TypeAdapter(FleetRecord), TypeAdapter(PlanRecord)
+BETWEEN_BACKUPS = timedelta(seconds=20)
 
 
 class ObservedState(MemoryState):
@@ -30,6 +32,8 @@ class ObservedState(MemoryState):
         super().__init__()
         self._writes_as_before = False
         self._observer: tuple[Invariants, Shown, MemoryCloud] | None = None
+        self.backups: list[tuple[datetime, Mapping[str, Any]]] = []
+        """What the tables contained at some moments."""
 
     def observe(self, invariants: Invariants, shown: Shown, cloud: MemoryCloud) -> None:
         """Report to the invariants from now on, and note what changes in what is shown."""
@@ -51,10 +55,15 @@ class ObservedState(MemoryState):
             self._clusters[record.name] = from_json(json.dumps(with_added_fields(saved)), saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
+            self._back_up(cloud.clock())
             invariants.records.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)
         return saved
+
+    def _back_up(self, now: datetime) -> None:
+        if not self.backups or now - self.backups[-1][0] >= BETWEEN_BACKUPS:
+            self.backups.append((now, self.backup()))
 
     def delete(self, record: ClusterRecord) -> None:
         """Remove the record."""

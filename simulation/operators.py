@@ -15,7 +15,7 @@ from localcloud.azure.world.catalog import NODE_IMAGES
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.record import Phase
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.replay import replay
 from shared.pipeline.api.takeover import take_over
@@ -55,6 +55,7 @@ class Operators:
         self._created_by_hand: list[ClusterId] = []
         self._deliveries = 0
         self._pushed_at = loop.began
+        self.on_takeover: Callable[[MemoryCloud, ClusterRecord], None] = lambda _cloud, _record: None
 
     @property
     def now(self) -> DesiredFleet:
@@ -206,6 +207,7 @@ class Operators:
         for record in self.cloud.state.clusters():
             if record.contested:
                 self.loop.log("%s: takes %s over: %s", self.fleet, record.name, record.job.reason)
+                self.on_takeover(self.cloud, record)
                 self.loop.run_function(self.cloud, partial(take_over, record.name, "somebody"))
 
     # Azure, by hand

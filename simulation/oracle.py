@@ -20,6 +20,8 @@ class Oracle:
 
     def __init__(self, azure: AzureWorld, kubernetes: KubernetesClusters) -> None:
         self._azure, self._kubernetes = azure, kubernetes
+        self.keeps_labels: set[ClusterId] = set()
+        """Clusters whose removed labels stay, because the tables that knew them are lost."""
 
     def live(self, cluster: ClusterId) -> Json | None:
         """Return a cluster as it is in Azure, or None."""
@@ -40,7 +42,10 @@ class Oracle:
         live = self.live(key)
         if live is None:
             return "it is not in Azure"
-        found = _azure_differences(live, fleet, desired) or self._window_differs(desired, key)
+        keeps = key in self.keeps_labels
+        found = _azure_differences(live, fleet, desired, keeps_labels=keeps) or self._window_differs(
+            desired, key
+        )
         return found or self._flux_differences(live)
 
     def _window_differs(self, desired: DesiredCluster, key: ClusterId) -> str:
@@ -67,7 +72,7 @@ class Oracle:
         return ""
 
 
-def _azure_differences(live: Json, fleet: str, desired: DesiredCluster) -> str:
+def _azure_differences(live: Json, fleet: str, desired: DesiredCluster, *, keeps_labels: bool) -> str:
     tags, properties = live["tags"], live["properties"]
     if tags.get("roadstead-fleet") != fleet:
         return f"its tags are {tags}"
@@ -82,7 +87,10 @@ def _azure_differences(live: Json, fleet: str, desired: DesiredCluster) -> str:
     for pool in desired.pools:
         profile = profiles[pool.name]
         labels = {"tier": pool.label} if pool.label else {}
-        found = (profile["count"], profile["vmSize"], dict(profile.get("nodeLabels") or {}))
+        shown = dict(profile.get("nodeLabels") or {})
+        if keeps_labels:
+            shown = {name: value for name, value in shown.items() if name in labels}
+        found = (profile["count"], profile["vmSize"], shown)
         if found != (pool.count, pool.size, labels):
             return f"the pool {pool.name} has {found}, not {(pool.count, pool.size, labels)}"
         if desired.newest_image and not profile["nodeImageVersion"].endswith(NEWEST_IMAGE):

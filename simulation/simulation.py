@@ -18,6 +18,7 @@ from shared.ports import FleetConfig, Ports
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
+from simulation.faults import disasters
 from simulation.faults.calls import Scene
 from simulation.faults.catalog import KINDS
 from simulation.history import AzureHistory
@@ -32,6 +33,10 @@ from simulation.shown.shown import Shown
 from simulation.throttling import Throttling
 from simulation.workloads import Workloads
 
+DISASTERS = 0.3
+"""The part of the operators' acts near which a disaster happens, in a seed that has them."""
+BETWEEN_ACTS = 400.0
+"""Seconds in which a job mostly ends."""
 PEACE_SECONDS = 4 * 3600.0
 ROUNDS = 12
 CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
@@ -104,17 +109,20 @@ class Simulation:
             for cloud, names in zip(clouds, _names(len(clouds)), strict=True)
         }
         histories = {name: operators.history for name, operators in self._operators.items()}
-        self._invariants = Invariants(Context(self.loop, oracle, history, histories), workloads)
-        shown = Shown(self.loop, oracle, history, histories)
+        self._context = Context(self.loop, oracle, history, histories)
+        self._invariants = Invariants(self._context, workloads)
+        for operators in self._operators.values():
+            operators.on_takeover = self._context.knows_life
+        self._shown = shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
         self.loop.after_event = shown.after_event
-        throttling = Throttling(self.loop)
+        self._throttling = throttling = Throttling(self.loop)
         self.loop.on_end, self.loop.azure.limits.on_refusal = throttling.after_event, throttling.refuse
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.messages.delivered
-        scene = Scene(self.loop, history, self._operators, kinds)
+        self._scene = scene = Scene(self.loop, history, self._operators, kinds)
         injector = FaultInjector(scene, rate=rate, kinds=kinds)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud.ports.config.fleet: self._workers(cloud, injector) for cloud in clouds}
@@ -144,10 +152,42 @@ class Simulation:
         for _ in range(chance.randint(2, 7)):
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
+            passed = self._schedule_disaster(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
         for cloud in loop.clouds:
             self._invariants.the_end.check(cloud)
+
+    def _schedule_disaster(self, seconds: float) -> float:
+        """Let a fleet lose its tables, or get older ones, in some seeds; return when that is over.
+
+        Before, operators remove a cluster and add it again: older tables then know its former life.
+        """
+        chance, kinds = self.loop.chance, sorted(self._scene.kinds & disasters.FAULTS.keys())
+        if not kinds or chance.random() > DISASTERS:
+            return seconds
+        kind, operators = chance.choice(kinds), chance.choice([*self._operators.values()])
+        name = chance.choice(operators.names)
+        again = DesiredCluster(name, protected=chance.random() < 0.5)
+        acts: list[Callable[[], None]] = [
+            lambda: operators.push(operators.now.with_cluster(DesiredCluster(name))),
+            lambda: operators.push(operators.now.without(name)),
+            lambda: operators.push(operators.now.with_cluster(again)),
+            lambda: operators.push(operators.now.without(name)) if chance.random() < 0.5 else None,
+        ]
+        for act_of_operators in acts:
+            self.loop.schedule(seconds, act_of_operators)
+            seconds += BETWEEN_ACTS
+
+        def strike() -> None:
+            if disasters.strike(kind, operators, self._scene):
+                self.injected[kind] += 1
+                self._throttling.forget(operators.fleet)
+                self._shown.tables_replaced(operators.cloud)
+                self._context.tables_replaced(operators.cloud)
+
+        self.loop.schedule(seconds, strike)
+        return seconds
 
     def _run_in_peace(self) -> None:
         """End the faults, and let operators do what only they can, until nothing is left to do."""

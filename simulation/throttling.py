@@ -49,6 +49,10 @@ class Throttling:
         if before is None or before.actor is not actor or before.until < now:
             self._refusals[fleet, limit] = _Refusal(actor, now + timedelta(seconds=seconds))
 
+    def forget(self, fleet: str) -> None:
+        """Drop the refusals of a fleet whose tables, with the buckets, were replaced."""
+        self._refusals = {key: refusal for key, refusal in self._refusals.items() if key[0] != fleet}
+
     def after_event(self, actor: Actor) -> None:
         """Note the end of a step: its refusals are known, unless a fault prevented it from saving them."""
         for key, refusal in [*self._refusals.items()]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simulation.faults import calls, instances, services
+from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
 FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
-KINDS = (*FAULTS, *instances.FAULTS)
-"""Those of calls and of instances."""
+KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
+"""Those of calls, of instances and of whole tables."""

@@ -48,6 +48,7 @@ class AzureWrites:
         if kind in ("delete", "delete-group") and not record.deleting:
             raise RuleViolated("unrequested delete", f"{what} without a tombstone")
         if kind == "delete":
+            self._own_life(cloud, record, key, what)
             self._still_removed(cloud, name, what)
         if not kind.startswith("delete") and record.deleting and not self._context.may_be_late(cloud, name):
             raise RuleViolated("tombstone", f"{what} after its tombstone")
@@ -61,6 +62,13 @@ class AzureWrites:
             self._created(cloud, record, key)
         if kind == "delete-pool":
             self._pool_may_go(record, key, parts[10])
+
+    def _own_life(self, cloud: MemoryCloud, record: ClusterRecord, key: ClusterId, what: str) -> None:
+        """Check that a tombstone deletes the life of the cluster that was there when it was accepted."""
+        context = self._context
+        life = context.tombstones.get((cloud.ports.config.fleet, record.name, record.uid), 0)
+        if life < context.azure.lives[key] and context.created_by.get(key) != record.uid:
+            raise RuleViolated("later life", f"{what}, which was created again since its tombstone")
 
     def _still_removed(self, cloud: MemoryCloud, name: str, what: str) -> None:
         """Check that a delete begins only while the head, as far as it can be known, lacks the cluster."""
@@ -124,6 +132,7 @@ class AzureWrites:
     def _created(self, cloud: MemoryCloud, record: ClusterRecord, key: ClusterId) -> None:
         fleet = cloud.ports.config.fleet
         vanished = self._context.azure.vanished[key]
+        self._context.created_by[key] = record.uid
         seen = self._context.creations.setdefault((fleet, record.name, record.uid), Creations(0, vanished))
         seen.creates += 1
         if seen.creates > 1 + vanished - seen.vanished_before:

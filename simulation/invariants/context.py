@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import JobMessage
 from shared.jobs.record import ClusterRecord
 from simulation.event_loop import MAX_SKEW, SHORT_FREEZE, EventLoop
@@ -32,6 +34,9 @@ class Context:
 
     ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
+    ``tombstones`` have the life for which each was accepted, ``created_by`` the uid of a cluster's creator.
+    Of fleets whose tables were ``replaced``: what these may have ``unknown``, and the commits whose status
+    may stay ``unreported``.
     """
 
     loop: EventLoop
@@ -42,6 +47,30 @@ class Context:
     creations: dict[tuple[str, str, str], Creations] = field(default_factory=dict)
     planned: defaultdict[str, PlannedHead] = field(default_factory=lambda: defaultdict(PlannedHead))
     accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    tombstones: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    created_by: dict[ClusterId, str] = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)
+    unknown: set[ClusterId] = field(default_factory=set)
+    unreported: set[str] = field(default_factory=set)
+
+    def tables_replaced(self, cloud: MemoryCloud) -> None:
+        """Note that the tables of a fleet were lost, or have an older moment."""
+        fleet = cloud.ports.config.fleet
+        self.replaced.add(fleet)
+        self.planned[fleet] = PlannedHead()
+        for life in [life for life in self.creations if life[0] == fleet]:
+            del self.creations[life]
+        self.unreported.update(self.history(cloud).head_line)
+        for key in [key for key, owner in self.azure.owners.items() if owner == fleet]:
+            self.unknown.add(key)
+            self.oracle.keeps_labels.add(key)
+            self.left.add((key.subscription, key.resource_group))
+            self.azure.disturb(key)
+
+    def knows_life(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Note which life a tombstone is for: that of now."""
+        life = self.azure.lives[key_of(record.desired.id)]
+        self.tombstones[cloud.ports.config.fleet, record.name, record.uid] = life
 
     def history(self, cloud: MemoryCloud) -> FleetHistory:
         """Return what the operators of a fleet have pushed and approved."""

@@ -28,7 +28,7 @@ class Messages:
 
     def delivered(self, cloud: MemoryCloud, queue: str, session: str) -> None:
         """Check the messages that wait for a cluster: in peace, no sequence number has many."""
-        if self._context.loop.calm_seconds < CALM_SECONDS:
+        if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):
             return
         waiting = cloud.broker.peek(queue, session=session)
         sent = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
@@ -41,9 +41,13 @@ class Messages:
         """Check a message for a worker: in peace, none names a sequence number that is over."""
         if self._context.loop.peaceful:
             self._sent_in_peace.add(message.id)
-        if self._context.loop.calm_seconds < CALM_SECONDS:
+        if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):
             return
         named = JobMessage.model_validate_json(message.body)
         record = cloud.state.cluster(named.cluster)
         if record is None or moment_of_message(named) != (record.uid, *moment(record)):
             raise RuleViolated("duplicate message", f"{message.id} is sent, and its sequence number is over")
+
+    def _repeats(self, cloud: MemoryCloud) -> bool:
+        """Return whether restored tables send again what is in the queues."""
+        return cloud.ports.config.fleet in self._context.replaced

@@ -38,6 +38,7 @@ class Records:
             return
         self._forward(before, after)
         if after.deleting and not before.deleting:
+            self._context.knows_life(cloud, after)
             self._may_be_deleted(cloud, before, after.commit)
         elif after.generation > before.generation:
             self._requested(cloud, after)
@@ -135,7 +136,9 @@ class Records:
         if not record.deleting:
             raise RuleViolated("lost record", f"{record.name} was removed without a tombstone")
         fleet = cloud.ports.config.fleet
-        wanted = self._context.history(cloud).wanted_since(record.name) is not None  # it gets a new record
+        # It gets a new record; or the tables that knew it are lost, and nobody took it over.
+        wanted = self._context.history(cloud).wanted_since(record.name) is not None
+        wanted = wanted or key in self._context.unknown
         if (
             self._context.azure.owners.get(key) == fleet
             and self._context.oracle.live(key) is not None

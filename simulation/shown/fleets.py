@@ -30,6 +30,8 @@ class ShownFleets:
     ) -> None:
         self._loop, self._oracle, self._azure, self._histories = loop, oracle, azure, histories
         self._printed: dict[str, object] = {}
+        self.replaced: set[str] = set()
+        """The fleets whose tables were replaced: their plans are of another moment than their records."""
 
     def compare(self, cloud: MemoryCloud) -> None:
         """Compare the views of a fleet with its records, git and Azure."""
@@ -60,7 +62,8 @@ class ShownFleets:
                 raise untrue(
                     cloud, f"the delete of {cluster['name']} needs approval, and git has the cluster"
                 )
-        self._progress(cloud, fleet.commit)
+        if cloud.ports.config.fleet not in self.replaced:
+            self._progress(cloud, fleet.commit)
 
     def _planned(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""

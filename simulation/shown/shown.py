@@ -29,6 +29,10 @@ class Shown:
         """Note that the record of a cluster changed; without one, that of the fleet or of a plan."""
         self._changed[cloud.ports.config.fleet].add(cluster)
 
+    def tables_replaced(self, cloud: MemoryCloud) -> None:
+        """Note that the tables of a fleet were lost, or have an older moment."""
+        self._fleets.replaced.add(cloud.ports.config.fleet)
+
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Compare what a step reports of Azure with Azure."""
         self._clusters.saved(cloud, before, after)

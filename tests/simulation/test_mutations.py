@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from simulation.simulation import simulate
+from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 from tests.support.mutations import MUTATIONS, Mutation
 
 MOST_SEEDS = 400
-ALL = (*MUTATIONS, *VIEW_MUTATIONS, *FAULT_MUTATIONS, *UPKEEP_MUTATIONS)
+ALL = (*MUTATIONS, *VIEW_MUTATIONS, *FAULT_MUTATIONS, *DISASTER_MUTATIONS, *UPKEEP_MUTATIONS)
 
 
 @pytest.mark.timeout(300)
