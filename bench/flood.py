@@ -56,7 +56,11 @@ class Flood:
 
 def flood(cloud: LocalCloud, folder: Path, pushes: int, seconds: float) -> Flood:
     """Flood a running cloud, and return what it costs."""
-    files, checkout, api = generate(CLUSTERS), Checkout(cloud.remote, folder), Api(cloud.urls.functions)
+    files, checkout, api = (
+        generate(CLUSTERS),
+        Checkout(cloud.remote, folder),
+        Api(cloud.urls.functions, cloud.settings["API_KEY_ADMIN"]),
+    )
     checkout.replace_all(files)
     _planned(api, checkout.push("the fleet"), time.monotonic())
     calls, runs = len(cloud.requests("github")), _planner_runs(cloud)
@@ -112,7 +116,7 @@ def _planner_runs(cloud: LocalCloud) -> int:
 
 def _kind(path: str) -> str:
     """Return what a call of GitHub's API is about: "git/ref", "statuses" ..."""
-    parts = path.split("/")[4:]
+    parts = path.split("/")[4:] or ["the repository itself"]
     return "/".join(parts[:2]) if parts[0] == "git" else parts[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,13 @@ from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.control_plane import NullPlane
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
+from localcloud.tables.memory_state import MemoryState
 from shared.adapters.arm import ArmAzure
 from shared.adapters.kubernetes import KubernetesConnections
+from shared.adapters.tables import TablesState
+from shared.ports import State
 from tests.support.azure_ports import Azure, StaticCredential
+from tests.support.azurite import connect, running
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
 
 
@@ -67,3 +72,19 @@ def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
     yield Setting(connections, world, lambda: time.sleep(0.05), lambda on: plane.set_power(CLUSTER, on=on))
     connections.close()
     plane.stop(CLUSTER)
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[int]:
+    with running() as port:
+        yield port
+
+
+@pytest.fixture(params=["memory", "tables"])
+def state(request: pytest.FixtureRequest) -> Iterator[State]:
+    """A fleet that no other test uses."""
+    if request.param == "memory":
+        yield MemoryState()
+        return
+    with connect(request.getfixturevalue("azurite")) as service:
+        yield TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import random
-import subprocess
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
 from bench.push import Counted
-from localcloud.runtime.port_reservations import PortReservations
-from localcloud.runtime.tools import azurite_command
-from localcloud.tables.memory_state import MemoryState
 from shared.adapters.tables import TABLES, TablesState, table_service
-from shared.adapters.tables.state import DELIVERIES, PLANS
+from shared.adapters.tables.state import DELIVERIES
 from shared.adapters.tables.storage import Storage
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.differences import Change
@@ -31,7 +22,7 @@ from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import ReconcileError, Stale, TooLarge, Unavailable
+from shared.jobs.errors import ReconcileError, Stale, Unavailable
 from shared.jobs.events import Event
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.job import Contest, ContestKind
@@ -39,59 +30,10 @@ from shared.jobs.outcomes import Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, accept_new
 from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, Source, State
+from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
 from tests.support.replaced_ports import Around
-
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-
-
-def connection_string(port: int) -> str:
-    url = f"http://127.0.0.1:{port}/devstoreaccount1"
-    return f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};TableEndpoint={url}"
-
-
-def connect(port: int) -> TableServiceClient:
-    return table_service(connection_string=connection_string(port), endpoint=None, credential=None)
-
-
-@pytest.fixture(scope="session")
-def azurite() -> Iterator[int]:
-    reservations = PortReservations()
-    blob, queue, port = (reservations.reserve(None) for _ in range(3))
-    command = azurite_command(blob=blob, queue=queue, table=port)
-    with (
-        closing(reservations),
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process,
-    ):
-        deadline = time.monotonic() + 30
-        while not _answers(port):
-            assert process.poll() is None, "Azurite ended"
-            assert time.monotonic() < deadline, "Azurite does not answer"
-            time.sleep(0.05)
-        yield port
-        process.terminate()
-
-
-def _answers(port: int) -> bool:
-    with connect(port) as service:
-        try:
-            list(service.list_tables(results_per_page=1))
-        except AzureError:
-            return False
-        return True
-
-
-@pytest.fixture(params=["memory", "tables"])
-def state(request: pytest.FixtureRequest) -> Iterator[State]:
-    """A fleet that no other test uses."""
-    if request.param == "memory":
-        yield MemoryState()
-        return
-    with connect(request.getfixturevalue("azurite")) as service:
-        yield TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
 
 
 def fresh(name: str = "one") -> ClusterRecord:
@@ -458,49 +400,3 @@ def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) ->
         assert storage.remove(DELIVERIES, keys[:1]) == 1
         assert storage.remove(DELIVERIES, keys) == 5
         assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))
-
-
-def large_plan(items: int, seed: int = 0) -> PlanRecord:
-    """Return a plan whose text can hardly be compressed."""
-    chance = random.Random(seed)
-    problems = tuple(base64.b64encode(chance.randbytes(750)).decode() for _ in range(items))
-    return PlanRecord(Plan("c" * 40, (), problems), NOW)
-
-
-def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_version(state: State) -> None:
-    for seed, items in ((1, 2500), (2, 2600), (2, 2600)):
-        large = large_plan(items, seed)
-        state.save_plan(large)
-        assert state.plan("c" * 40) == large
-        assert list(state.open_plans()) == [large]
-    small = replace(plan(), at=NOW)
-    state.save_plan(small)
-    assert list(state.plans_since(NOW)) == [small]
-
-
-def test_the_parts_of_a_plan_go_with_it(azurite: int) -> None:
-    with connect(azurite) as service:
-        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
-        parts = f"parts|{fleet}|{'c' * 40}"
-        for seed in (1, 2):
-            state.save_plan(replace(large_plan(2500, seed), open=False))
-            assert len(list(storage.keys(PLANS, "PartitionKey eq @key", key=parts))) == 3
-        assert state.prune_plans(0) == 1
-        assert list(storage.keys(PLANS, "PartitionKey eq @key", key=parts)) == []
-
-
-@pytest.mark.parametrize("letter", ["x", "\N{GRINNING FACE}", "\N{LATIN SMALL LETTER U WITH DIAERESIS}"])
-@pytest.mark.parametrize("length", [29_000, 40_000, 200_000])
-def test_a_text_of_any_letters_is_stored(state: State, letter: str, length: int) -> None:
-    wordy = replace(plan(), plan=Plan("c" * 40, (), (letter * length,)))
-    state.save_plan(wordy)
-    assert state.plan("c" * 40) == wordy
-
-
-def test_a_record_of_a_cluster_beyond_an_entity_is_too_large_and_changes_nothing(state: State) -> None:
-    saved = state.save(fresh())
-    text = base64.b64encode(random.Random(0).randbytes(1 << 21)).decode()
-    with pytest.raises(TooLarge):
-        state.save(replace(saved, document={**saved.document, "more": text}))
-    assert state.cluster("one") == saved

@@ -1,0 +1,67 @@
+"""Records beyond the limits of one entity: split where they may be, refused where they may not."""
+
+from __future__ import annotations
+
+import base64
+import random
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from shared.adapters.tables import TABLES, TablesState
+from shared.adapters.tables.state import PLANS
+from shared.adapters.tables.storage import Storage
+from shared.fleet.planning.plan import Plan
+from shared.jobs.errors import TooLarge
+from shared.jobs.record import accept_new
+from shared.ports import PlanRecord, State
+from tests.support.azurite import connect
+from tests.support.cluster_records import NOW
+from tests.support.desired_clusters import desired
+
+
+def large_plan(items: int, seed: int = 0) -> PlanRecord:
+    """Return a plan whose text can hardly be compressed."""
+    chance = random.Random(seed)
+    problems = tuple(base64.b64encode(chance.randbytes(750)).decode() for _ in range(items))
+    return PlanRecord(Plan("c" * 40, (), problems), NOW)
+
+
+def test_a_plan_beyond_an_entity_is_read_back_as_it_was_and_as_its_newest_version(state: State) -> None:
+    for seed, items in ((1, 2500), (2, 2600), (2, 2600)):
+        large = large_plan(items, seed)
+        state.save_plan(large)
+        assert state.plan("c" * 40) == large
+        assert list(state.open_plans()) == [large]
+    small = PlanRecord(Plan("c" * 40), NOW)
+    state.save_plan(small)
+    assert list(state.plans_since(NOW)) == [small]
+
+
+def test_the_parts_of_a_plan_go_with_it(azurite: int) -> None:
+    with connect(azurite) as service:
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
+        parts = f"parts|{fleet}|{'c' * 40}"
+        for seed in (1, 2):
+            state.save_plan(replace(large_plan(2500, seed), open=False))
+            assert len(list(storage.keys(PLANS, "PartitionKey eq @key", key=parts))) == 3
+        assert state.prune_plans(0) == 1
+        assert list(storage.keys(PLANS, "PartitionKey eq @key", key=parts)) == []
+
+
+@pytest.mark.parametrize("letter", ["x", "\N{GRINNING FACE}", "\N{LATIN SMALL LETTER U WITH DIAERESIS}"])
+@pytest.mark.parametrize("length", [29_000, 40_000, 200_000])
+def test_a_text_of_any_letters_is_stored(state: State, letter: str, length: int) -> None:
+    wordy = PlanRecord(Plan("c" * 40, (), (letter * length,)), NOW)
+    state.save_plan(wordy)
+    assert state.plan("c" * 40) == wordy
+
+
+def test_a_record_of_a_cluster_beyond_an_entity_is_too_large_and_changes_nothing(state: State) -> None:
+    saved = state.save(accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW))
+    text = base64.b64encode(random.Random(0).randbytes(1 << 21)).decode()
+    with pytest.raises(TooLarge):
+        state.save(replace(saved, document={**saved.document, "more": text}))
+    assert state.cluster("one") == saved
