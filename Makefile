@@ -57,7 +57,7 @@ bodies: $(READY) ## send thousands of generated bodies to Azure's models and to 
 	@BODIES=all $(BIN)/python -m pytest tests/localcloud/azure/test_arm_bodies.py
 
 crashes: $(READY) ## crash before and after every single call of a fleet's life: some minutes
-	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/test_crashes.py tests/pipeline/test_flux_components.py
+	@CRASHES=all $(BIN)/python -m pytest -n auto tests/pipeline/recovery/test_crashes.py tests/pipeline/flux/test_flux_components.py
 
 simulate: $(READY) ## let SEEDS=1000 fleets meet everything that can go wrong, and check every rule
 	@$(BIN)/python -m simulation --seeds $(SEEDS)

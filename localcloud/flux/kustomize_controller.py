@@ -31,7 +31,7 @@ from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import BUILT_IN, Kind
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 
 API = "kustomize.toolkit.fluxcd.io/v1"
 FINALIZER = "finalizers.fluxcd.io"

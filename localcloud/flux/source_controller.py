@@ -29,7 +29,7 @@ from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import BUILT_IN
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Object, Write
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 
 API = "source.toolkit.fluxcd.io/v1"
 FINALIZER = "finalizers.fluxcd.io"

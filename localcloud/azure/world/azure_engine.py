@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.aks_nodes import nodes_of
 from localcloud.azure.world.arm_errors import (
     AksError,
     group_being_deleted,
@@ -40,8 +39,9 @@ from localcloud.azure.world.managed_clusters import (
     refuse_fields_of_pools_only,
     updated_cluster,
 )
-from localcloud.azure.world.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
-from localcloud.azure.world.pool_power import is_stopped_alone
+from localcloud.azure.world.pools.aks_nodes import nodes_of
+from localcloud.azure.world.pools.pool_changes import Pools, cores, pools_after_update, pools_of_new_cluster
+from localcloud.azure.world.pools.pool_power import is_stopped_alone
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId

@@ -25,8 +25,8 @@ from localcloud.azure.world.body_shapes import (
 )
 from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION, region
 from localcloud.azure.world.interventions import Interventions
-from localcloud.azure.world.pool_changes import pool_after, require_system_pool
-from localcloud.azure.world.pool_power import state_of_put
+from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
+from localcloud.azure.world.pools.pool_power import state_of_put
 from localcloud.azure.world.power import PowerOperations
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane

@@ -27,12 +27,12 @@ from localcloud.kubernetes.wire.request_options import (
 from localcloud.kubernetes.wire.resource_paths import Route, group_is_served, route
 from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream, too_new, version_of
 from localcloud.kubernetes.world.api_errors import ApiError, bad_request, invalid_options, no_such_path
-from localcloud.kubernetes.world.deletion import answers_with_object
+from localcloud.kubernetes.world.deletion.deletion import answers_with_object
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Deletion, Object, Write
-from localcloud.kubernetes.world.patches import APPLY, unknown_patch
-from localcloud.kubernetes.world.patches import accepted as patch_types
+from localcloud.kubernetes.world.writes.patches import APPLY, unknown_patch
+from localcloud.kubernetes.world.writes.patches import accepted as patch_types
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from localcloud.kubernetes.world.eviction import budget_status
-from localcloud.kubernetes.world.garbage_collector import collect
+from localcloud.kubernetes.world.deletion.eviction import budget_status
+from localcloud.kubernetes.world.deletion.garbage_collector import collect
 from localcloud.kubernetes.world.kinds import (
     BUDGET,
     CRD,
@@ -27,8 +27,8 @@ from localcloud.kubernetes.world.kinds import (
     kinds_of,
 )
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
-from localcloud.kubernetes.world.patches import MERGE
 from localcloud.kubernetes.world.rollouts import lacks_image, rolled_out, shows_same, stuck
+from localcloud.kubernetes.world.writes.patches import MERGE
 
 _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _MANAGER = "kube-controller-manager"

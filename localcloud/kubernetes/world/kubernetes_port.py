@@ -10,7 +10,7 @@ from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import At, Deletion, Write
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef

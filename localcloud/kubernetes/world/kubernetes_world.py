@@ -32,13 +32,11 @@ from localcloud.kubernetes.world.api_errors import (
     terminating,
 )
 from localcloud.kubernetes.world.controllers import Controllers, Delays
-from localcloud.kubernetes.world.deletion import PROTECTED, check_deletion, deleting
-from localcloud.kubernetes.world.eviction import check_eviction, matching
+from localcloud.kubernetes.world.deletion.deletion import PROTECTED, check_deletion, deleting
+from localcloud.kubernetes.world.deletion.eviction import check_eviction, matching
 from localcloud.kubernetes.world.kinds import BUDGET, NAMESPACE, POD, Kind, Kinds
 from localcloud.kubernetes.world.object_store import At, Change, Deletion, Object, Store, Write
-from localcloud.kubernetes.world.patches import patched
 from localcloud.kubernetes.world.selectors import selector
-from localcloud.kubernetes.world.server_side_apply import Writer, applied, given_owners, same, updated
 from localcloud.kubernetes.world.typed_objects import (
     after_apply,
     after_patch,
@@ -46,6 +44,8 @@ from localcloud.kubernetes.world.typed_objects import (
     check_values,
     received,
 )
+from localcloud.kubernetes.world.writes.patches import patched
+from localcloud.kubernetes.world.writes.server_side_apply import Writer, applied, given_owners, same, updated
 
 _PLAIN = Write()
 _AT_ONCE = Deletion()

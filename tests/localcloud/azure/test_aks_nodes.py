@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.azure.world.aks_nodes import group_label
+from localcloud.azure.world.pools.aks_nodes import group_label
 
 
 @pytest.mark.parametrize(

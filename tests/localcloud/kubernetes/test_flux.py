@@ -10,7 +10,7 @@ import yaml
 
 from localcloud.flux.real_kustomize import kustomize_command
 from localcloud.kubernetes.world.object_store import At
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support.small_flux import KINDS, KUSTOMIZATION, SOURCE, FluxCluster, git_secret
 
 MINUTE = 60

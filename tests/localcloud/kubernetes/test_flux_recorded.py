@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcloud.flux.flux_controllers import Source
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 from tests.support import flux_scenarios
 from tests.support.flux_scenarios import FILES, KUSTOMIZATIONS, SOURCES
 from tests.support.recorded_answers import recorded

@@ -12,12 +12,12 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import Node
 from localcloud.kubernetes.world.api_errors import ApiError
 from localcloud.kubernetes.world.controllers import Delays
-from localcloud.kubernetes.world.field_paths import from_wire, to_wire
 from localcloud.kubernetes.world.kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.node_objects import IMAGE_LABEL, mirror_nodes
 from localcloud.kubernetes.world.object_store import At, Deletion, Write
-from localcloud.kubernetes.world.patches import JSON, MERGE, STRATEGIC
+from localcloud.kubernetes.world.writes.field_paths import from_wire, to_wire
+from localcloud.kubernetes.world.writes.patches import JSON, MERGE, STRATEGIC
 
 KINDS = {kind.kind: kind for kind in BUILT_IN}
 MAP = At(KINDS["ConfigMap"], "settings", "default")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from localcloud.kubernetes.world.deletion import FOREGROUND, ORPHAN
+from localcloud.kubernetes.world.deletion.deletion import FOREGROUND, ORPHAN
 from localcloud.kubernetes.world.kinds import Kind, Kinds
 from localcloud.kubernetes.world.object_store import At, Deletion, Object, Write
-from localcloud.kubernetes.world.patches import JSON
+from localcloud.kubernetes.world.writes.patches import JSON
 
 _WRITE = Write(manager="kube-controller-manager")
 

@@ -10,7 +10,7 @@ import pytest
 from localcloud.kubernetes.world.controllers import Delays
 from localcloud.kubernetes.world.kinds import NAMESPACE
 from localcloud.kubernetes.world.object_store import At, Write
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.flux_readiness import Ready

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.kubernetes.world.object_store import At, Write
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import KUSTOMIZATION, SOURCE, GitCredentials

@@ -13,7 +13,7 @@ from typing import Any
 
 from localcloud.kubernetes.schema.definitions import Type
 from localcloud.kubernetes.world.api_errors import field_conflict
-from localcloud.kubernetes.world.field_paths import (
+from localcloud.kubernetes.world.writes.field_paths import (
     Fields,
     Path,
     dotted,

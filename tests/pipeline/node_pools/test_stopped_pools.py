@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.azure.world.aks_nodes import nodes_of
+from localcloud.azure.world.pools.aks_nodes import nodes_of
 from localcloud.common.control_plane import Node
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.object_store import At, Write
-from localcloud.kubernetes.world.patches import MERGE
+from localcloud.kubernetes.world.writes.patches import MERGE
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.ports.azure import DeletePool

@@ -12,7 +12,7 @@ from typing import Any
 
 from localcloud.azure.world.arm_errors import invalid, missing
 from localcloud.azure.world.catalog import pool_version
-from localcloud.azure.world.pool_power import set_count_of_power
+from localcloud.azure.world.pools.pool_power import set_count_of_power
 from localcloud.azure.world.refusals import pool_rules
 from localcloud.azure.world.refusals.fixed import POOL, check_fixed
 from localcloud.azure.world.refusals.rule import Asked, check

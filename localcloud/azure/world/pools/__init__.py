@@ -1,0 +1,1 @@
+"""Node pools of the local Azure, and their nodes."""

@@ -1,0 +1,1 @@
+"""How objects end: deletes, the garbage collector, evictions."""

@@ -1,0 +1,1 @@
+"""How objects are changed: patches, server-side apply and its field paths."""

@@ -1,0 +1,1 @@
+"""Azure's side of a cluster."""

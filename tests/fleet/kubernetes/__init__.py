@@ -1,0 +1,1 @@
+"""The objects on a cluster."""

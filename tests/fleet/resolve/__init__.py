@@ -1,0 +1,1 @@
+"""From the files of a commit to resolved clusters, or to problems with their places."""

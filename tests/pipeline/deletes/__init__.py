@@ -1,0 +1,1 @@
+"""Deletes of clusters and of resource groups."""

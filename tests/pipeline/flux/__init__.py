@@ -1,0 +1,1 @@
+"""Flux on a cluster: components, objects, readiness."""

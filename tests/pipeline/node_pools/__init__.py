@@ -1,0 +1,1 @@
+"""Node pools: replacement, drains, upgrades, stops."""

@@ -1,0 +1,1 @@
+"""Plans of pull requests: their queue, their comments, their limits."""
