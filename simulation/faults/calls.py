@@ -242,8 +242,10 @@ def _operation_sticks(call: Call) -> Any:
 def _operation_vanishes(call: Call) -> Any:
     cluster = _cluster(call)
     call.loop.azure.interventions.vanish_next(cluster.name)
-    call.scene.history.may_vanish(cluster)
-    return call.now()
+    try:
+        return call.now()
+    finally:  # after the write: a first creation begins the count of what vanishes
+        call.scene.history.may_vanish(cluster)
 
 
 def _nodes_lag(call: Call) -> Any:

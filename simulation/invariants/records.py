@@ -34,6 +34,7 @@ class Records:
                 0, self._context.azure.vanished[key_of(after.desired.id)]
             )
             self._requested(cloud, after)
+            self._context.uncovered.discard(key_of(after.desired.id))
             self._context.history(cloud).forget_approvals(after.name)
             return
         self._forward(before, after)
@@ -139,12 +140,11 @@ class Records:
         # It gets a new record; or the tables that knew it are lost, and nobody took it over.
         wanted = self._context.history(cloud).wanted_since(record.name) is not None
         wanted = wanted or key in self._context.unknown
-        if (
-            self._context.azure.owners.get(key) == fleet
-            and self._context.oracle.live(key) is not None
-            and not wanted
-        ):
+        stays = self._context.azure.owners.get(key) == fleet and self._context.oracle.live(key) is not None
+        if stays and not wanted:
             raise RuleViolated("orphan", f"{record.name} was removed, and the cluster still exists")
+        if stays:
+            self._context.uncovered.add(key)
         if self._context.azure.owners.get(key, fleet) != fleet:
             self._context.left.add(
                 (key.subscription, key.resource_group)

@@ -164,6 +164,7 @@ MUTATIONS = (
         "freeze-before freeze-after",
         "unrequested delete",
         "unrequested change",
+        "untrue",
     ),
     _mutation(leases_are_ignored, "freeze-before", "single writer"),
     _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete"),

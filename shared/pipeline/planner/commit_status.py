@@ -95,7 +95,8 @@ def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
     if item.not_carried_out:
         return False
     if record is None:
-        return not newest or item.being_deleted or item.action in (Action.DELETE, Action.RETRY)
+        removed = item.being_deleted or item.action in (Action.DELETE, Action.RETRY)
+        return not newest or (removed and not item.awaits_deletion)
     if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
         return not newest
     return record.observed_generation >= item.generation

@@ -30,6 +30,6 @@ def not_removed(context: StepContext) -> Outcome | None:
     files = read_files(head, ports)
     if record.name not in files.folders and not files.unreadable:
         return None
-    if head != fleet.commit:
+    if fleet.planning or head != fleet.commit:  # the commit that removed it may be the one in planning
         return Wait(RECHECK_SECONDS, f"commit {head[:8]} has the cluster again, and is not planned yet")
     return Done(f"left the cluster {record.name}: commit {head[:8]} has it again", retained=True)
