@@ -63,10 +63,10 @@ class Context:
         for life in [life for life in self.creations if life[0] == fleet]:
             del self.creations[life]
         self.unreported.update(self.history(cloud).head_line)
+        self.left.update(group for group, owner in self.azure.group_owners.items() if owner == fleet)
         for key in [key for key, owner in self.azure.owners.items() if owner == fleet]:
             self.unknown.add(key)
             self.oracle.keeps_labels.add(key)
-            self.left.add((key.subscription, key.resource_group))
             self.azure.disturb(key)
 
     def knows_life(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
