@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from localcloud.azure.world.arm_resources import Timings
@@ -91,6 +93,19 @@ def test_a_stale_read_of_the_head_delays_a_delete_and_does_not_cancel_it() -> No
     old = cloud.repository.head("main")
     push(cloud, fleet_files.fleet())
     _step_until_tombstoned(cloud)
+    shows_first(cloud, old)
+    cloud.run()
+    assert phases(cloud) == {}
+    assert accepted(cloud)["delete", "one"] == 1
+
+
+def test_a_stale_read_while_the_removal_is_still_being_planned_cancels_nothing() -> None:
+    cloud = ready()
+    old = cloud.repository.head("main")
+    push(cloud, fleet_files.fleet())
+    _step_until_tombstoned(cloud)
+    fleet = cloud.state.fleet()
+    cloud.state.save_fleet(replace(fleet, commit=old, planning=fleet.commit))  # the planner crashed
     shows_first(cloud, old)
     cloud.run()
     assert phases(cloud) == {}

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase
-from shared.pipeline.planner.commit_status import MAX_PENDING, OPEN_PLANS, report_open_plans
+from shared.pipeline.planner.commit_status import MAX_PENDING, OPEN_PLANS, progress_of, report_open_plans
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
@@ -132,3 +136,13 @@ def test_a_commit_whose_plan_a_frozen_planner_saved_again_as_it_was_before_still
     cloud.run(600)
     assert cloud.state.open_plans() == []
     assert status(cloud, commit)[0] == "success"
+
+
+@pytest.mark.parametrize(
+    ("kind", "ready_clusters"), [(HoldKind.AWAITS_DELETION, 0), (HoldKind.BEING_DELETED, 1)]
+)
+def test_a_delete_that_is_tried_again_is_the_end_only_where_git_lacks_the_cluster(
+    kind: HoldKind, ready_clusters: int
+) -> None:
+    retried = Item("one", Action.RETRY, 2, "a1b2c3d4", hold=Hold(kind))
+    assert progress_of(Plan("c0ffee", (retried,)), {}, newest=True).ready == ready_clusters
