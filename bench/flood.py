@@ -23,7 +23,7 @@ from pathlib import Path
 import httpx
 
 from bench.fleet import cluster_file, generate
-from cli.client import Api
+from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
 from localcloud.runtime.local_cloud import LocalCloud
 from localcloud.runtime.options import Options

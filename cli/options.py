@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.contexts import LOCAL_URL, chosen
 from cli.errors import UsageError
+from cli.fleet_api.contexts import LOCAL_URL, chosen
 
 if TYPE_CHECKING:
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 DEFAULT_URL = ""
 """No address: that of the context, or else the local one."""
@@ -72,8 +72,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 def connect(url: str, key_file: Path | None, timeout: str) -> Api:
     """Return the client of the API; raise UsageError for a context, key file or timeout that is none."""
-    from cli.client import Api
-    from cli.sign_in import token_of
+    from cli.fleet_api.client import Api
+    from cli.fleet_api.sign_in import token_of
 
     context = chosen(url)
     token = token_of(context) if context.scope and key_file is None else None

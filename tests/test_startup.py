@@ -53,7 +53,7 @@ except SystemExit:
 def test_help_and_version_load_no_command_and_no_library_but_typer(arguments: list[str]) -> None:
     modules = loaded(command(*arguments))
     assert "typer" in modules
-    assert not {"httpx", "rich.console", "shared.fleet", "yaml", "cli.client"} & modules
+    assert not {"httpx", "rich.console", "shared.fleet", "yaml", "cli.fleet_api.client"} & modules
 
 
 @pytest.mark.parametrize("name", ["status", "wait", "events"])

@@ -12,14 +12,14 @@ from rich.text import Text
 
 from cli.errors import ApiError, CommandError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, commit_id, connect
-from cli.output import confirmed, echo
-from cli.render import indented
+from cli.terminal.output import confirmed, echo
+from cli.terminal.render import indented
 from cli.text import line
 from cli.times import many
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 
 def approve(

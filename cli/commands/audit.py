@@ -19,8 +19,8 @@ from cli.options import (
     before_time,
     connect,
 )
-from cli.output import Output, OutputOption, show
-from cli.render import few, indented
+from cli.terminal.output import Output, OutputOption, show
+from cli.terminal.render import few, indented
 from cli.text import printable
 from cli.times import age
 from shared.pipeline.api import schema

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.contexts import CONTEXT, Context, path, read_contexts
-from cli.output import Output, OutputOption, show
+from cli.fleet_api.contexts import CONTEXT, Context, path, read_contexts
+from cli.terminal.output import Output, OutputOption, show
 
 
 def contexts(*, output: OutputOption = Output.TABLE) -> None:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cli import render
 from cli.errors import CommandError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, Yes, connect
-from cli.output import Output, OutputOption, confirmed, echo, show
+from cli.terminal import render
+from cli.terminal.output import Output, OutputOption, confirmed, echo, show
 from cli.times import many
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from cli.commands.validate import print_problems
 from cli.errors import CommandError, ExitCode
 from cli.options import RepositoryPath, cluster_name
-from cli.output import Output, OutputOption, console, echo, show
+from cli.terminal.output import Output, OutputOption, console, echo, show
 from cli.text import line, scalar
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.resolve.desired_fleet import DesiredFleet, Resolved

@@ -17,7 +17,7 @@ from cli import templates
 from cli.commands.init import ClassOption, EnvironmentOption, check_known, check_new, write_new
 from cli.errors import CommandError, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
-from cli.output import echo
+from cli.terminal.output import echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.importing.minimal_manifest import minimal_spec

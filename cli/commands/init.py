@@ -14,7 +14,7 @@ from cli import schemas, templates
 from cli.commands.validate import print_problems
 from cli.errors import CommandError, ExitCode, UsageError
 from cli.options import RepositoryPath, check
-from cli.output import console, echo
+from cli.terminal.output import console, echo
 from cli.text import line
 from cli.worktree import Worktree, open_worktree
 from shared.fleet.manifests.base import ClusterName, GitUrl, Location, Uuid

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from cli import plan_view
 from cli.errors import CommandError, ExitCode
+from cli.fleet_api.recorded import Against, recorded
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, RepositoryPath, Timeout, Url, connect
-from cli.output import Output, OutputOption, show
-from cli.recorded import Against, recorded
+from cli.terminal import plan_view
+from cli.terminal.output import Output, OutputOption, show
 from cli.text import line
 from cli.worktree import open_worktree
 from shared.fleet.planning.plan import Action, Item, Plan, make_plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cli import render
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, connect
-from cli.output import Output, OutputOption, show
+from cli.terminal import render
+from cli.terminal.output import Output, OutputOption, show
 
 
 def plans(

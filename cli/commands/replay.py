@@ -10,12 +10,12 @@ from rich.text import Text
 
 from cli.errors import ApiError, CommandError, NotFound, Refused, UsageError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Reason, Timeout, Url, cluster_name, connect
-from cli.output import echo
+from cli.terminal.output import echo
 from cli.text import line
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 
 def replay(

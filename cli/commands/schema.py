@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from cli.errors import UsageError
-from cli.output import echo
 from cli.schemas import KINDS, texts, write
+from cli.terminal.output import echo
 
 
 def schema(

@@ -12,12 +12,12 @@ import typer
 
 from cli.errors import ApiError
 from cli.options import DEFAULT_TIMEOUT, DEFAULT_URL, KeyFile, Timeout, Url, cluster_name, connect
-from cli.output import Output, OutputOption, console, show
+from cli.terminal.output import Output, OutputOption, console, show
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 EVERY_SECONDS = 1.0
 AFTER_AN_ERROR = 5.0
@@ -63,7 +63,7 @@ def _names(view: Any) -> Iterable[str]:
 
 
 def _rendered(view: Any, *, wide: bool) -> RenderableType:
-    from cli import render, render_cluster
+    from cli.terminal import render, render_cluster
 
     now = datetime.now(UTC)
     if "clusters" in view:

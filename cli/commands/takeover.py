@@ -21,13 +21,13 @@ from cli.options import (
     cluster_name,
     connect,
 )
-from cli.output import confirmed, echo
-from cli.render import indented
+from cli.terminal.output import confirmed, echo
+from cli.terminal.render import indented
 from cli.text import line
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 
 def takeover(

@@ -17,7 +17,7 @@ from rich.text import Text
 from cli.annotations import commands, sarif
 from cli.errors import ExitCode
 from cli.options import RepositoryPath
-from cli.output import Output, console, echo, print_json, show
+from cli.terminal.output import Output, console, echo, print_json, show
 from cli.text import line
 from cli.times import many
 from cli.worktree import Worktree, open_worktree

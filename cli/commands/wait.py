@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.errors import CommandError, NotFound
+from cli.fleet_api.planned_commit import PlannedCommit
 from cli.options import DEFAULT_URL, KeyFile, Url, cluster_name, commit_id, connect, seconds
-from cli.planned_commit import PlannedCommit
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 EVERY_SECONDS = 2.0
 REQUEST = "30s"
@@ -87,7 +87,7 @@ def _with_unit(duration: str) -> str:
 def _report(text: str) -> None:
     from rich.text import Text
 
-    from cli.output import echo
+    from cli.terminal.output import echo
     from cli.text import line
 
     echo(Text(line(text)))

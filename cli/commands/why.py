@@ -16,8 +16,8 @@ from cli.options import (
     cluster_name,
     connect,
 )
-from cli.output import Output, OutputOption, show
-from cli.render_cluster import why as rendered
+from cli.terminal.output import Output, OutputOption, show
+from cli.terminal.render_cluster import why as rendered
 
 
 def why(

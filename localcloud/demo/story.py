@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cli.client import Api
+from cli.fleet_api.client import Api
 from localcloud.demo.checkout import Checkout
 from localcloud.demo.follow import follow, wait_for_plan
 from localcloud.runtime.local_cloud import LocalCloud

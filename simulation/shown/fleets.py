@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from cli.render import fleet as rendered
+from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.api import schema

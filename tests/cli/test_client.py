@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from werkzeug.wrappers import Request, Response
 
-from cli.client import Api, ApiError
+from cli.fleet_api.client import Api, ApiError
 from localcloud.common.http_server import HttpServer, json_response
 
 

@@ -16,7 +16,7 @@ from cli.app import COMMANDS as SECTIONS
 from cli.app import NEW
 from cli.errors import ExitCode
 from cli.lazy import Sections
-from cli.output import Output
+from cli.terminal.output import Output
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push

@@ -9,8 +9,8 @@ from datetime import datetime
 import httpx
 import pytest
 
-from cli.client import Api
 from cli.commands.replay import replay
+from cli.fleet_api.client import Api
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.ports import DeadLetter
 from tests.support.function_calls import ADMIN, ADMIN_KEY

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
-from cli import plan_view
-from cli.recorded import Against
+from cli.fleet_api.recorded import Against
+from cli.terminal import plan_view
 from cli.worktree import open_worktree
 from localcloud.common.http_server import HttpServer, json_response
 from localcloud.memory.memory_cloud import MemoryCloud

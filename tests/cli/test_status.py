@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from werkzeug.wrappers import Request, Response
 
-from cli import render, render_cluster
+from cli.terminal import render, render_cluster
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Unauthenticated

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from cli.client import Api
 from cli.commands import wait as command
 from cli.errors import CommandError
-from cli.planned_commit import PlannedCommit
+from cli.fleet_api.client import Api
+from cli.fleet_api.planned_commit import PlannedCommit
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.intake.accept import accept
 from tests.support import fleet_files

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import uuid
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
 
 import pytest
-from azure.data.tables import TableServiceClient
 
-from bench.push import Counted
-from shared.adapters.tables import TABLES, TablesState, table_service
-from shared.adapters.tables.state import DELIVERIES
-from shared.adapters.tables.storage import Storage
-from shared.fleet.aks.field_effects import Effect
-from shared.fleet.planning.differences import Change
-from shared.fleet.planning.holds import Hold, HoldKind
-from shared.fleet.planning.plan import Action, Item, Plan
+from shared.adapters.tables import TablesState, table_service
 from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import ReconcileError, Stale, Unavailable
-from shared.jobs.events import Event
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, accept_new
-from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord, Source, State
+from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, Source, State
 from tests.support.azurite import KEY, connect, connection_string
-from tests.support.cluster_records import NOW, later, record
+from tests.support.cluster_records import NOW, event, later, plan_record, record
 from tests.support.desired_clusters import desired
-from tests.support.replaced_ports import Around
 
 
 def fresh(name: str = "one") -> ClusterRecord:
@@ -119,13 +106,6 @@ def test_a_record_may_be_larger_than_a_property(state: State) -> None:
     assert found.document == document
 
 
-def event(sequence: int, **changes: Any) -> Event:
-    name = Event(
-        "one", "0badcafe", 1, sequence, later(sequence), False, "Waiting", f"message {sequence}", "cluster"
-    )
-    return replace(name, **changes)
-
-
 def test_events_come_newest_first_and_bounded(state: State) -> None:
     state.append([event(n) for n in range(1, 8)])
     assert [found.sequence for found in state.events("one", 3)] == [7, 6, 5]
@@ -156,24 +136,17 @@ def test_events_of_one_moment_come_by_sequence_and_belong_to_their_cluster(state
     assert [found.sequence for found in state.events("one", 10)] == [2, 1]
 
 
-def plan(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
-    change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
-    hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
-    name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
-    return PlanRecord(Plan(commit, name, ("a problem",)), NOW)
-
-
 @pytest.mark.parametrize("items", [1, 5000])
 def test_a_plan_is_read_back_as_it_was(state: State, items: int) -> None:
-    state.save_plan(plan(items=items))
-    assert state.plan("c" * 40) == plan(items=items)
+    state.save_plan(plan_record(items=items))
+    assert state.plan("c" * 40) == plan_record(items=items)
 
 
 def test_only_open_plans_are_listed_newest_first(state: State) -> None:
     for number, commit in enumerate(("a" * 40, "b" * 40, "d" * 40)):
-        state.save_plan(replace(plan(commit), at=NOW + timedelta(minutes=number)))
-    state.save_plan(replace(plan("b" * 40), open=False))
-    assert [plan_record.plan.commit[0] for plan_record in state.open_plans()] == ["d", "a"]
+        state.save_plan(replace(plan_record(commit), at=NOW + timedelta(minutes=number)))
+    state.save_plan(replace(plan_record("b" * 40), open=False))
+    assert [one.plan.commit[0] for one in state.open_plans()] == ["d", "a"]
 
 
 def test_the_fleet_record_is_written_by_compare_and_swap(state: State) -> None:
@@ -250,44 +223,10 @@ def test_a_dead_letter_is_deleted_and_a_missing_one_is_success(state: State) -> 
     assert list(state.dead_letters(5)) == [first]
 
 
-def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State) -> None:
-    state.append([event(n) for n in range(1, 8)] + [event(1, cluster="deleted"), event(2, cluster="deleted")])
-    assert state.prune_events("one", 5) == 2
-    assert state.prune_events("one", 5) == 0
-    assert [found.sequence for found in state.events("one", 10)] == [7, 6, 5, 4, 3]
-    assert state.prune_events_before(later(2), living={"one"}) == 1
-    assert len(state.events("one", 10)) == 5
-    assert [found.sequence for found in state.events("deleted", 10)] == [2]
-
-
 def test_an_event_is_read_back_with_its_start_and_request_ids(state: State) -> None:
     whole = event(1, started=NOW, request_ids=("r-1", "r-2"))
     state.append([whole])
     assert list(state.events("one", 1)) == [whole]
-
-
-def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
-    for number, commit in enumerate("abcde"):
-        name = replace(plan(commit * 40), at=NOW + timedelta(minutes=number), open=commit == "b")
-        state.save_plan(name)
-    assert state.prune_plans(2) == 2
-    remaining = [commit for commit in "abcde" if state.plan(commit * 40)]
-    assert remaining == ["b", "d", "e"]
-
-
-def test_saved_blobs_are_pruned_except_those_in_use(state: State) -> None:
-    state.save_blobs({sha * 40: sha.encode() for sha in "abc"})
-    assert state.prune_blobs({"b" * 40, "d" * 40}) == 2
-    assert state.blobs([sha * 40 for sha in "abc"]) == {"b" * 40: b"b"}
-
-
-def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
-    for number in (1, 5):
-        state.remember_delivery(f"d{number}", later(number))
-        state.save_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "a body", 5))
-    assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
-    assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
-    assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
 
 
 def test_a_token_bucket_is_written_by_compare_and_swap(state: State) -> None:
@@ -344,7 +283,7 @@ CALLS: list[Callable[[State], object]] = [
     lambda state: state.clusters(),
     lambda state: state.save(record()),
     lambda state: state.append([event(1)]),
-    lambda state: state.save_plan(plan()),
+    lambda state: state.save_plan(plan_record()),
 ]
 
 
@@ -372,31 +311,3 @@ def test_a_name_that_nothing_can_have_is_not_there(state: State, name: str) -> N
     assert not state.delivery_seen(name)
     assert list(state.events(name, 5)) == []
     assert [found.name for found in state.clusters_page(name, 5) if found.name != "one"] == []
-
-
-def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
-    calls: Counter[str] = Counter()
-    with connect(azurite) as service:
-        counted = Around(
-            service, get_table_client=lambda name: Counted(service.get_table_client(name), calls)
-        )
-        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        for number in range(250):
-            TablesState(service, fleet).remember_delivery(f"digest-{number}", NOW)
-        state = TablesState(cast(TableServiceClient, counted), fleet)
-        assert state.prune_deliveries(later(1)) == 250
-        assert calls == {"query_entities": 1, "submit_transaction": 3}
-        assert not state.delivery_seen("digest-7")
-
-
-def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) -> None:
-    with connect(azurite) as service:
-        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
-        state = TablesState(service, fleet)
-        for number in range(5):
-            state.remember_delivery(f"digest-{number}", NOW)
-        storage = Storage(service, TABLES, "unused")
-        keys = list(storage.keys(DELIVERIES, "PartitionKey eq @key", key=fleet))
-        assert storage.remove(DELIVERIES, keys[:1]) == 1
-        assert storage.remove(DELIVERIES, keys) == 5
-        assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.client import Refused
+from cli.fleet_api.client import Refused
 from localcloud.runtime.options import Options
 from shared.fleet.resource_ids import ClusterId
 from tests.support import fleet_files

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli import render
+from cli.terminal import render
 from shared.jobs import apply_outcome
 from shared.jobs.diagnosis import diagnose
 from shared.jobs.outcomes import Wait

@@ -6,9 +6,15 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.fleet.aks.field_effects import Effect
+from shared.fleet.planning.differences import Change
+from shared.fleet.planning.holds import Hold, HoldKind
+from shared.fleet.planning.plan import Action, Item, Plan
+from shared.jobs.events import Event
 from shared.jobs.job import Job, NextRun, StepState, start_step
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_new
+from shared.ports import PlanRecord
 from tests.support.desired_clusters import desired
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -29,3 +35,19 @@ def record(step: Step = Step.RESOURCE_GROUP, **changed: Any) -> ClusterRecord:
 
 def _of(changed: dict[str, Any], kind: type) -> dict[str, Any]:
     return {field.name: changed[field.name] for field in fields(kind) if field.name in changed}
+
+
+def event(sequence: int, **changes: Any) -> Event:
+    """Return the event of a cluster's step."""
+    name = Event(
+        "one", "0badcafe", 1, sequence, later(sequence), False, "Waiting", f"message {sequence}", "cluster"
+    )
+    return replace(name, **changes)
+
+
+def plan_record(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
+    """Return a plan with some changed items that are on hold."""
+    change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
+    hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
+    name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
+    return PlanRecord(Plan(commit, name, ("a problem",)), NOW)

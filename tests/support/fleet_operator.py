@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from cli.client import Api, NotFound
+from cli.fleet_api.client import Api, NotFound
 from localcloud.demo.checkout import Checkout
 from localcloud.runtime.local_cloud import LocalCloud
 

@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.recorded import Against
-from cli.render import action, few, indented, to_approve
+from cli.fleet_api.recorded import Against
+from cli.terminal.render import action, few, indented, to_approve
 from cli.text import line
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.planning.plan import Action, Item, Plan

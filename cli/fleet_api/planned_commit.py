@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shared.pipeline.api import schema
 
 if TYPE_CHECKING:
-    from cli.client import Api
+    from cli.fleet_api.client import Api
 
 SURELY_AFTER = 2
 """Plans since the first reading. The head of the first one may have been read before, of the second not."""

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.render import not_carried_out, phase
+from cli.terminal.render import not_carried_out, phase
 from cli.text import printable
 from cli.times import age, times, until
 from shared.jobs.acts import by_whom

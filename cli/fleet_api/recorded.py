@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.client import Api
 from cli.errors import CommandError
+from cli.fleet_api.client import Api
 from cli.text import line
 from cli.worktree import Worktree
 from shared.pipeline.api import schema

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cli.contexts import Context
 from cli.errors import ApiError, UsageError
+from cli.fleet_api.contexts import Context
 from cli.text import line
 
 if TYPE_CHECKING:

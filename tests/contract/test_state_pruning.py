@@ -1,0 +1,82 @@
+"""What the state forgets, in memory and in Table Storage: by age, by number, and a hundred a call."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import cast
+
+from azure.data.tables import TableServiceClient
+
+from bench.push import Counted
+from shared.adapters.tables import TABLES, TablesState
+from shared.adapters.tables.state import DELIVERIES
+from shared.adapters.tables.storage import Storage
+from shared.ports import DeadLetter, State
+from tests.support.azurite import connect
+from tests.support.cluster_records import NOW, event, later, plan_record
+from tests.support.replaced_ports import Around
+
+
+def test_events_are_pruned_by_number_and_of_deleted_clusters_by_age(state: State) -> None:
+    state.append([event(n) for n in range(1, 8)] + [event(1, cluster="deleted"), event(2, cluster="deleted")])
+    assert state.prune_events("one", 5) == 2
+    assert state.prune_events("one", 5) == 0
+    assert [found.sequence for found in state.events("one", 10)] == [7, 6, 5, 4, 3]
+    assert state.prune_events_before(later(2), living={"one"}) == 1
+    assert len(state.events("one", 10)) == 5
+    assert [found.sequence for found in state.events("deleted", 10)] == [2]
+
+
+def test_old_plans_are_pruned_but_for_the_open_ones(state: State) -> None:
+    for number, commit in enumerate("abcde"):
+        name = replace(plan_record(commit * 40), at=NOW + timedelta(minutes=number), open=commit == "b")
+        state.save_plan(name)
+    assert state.prune_plans(2) == 2
+    remaining = [commit for commit in "abcde" if state.plan(commit * 40)]
+    assert remaining == ["b", "d", "e"]
+
+
+def test_saved_blobs_are_pruned_except_those_in_use(state: State) -> None:
+    state.save_blobs({sha * 40: sha.encode() for sha in "abc"})
+    assert state.prune_blobs({"b" * 40, "d" * 40}) == 2
+    assert state.blobs([sha * 40 for sha in "abc"]) == {"b" * 40: b"b"}
+
+
+def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
+    for number in (1, 5):
+        state.remember_delivery(f"d{number}", later(number))
+        state.save_dead_letter(DeadLetter("jobs", f"m{number}", later(number), "", "", "a body", 5))
+    assert (state.prune_deliveries(later(5)), state.prune_dead_letters(later(5))) == (1, 1)
+    assert (state.delivery_seen("d1"), state.delivery_seen("d5")) == (False, True)
+    assert [letter.id for letter in state.dead_letters(5)] == ["m5"]
+
+
+def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
+    calls: Counter[str] = Counter()
+    with connect(azurite) as service:
+        counted = Around(
+            service, get_table_client=lambda name: Counted(service.get_table_client(name), calls)
+        )
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        for number in range(250):
+            TablesState(service, fleet).remember_delivery(f"digest-{number}", NOW)
+        state = TablesState(cast(TableServiceClient, counted), fleet)
+        assert state.prune_deliveries(later(1)) == 250
+        assert calls == {"query_entities": 1, "submit_transaction": 3}
+        assert not state.delivery_seen("digest-7")
+
+
+def test_what_somebody_else_removes_meanwhile_counts_as_removed(azurite: int) -> None:
+    with connect(azurite) as service:
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        state = TablesState(service, fleet)
+        for number in range(5):
+            state.remember_delivery(f"digest-{number}", NOW)
+        storage = Storage(service, TABLES, "unused")
+        keys = list(storage.keys(DELIVERIES, "PartitionKey eq @key", key=fleet))
+        assert storage.remove(DELIVERIES, keys[:1]) == 1
+        assert storage.remove(DELIVERIES, keys) == 5
+        assert not any(state.delivery_seen(f"digest-{number}") for number in range(5))
