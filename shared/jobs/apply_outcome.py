@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.jobs.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
-from shared.jobs.job import Failure, NextRun, StepState, start_step
+from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.record import ClusterRecord, Condition, ConditionReason, Phase, working_phase
@@ -45,7 +45,9 @@ def apply_outcome(
             return _restart(record, reason, now)
         case GoToStep(name, reason):
             record = _with_condition(record, _condition(step, True, ConditionReason.DONE, reason, now))
-            return _advanced(record, start_step(name, now), NextRun(now, reason), working_phase(record), now)
+            return _advanced(
+                record, start_step(name, now), NextRun(now, Delay.NONE, reason), working_phase(record), now
+            )
 
 
 def postpone(
@@ -58,7 +60,8 @@ def postpone(
 ) -> ClusterRecord:
     """Return the record of a rate-limited step: that is no attempt, and its deadline does not run."""
     step = replace(record.job.step, last_progress=until)
-    return _advanced(record, step, NextRun(until, reason, reservations=reservations), record.phase, now)
+    next_run = NextRun(until, Delay.RATE_LIMIT, reason, reservations=reservations)
+    return _advanced(record, step, next_run, record.phase, now)
 
 
 def release(record: ClusterRecord, owner: str) -> ClusterRecord | None:
@@ -108,10 +111,10 @@ def _done(record: ClusterRecord, outcome: Done, now: datetime) -> ClusterRecord:
     if following is None:
         step = replace(start_step(step.name, now), since=step.since)
         record = replace(record, observed_generation=record.generation, removed_keys={})
-        return _ended(_advanced(record, step, NextRun(now), Phase.READY, now))
+        return _ended(_advanced(record, step, NextRun(now, Delay.NONE), Phase.READY, now))
     record = replace(record, creation_requested=record.creation_requested or following is Step.CLUSTER)
     phase = working_phase(record) if record.phase in (Phase.STALLED, Phase.SUSPENDED) else record.phase
-    return _advanced(record, start_step(following, now), NextRun(now), phase, now)
+    return _advanced(record, start_step(following, now), NextRun(now, Delay.NONE), phase, now)
 
 
 def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
@@ -136,7 +139,7 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     record = _with_condition(record, _condition(step, False, reason, outcome.reason, now))
     at = now + timedelta(seconds=seconds)
-    next_run = NextRun(at, outcome.reason, outcome.action_required, contest=outcome.contest)
+    next_run = NextRun(at, Delay.WAIT, outcome.reason, outcome.action_required, contest=outcome.contest)
     return _advanced(record, step, next_run, phase, now)
 
 
@@ -152,7 +155,7 @@ def _restart(record: ClusterRecord, reason: str, now: datetime) -> ClusterRecord
     record = _with_condition(record, restarted)
     record = replace(record, job=replace(record.job, restarts=record.job.restarts + 1))
     first = start_step(STEPS[record.job.recipe][0], now)
-    next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), reason)
+    next_run = NextRun(now + timedelta(seconds=RESTART_WAIT), Delay.WAIT, reason)
     return _advanced(record, first, next_run, working_phase(record), now)
 
 
@@ -171,7 +174,7 @@ def _retry(
     record = _with_condition(record, _condition(step, False, error.kind, str(error), now))
     unlimited = policy_for(type(error), retries).attempts is None
     phase = Phase.STALLED if unlimited and _stalled(step, now) else working_phase(record)
-    next_run = NextRun(now + timedelta(seconds=seconds), f"{error.kind}: {error}")
+    next_run = NextRun(now + timedelta(seconds=seconds), Delay.RETRY, f"{error.kind}: {error}")
     return _advanced(record, _failing(step, error, now), next_run, phase, now)
 
 
@@ -180,7 +183,7 @@ def _fail(record: ClusterRecord, error: ReconcileError, now: datetime) -> Cluste
     failed = _condition(step, False, error.kind, str(error), now)
     record = _with_condition(record, failed)
     record = _with_condition(record, replace(failed, type=CONDITIONS[Step.VERIFY]))
-    next_run = NextRun(now, f"{error.kind}: {error}")
+    next_run = NextRun(now, Delay.NONE, f"{error.kind}: {error}")
     return _ended(_advanced(record, _failing(step, error, now), next_run, Phase.FAILED, now))
 
 

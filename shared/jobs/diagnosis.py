@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from shared.fleet.planning.plan import Item
 from shared.jobs.errors import Throttled
 from shared.jobs.fleet_problem import FleetProblem
-from shared.jobs.job import Failure
+from shared.jobs.job import Delay, Failure
 from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.remedies import NO_ACTION, suggested_action
@@ -130,12 +130,12 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     if job.lease is not None and job.lease.until > now:
         following = "the result of the step; if its worker dies, another one runs it"
         activity, at = f"runs {where} now", job.lease.until
-    elif run.reservations:
+    elif run.delay is Delay.RATE_LIMIT:
         activity, following = f"{run.reason}, in {where}", "runs the step"
     elif failure is not None:
         activity = f"retries {where} after {failure.kind}: {failure.message}"
         following = f"attempt {failure.attempts + 1}{_limit(failure, retries)}"
-    elif run.reason:
+    elif run.delay is Delay.WAIT:
         activity, following = f"waits in {where}: {run.reason}", "checks again"
     else:
         activity, following = f"is about to run {where}", "runs the step"
@@ -155,7 +155,7 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
 
 def _action_while_active(record: ClusterRecord) -> str:
     failure = record.job.step.failure
-    rate_limited = bool(record.job.next_run.reservations)
+    rate_limited = record.job.next_run.delay is Delay.RATE_LIMIT
     kind = Throttled.__name__ if rate_limited else failure.kind if failure else ""
     action = suggested_action(kind, failed=False, deleting=record.deleting)
     return _action_while_waiting(record) if action in ("", NO_ACTION) else action

@@ -121,6 +121,15 @@ class StepState:
     abandoned_leases: int = 0
 
 
+class Delay(StrEnum):
+    """What delays the next run of a step."""
+
+    NONE = "none"
+    WAIT = "wait"
+    RETRY = "retry"
+    RATE_LIMIT = "rate-limit"
+
+
 @dataclass(frozen=True)
 class NextRun:
     """When the step runs next, and why not sooner.
@@ -131,6 +140,7 @@ class NextRun:
     """
 
     at: datetime
+    delay: Delay
     reason: str = ""
     action_required: str = ""
     reservations: Mapping[str, tuple[datetime, ...]] = field(default_factory=dict)
@@ -160,8 +170,8 @@ class Job:
         A step that nothing delays is due at once, and a time that lies farther ahead than any wait counts as
         reached: in both cases a later time is that of an instance whose clock was wrong.
         """
-        delayed = bool(self.next_run.reason or self.step.failure)
-        times = [self.next_run.at if delayed else min(now, self.next_run.at)]
+        run = self.next_run
+        times = [min(now, run.at) if run.delay is Delay.NONE else run.at]
         times += [self.lease.until] if self.lease else []
         return max((at for at in times if at <= now + FARTHEST), default=now)
 
@@ -183,4 +193,6 @@ def start_step(step: Step, now: datetime) -> StepState:
 
 def new_job(recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None) -> Job:
     """Return a job at the start of its recipe, due at once; ``lease`` is that of a step that still runs."""
-    return Job(recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now), lease=lease)
+    return Job(
+        recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE), lease=lease
+    )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.fleet.planning.holds import HoldKind
-from shared.jobs.job import WaitKind, WriteKind
+from shared.jobs.job import Delay, WaitKind, WriteKind
 
 _JsonObject = dict[str, Any]
 
@@ -33,9 +33,13 @@ REQUEST_FIELDS = _names(doubt="confirmation", looks="reads")
 def upgrade_cluster(stored: Mapping[str, Any]) -> _JsonObject:
     """Return the record of a cluster."""
     if not isinstance(stored["job"]["step"], str):
-        return dict(stored)
+        return {**stored, "job": _with_delay(stored["job"])}
     conditions = [_condition(condition) for condition in stored.get("conditions", ())]
-    return {**_renamed(stored, CLUSTER_FIELDS), "job": _job(stored["job"]), "conditions": conditions}
+    return {
+        **_renamed(stored, CLUSTER_FIELDS),
+        "job": _with_delay(_job(stored["job"])),
+        "conditions": conditions,
+    }
 
 
 def _renamed(stored: Mapping[str, Any], names: Mapping[str, str]) -> _JsonObject:
@@ -86,6 +90,22 @@ def _job(job: _JsonObject) -> _JsonObject:
         "restarts": stored["restarts"],
         "lease": stored["lease"],
     }
+
+
+def _with_delay(job: _JsonObject) -> _JsonObject:
+    """Return a job with what delays its next run; its sentences and its last failure implied that."""
+    run = job["next_run"]
+    if "delay" in run:
+        return job
+    if not job["active"]:
+        delay = Delay.NONE
+    elif run["reservations"]:
+        delay = Delay.RATE_LIMIT
+    elif job["step"]["failure"]:
+        delay = Delay.RETRY
+    else:
+        delay = Delay.WAIT if run["reason"] else Delay.NONE
+    return {**job, "next_run": {**run, "delay": delay}}
 
 
 def _failure(stored: _JsonObject | None, attempts: int) -> _JsonObject | None:

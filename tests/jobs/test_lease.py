@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from shared.jobs.apply_outcome import apply_outcome, postpone
-from shared.jobs.errors import NotYetVisible
-from shared.jobs.job import FARTHEST, Lease
+from shared.jobs.errors import NotYetVisible, Unavailable
+from shared.jobs.job import FARTHEST, Delay, Lease
 from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, overdue
 from shared.jobs.messages import JobMessage, continuation_id, job_message
-from shared.jobs.outcomes import Retry, Wait
+from shared.jobs.outcomes import GoToStep, Outcome, Restart, Retry, Wait
+from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
@@ -50,7 +51,18 @@ def test_a_message_for_a_job_that_has_ended_does_nothing() -> None:
 
 
 def test_an_early_message_is_postponed() -> None:
-    assert isinstance(decide(record(at=later(30), reason="waits"), job_message(record())), NotYet)
+    assert isinstance(decide(record(at=later(30), delay=Delay.WAIT), job_message(record())), NotYet)
+
+
+@pytest.mark.parametrize("outcome", [Wait(60, ""), Retry(Unavailable("", retry_after=60)), Restart("")])
+def test_a_delay_without_a_sentence_is_kept(outcome: Outcome) -> None:
+    delayed = apply_outcome(record(), outcome, now=NOW, jitter=0)
+    assert isinstance(decide(delayed, job_message(delayed)), NotYet)
+
+
+def test_a_step_that_an_earlier_one_leads_back_to_is_due_at_once_by_any_clock() -> None:
+    returned = apply_outcome(record(), GoToStep(Step.CLUSTER, "more to do"), now=later(3600), jitter=0)
+    assert isinstance(decide(returned, job_message(returned)), Run)
 
 
 def test_a_step_that_nothing_delays_is_due_at_once_even_by_a_clock_that_is_behind() -> None:
@@ -59,13 +71,13 @@ def test_a_step_that_nothing_delays_is_due_at_once_even_by_a_clock_that_is_behin
 
 def test_a_time_that_only_a_wrong_clock_can_have_written_delays_nothing() -> None:
     far = FARTHEST.total_seconds() + 1
-    assert isinstance(decide(record(at=later(far), reason="waits"), job_message(record())), Run)
+    assert isinstance(decide(record(at=later(far), delay=Delay.WAIT), job_message(record())), Run)
     leased = record(lease=Lease("other", later(far)))
     assert isinstance(decide(leased, job_message(leased)), Run)
 
 
 def test_a_continuation_that_a_wrong_clock_has_scheduled_is_overdue_each_time() -> None:
-    far = record(at=later(30 * 86_400), reason="waits")
+    far = record(at=later(30 * 86_400), delay=Delay.WAIT)
     first, second = overdue(far, now=NOW, grace=180), overdue(far, now=later(300), grace=180)
     assert 0 < first < second
 

@@ -13,15 +13,18 @@ from pydantic import TypeAdapter
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
 from shared.jobs import stored_forms
+from shared.jobs.apply_outcome import apply_outcome, postpone
+from shared.jobs.errors import InvalidManifest, Unavailable
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
 from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, ConditionReason, Phase, from_json, to_json
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
 from simulation.plans_before import fleet_as_before, plan_as_before, request_as_before
 from simulation.version_before import as_before
-from tests.support.cluster_records import NOW
+from tests.support.cluster_records import NOW, later, record
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -112,6 +115,26 @@ def test_an_even_older_record_has_the_defaults_of_missing_fields() -> None:
     upgraded = from_json(json.dumps(older), "v1")
     assert (upgraded.job.step, upgraded.job.active) == (cluster("ready").job.step, False)
     assert (upgraded.conditions, upgraded.creation_requested, upgraded.removed_keys) == ((), False, {})
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Wait(60, "Azure creates the cluster"), Retry(Unavailable("away")), Done(), Fail(InvalidManifest("no"))],
+)
+def test_what_delays_a_step_is_known_of_records_that_did_not_store_it(outcome: Outcome) -> None:
+    after = apply_outcome(record(), outcome, now=NOW, jitter=0)
+    stored = json.loads(to_json(after))
+    assert stored["job"]["next_run"].pop("delay") == after.job.next_run.delay
+    assert from_json(json.dumps(stored), "v1") == after
+
+
+def test_a_reservation_delays_a_step_also_of_records_that_did_not_store_it() -> None:
+    refused = apply_outcome(record(), Retry(Unavailable("away")), now=NOW, jitter=0)
+    until = later(60)
+    limited = postpone(refused, until=until, reason="full", reservations={"s|arm-read": (until,)}, now=NOW)
+    stored = json.loads(to_json(limited))
+    del stored["job"]["next_run"]["delay"]
+    assert from_json(json.dumps(stored), "v1") == limited
 
 
 def test_a_recheck_continues_under_the_new_name_of_its_error() -> None:

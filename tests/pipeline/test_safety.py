@@ -11,7 +11,7 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
-from shared.jobs.job import Lease, NextRun
+from shared.jobs.job import Delay, Lease, NextRun
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.recipes import Recipe
 from shared.jobs.record import Phase
@@ -176,7 +176,7 @@ def test_all_early_messages_become_one_for_the_time_of_the_record(reason: str) -
     changed = (
         {"lease": Lease("other", at)}
         if reason.startswith("another")
-        else {"next_run": NextRun(at, "Azure is at work")}
+        else {"next_run": NextRun(at, Delay.WAIT, "Azure is at work")}
     )
     early = cloud.state.save(replace(record, job=replace(record.job, **changed)))
     before = len(cloud.broker.peek("jobs", session="one"))

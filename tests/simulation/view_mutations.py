@@ -69,7 +69,7 @@ VIEW_MUTATIONS = (
     _mutation(clusters_that_are_not_created_are_not_shown, "untrue"),
     _mutation(what_a_plan_does_not_carry_out_is_not_shown, "untrue", "silent"),
     _mutation(every_cluster_of_a_plan_counts_as_in_sync, "untrue"),
-    _mutation(a_wait_has_no_reason, "silent", "unbounded"),
+    _mutation(a_wait_has_no_reason, "silent"),
     _mutation(a_suspension_asks_nobody_to_act, "silent"),
     _mutation(the_command_does_not_print_what_waits, "silent"),
 )

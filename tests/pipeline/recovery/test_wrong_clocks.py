@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.job import FARTHEST, Job, Lease, NextRun
+from shared.jobs.job import FARTHEST, Delay, Job, Lease, NextRun
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.clusters import cluster_detail
 from shared.pipeline.api.why import why_view
@@ -43,7 +43,7 @@ def becomes_ready(cloud: MemoryCloud) -> bool:
 
 
 def test_a_wait_of_a_month_is_over_at_once(cloud: MemoryCloud) -> None:
-    save_job(cloud, next_run=NextRun(cloud.clock() + MONTH, "Azure is creating the cluster"))
+    save_job(cloud, next_run=NextRun(cloud.clock() + MONTH, Delay.WAIT, "Azure is creating the cluster"))
     assert becomes_ready(cloud)
 
 
@@ -53,7 +53,7 @@ def test_a_lease_of_a_month_of_a_worker_that_died_is_over_at_once(cloud: MemoryC
 
 
 def test_the_time_of_the_next_check_is_shown_as_it_will_be(cloud: MemoryCloud) -> None:
-    save_job(cloud, next_run=NextRun(cloud.clock() + MONTH, "Azure is creating the cluster"))
+    save_job(cloud, next_run=NextRun(cloud.clock() + MONTH, Delay.WAIT, "Azure is creating the cluster"))
     why, detail = why_view("one", cloud.ports), cluster_detail("one", cloud.ports)
     now = cloud.clock().isoformat(timespec="seconds")
     assert why is not None
@@ -74,5 +74,5 @@ def test_a_commit_status_does_not_wait_for_a_month(cloud: MemoryCloud) -> None:
 def test_a_reservation_of_a_month_ahead_is_not_kept(cloud: MemoryCloud) -> None:
     near, far = cloud.clock() + timedelta(hours=1), cloud.clock() + MONTH
     reserved: Mapping[str, tuple[datetime, ...]] = {"s|arm-read": (near, far)}
-    saved = save_job(cloud, next_run=NextRun(near, "waits", reservations=reserved))
+    saved = save_job(cloud, next_run=NextRun(near, Delay.RATE_LIMIT, "waits", reservations=reserved))
     assert RateLimiter(saved, cloud.ports).reserved == {"s|arm-read": (near,)}
