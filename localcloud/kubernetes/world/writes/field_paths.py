@@ -55,19 +55,24 @@ def _is_merged(kind: Type, value: Any) -> bool:
 def flatten(kind: Type, value: Any, path: Path = ()) -> dict[Path, Any]:
     """Return every field with its value: scalars, atomic lists and maps, empty maps, None for keyed items."""
     found: dict[Path, Any] = {}
+    _flatten(kind, value, path, found)
+    return found
+
+
+def _flatten(kind: Type, value: Any, path: Path, found: dict[Path, Any]) -> None:
     if value and _is_merged(kind, value):
         for name, inner in value.items():
-            element = f"f:{name}"
-            found |= flatten(_below(kind, element), inner, (*path, element))
-        return found
+            _flatten(kind.child(name) or ANYTHING, inner, (*path, f"f:{name}"), found)
+        return
     items = items_by_key(kind, value)
     if items is None:
-        return {path: value} if path else {}
+        if path:
+            found[path] = value
+        return
     for key, item in items.items():
         found[*path, key] = None
         if isinstance(item, Mapping):
-            found |= flatten(kind.item, item, (*path, key))
-    return found
+            _flatten(kind.item, item, (*path, key), found)
 
 
 def merge(kind: Type, live: Any, wanted: Any) -> Any:

@@ -189,7 +189,11 @@ def _dropped(candidates: Fields, owned: Fields) -> Fields:
 
 
 def _difference(kind: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Fields, Fields]:
-    before, after = _flat(kind, old), _flat(kind, new)
+    equal = {name for name in old.keys() & new.keys() if old[name] == new[name]}
+    before, after = (
+        _flat(kind, {name: inner for name, inner in value.items() if name not in equal})
+        for value in (old, new)
+    )
     changed = {field for field, value in after.items() if field not in before or before[field] != value}
     return frozenset(changed), frozenset(before.keys() - after.keys())
 
