@@ -6,7 +6,9 @@ STATE ?= .localcloud
 SEEDS ?= 1000
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+# Python compiles what it imports, once; most of the Azure SDK is never imported.
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 AZURITE := .tools/.ready
 AZ ?= .tools/azure-cli/bin/az

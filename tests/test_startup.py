@@ -57,10 +57,17 @@ def test_help_and_version_load_no_command_and_no_library_but_typer(arguments: li
 
 
 @pytest.mark.parametrize("name", ["status", "wait", "events"])
-def test_a_command_that_only_asks_the_api_builds_no_model_of_a_manifest(name: str) -> None:
+def test_the_help_of_a_command_loads_no_client_and_no_model(name: str) -> None:
     modules = loaded(command(name, "--help"))
     assert f"cli.commands.{name}" in modules
     assert not {"httpx", "shared.fleet.manifests", "yaml"} & modules
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["events", "one"], ["wait", "one"]])
+def test_a_command_that_only_asks_the_api_builds_no_model_of_a_manifest(arguments: list[str]) -> None:
+    modules = loaded(command(*arguments), ROADSTEAD_URL="http://127.0.0.1:1")
+    assert "cli.fleet_api.client" in modules
+    assert not {"shared.fleet.manifests.kinds", "shared.fleet.manifests.cluster.spec", "yaml"} & modules
 
 
 def test_a_start_of_the_function_app_imports_no_client_library() -> None:

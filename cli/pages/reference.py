@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from cli.pages.field_descriptions import Field, change, fields
 from cli.schemas import OWN, generated
 from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
-from shared.fleet.manifests import API_VERSION, Cluster, ClusterClass, ClusterSpec, Environment, Fleet, System
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.kinds import API_VERSION, Cluster, ClusterClass, Environment, Fleet, System
 from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS
 
 PAGE = Path("docs/reference.md")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from shared.fleet.manifests import ClusterSpec
+from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resource_ids import ClusterId
 
 

@@ -12,7 +12,7 @@ from cli.pages import reference
 from cli.schemas import generated
 from shared.fleet.aks.change_effects import field_effect
 from shared.fleet.aks.field_effects import FIELD_EFFECTS, Effect
-from shared.fleet.manifests import Cluster, Environment, Fleet, System
+from shared.fleet.manifests.kinds import Cluster, Environment, Fleet, System
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = reference.page()

@@ -14,7 +14,7 @@ from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.importing.importer import Imported, NotImportable, document, imported
 from shared.fleet.importing.minimal_manifest import minimal_spec
-from shared.fleet.manifests import Cluster
+from shared.fleet.manifests.kinds import Cluster
 from shared.fleet.resolve.removals import LayersBelow, unmatched_removals
 from shared.fleet.resource_ids import ClusterId
 from shared.fleet.yaml_tree.merging import merge, without_nulls

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.manifests import Guards
+from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs import job, lease, stored_forms
 from shared.jobs.errors import Unauthenticated

@@ -13,7 +13,8 @@ from shared.fleet.aks.node_pool_body import new_pool_write, pool_write
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
-from shared.fleet.manifests import ClusterSpec, NodePool
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.ports.azure import GetCluster, PutCluster, PutGroup, PutPool
 
 OWNER = Owner("example", "Example/fleet", "one")

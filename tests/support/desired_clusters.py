@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.fleet.desired import Desired, digest_of
-from shared.fleet.manifests import ClusterSpec, Guards
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.problems import Problem
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from shared.fleet.aks.comparison import same
 from shared.fleet.importing.arm_to_spec import empty, places
 from shared.fleet.json_tree import Path
-from shared.fleet.manifests import NodePool
 from shared.fleet.manifests.cluster.spec import ClusterProperties
+from shared.fleet.manifests.node_pool.pool import NodePool
 
 DEFAULTS: Mapping[str, Any] = {
     "enableRBAC": True,

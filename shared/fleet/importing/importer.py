@@ -22,11 +22,10 @@ from shared.fleet.importing.arm_to_spec import Parts, empty, first_message
 from shared.fleet.importing.defaults import DEFAULTS, POOL_DEFAULTS, shortened, without_defaults
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import needs_upgrade, numbers, runs_newer
-from shared.fleet.manifests import Cluster, ClusterSpec, NodePool
 from shared.fleet.manifests.cluster.maintenance import MaintenanceConfiguration
-from shared.fleet.manifests.cluster.spec import ClusterProperties
-from shared.fleet.manifests.kinds import ADOPT, API_VERSION
-from shared.fleet.manifests.node_pool.pool import PoolProperties
+from shared.fleet.manifests.cluster.spec import ClusterProperties, ClusterSpec
+from shared.fleet.manifests.kinds import ADOPT, API_VERSION, Cluster
+from shared.fleet.manifests.node_pool.pool import NodePool, PoolProperties
 from shared.fleet.manifests.untyped import COMMANDS_OF_POOLS, OWNED_BY_AZURE
 from shared.fleet.resource_ids import ClusterId
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests import Cluster
+from shared.fleet.manifests.kinds import Cluster
 from shared.fleet.resolve.layers import Base, Layers
 from shared.fleet.resolve.manifest_file import (
     Contents,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests import Environment, Guards
+from shared.fleet.manifests.guards import Guards
+from shared.fleet.manifests.kinds import Environment
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.problems import Problem
 from shared.fleet.resolve.systems import Tenant

@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shared.fleet.manifests import ClusterSpec, Environment, Fleet
 from shared.fleet.manifests.base import models_in
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.kinds import Environment, Fleet
 from shared.fleet.resolve.manifest_file import Problems
 from shared.fleet.resolve.placeholders import has_placeholder
 from shared.fleet.resolve.problems import SHOWN_OF_FILE, Problem, nearest, problem_at

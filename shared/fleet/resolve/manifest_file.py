@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
-from shared.fleet.manifests import ClusterClass, ClusterSpec, Environment, Fleet, System
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.kinds import ClusterClass, Environment, Fleet, System
 from shared.fleet.resolve.placeholders import misspelt
 from shared.fleet.resolve.problems import Path, Problem, described, field_of, limited, problem_at
 from shared.fleet.resolve.validation import problems_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from shared.fleet.manifests import ClusterClass, Environment, Fleet
+from shared.fleet.manifests.kinds import ClusterClass, Environment, Fleet
 from shared.fleet.resolve.inheritance import inheritance_problems
 from shared.fleet.resolve.layers import Layer, Layers, lineage, unknown
 from shared.fleet.resolve.manifest_file import (

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests import System, SystemSpec
-from shared.fleet.manifests.system import CLASS_LABEL, ENVIRONMENT_LABEL
+from shared.fleet.manifests.kinds import System
+from shared.fleet.manifests.system import CLASS_LABEL, ENVIRONMENT_LABEL, SystemSpec
 from shared.fleet.resolve.layers import unknown
 from shared.fleet.resolve.manifest_file import Contents, load
 from shared.fleet.resolve.problems import Problem, described, nearest, problem_at

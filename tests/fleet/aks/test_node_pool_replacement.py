@@ -30,7 +30,8 @@ from shared.fleet.aks.node_pool_replacement import (
 from shared.fleet.aks.ownership import POOL_TAG, Owner
 from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
-from shared.fleet.manifests import ClusterSpec, NodePool
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.node_pool.pool import NodePool
 
 OWNER = Owner("example", "example/fleet", "one")
 SMALL, MIDDLE, LARGE = "Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"

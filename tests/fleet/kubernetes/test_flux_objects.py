@@ -17,7 +17,7 @@ from shared.fleet.kubernetes.flux_objects import (
     ref_of,
     sync_objects,
 )
-from shared.fleet.manifests import ClusterSpec
+from shared.fleet.manifests.cluster.spec import ClusterSpec
 from tests.support import fleet_files
 from tests.support.desired_clusters import desired
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.fleet.desired import Desired
-from shared.fleet.manifests import DeleteBudget
+from shared.fleet.manifests.guards import DeleteBudget
 from shared.fleet.resolve.placeholders import Placeholders
 from shared.fleet.yaml_tree.merging import merge, plain_value, without_nulls
 from shared.fleet.yaml_tree.nodes import Items, Mark, Node, texts

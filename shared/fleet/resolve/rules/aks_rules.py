@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from shared.fleet.kubernetes_versions import numbers
-from shared.fleet.manifests import ClusterSpec, NodePool
+from shared.fleet.manifests.cluster.spec import ClusterSpec
+from shared.fleet.manifests.node_pool.pool import NodePool
 from shared.fleet.resolve.problems import Path
 from shared.fleet.resolve.rules.automatic import other_than_preset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.fleet.manifests import ClusterSpec
+from shared.fleet.manifests.cluster.spec import ClusterSpec
 
 PRESET_BY_AUTOMATIC: Mapping[str, str | bool] = {
     "sku.tier": "Standard",

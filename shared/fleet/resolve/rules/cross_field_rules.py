@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import TypeVar
 
 from shared.fleet.desired import AzureNames
-from shared.fleet.manifests import ClusterSpec, NetworkProfile
+from shared.fleet.manifests.cluster.network import NetworkProfile
+from shared.fleet.manifests.cluster.spec import ClusterSpec
 from shared.fleet.resolve.problems import Path
 from shared.fleet.resolve.rules.aks_rules import broken_rules
 
