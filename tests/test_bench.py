@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.components import EXAMPLE, requests_of
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.rollout import CREATION, lower_bound, roll_out
@@ -19,6 +20,13 @@ def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -
     assert alone.seconds >= CREATION
     needed = lower_bound(alone, {name: 70.0 * number for name, number in alone.calls.items()})
     assert needed <= whole.seconds < 3 * needed
+
+
+def test_a_check_of_installed_components_writes_nothing() -> None:
+    first, check = requests_of(EXAMPLE.read_bytes())
+    assert first["write"] == 12
+    assert check["write"] == 0
+    assert check["dry run"] == 2
 
 
 def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:

@@ -97,6 +97,15 @@ class RealFleet:
             and entry.get("userAgent") == "roadstead"
         ]
 
+    def reads(self) -> list[tuple[str, str]]:
+        """Return what Roadstead read so far: resources, and the name of an object or "" for a list."""
+        refs = [
+            entry.get("objectRef") or {}
+            for entry in self._audit()
+            if entry["verb"] in _READS and entry.get("userAgent") == "roadstead"
+        ]
+        return [(ref["resource"], ref.get("name", "")) for ref in refs if "resource" in ref]
+
     def _audit(self) -> list[dict[str, Any]]:
         log = self.state / "real" / "cluster-0" / "audit.jsonl"
         return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -6,7 +6,8 @@ import pytest
 
 from localcloud.kubernetes.world.object_store import At, Write
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import transferred
+from shared.fleet.kubernetes.applied_fields import is_held
+from shared.fleet.kubernetes.field_ownership import same, transferred
 from shared.jobs.errors import Conflict, Dependency, InvalidManifest
 from tests.support.kubernetes_ports import CONFIG_MAP, SETTINGS, Setting, config_map, widgets
 
@@ -66,6 +67,42 @@ def test_fields_that_are_transferred_to_us_go_with_our_next_apply(setting: Setti
     setting.api.replace(ours)
     assert live(setting)["data"] == {"mine": "1", "theirs": "2"}
     assert setting.api.apply(config_map({"mine": "1"}))["data"] == {"mine": "1"}
+
+
+@pytest.mark.parametrize(
+    ("data", "force", "held"),
+    [
+        ({"mine": "2"}, True, False),
+        ({"mine": "1"}, False, True),
+        ({"theirs": "2"}, False, True),
+        ({"mine": "3", "theirs": "2"}, True, False),
+    ],
+)
+def test_an_object_shows_whether_another_apply_would_change_it(
+    setting: Setting, data: dict[str, str], force: bool, held: bool
+) -> None:
+    manifest = config_map({"mine": "1"})
+    setting.api.apply(manifest)
+    assert is_held(manifest, live(setting))
+    at = At(CONFIG_MAP, "settings", "default")
+    setting.world.apply(at, {"data": data}, Write(manager="somebody", force=force))
+    assert is_held(manifest, live(setting)) == held
+    assert same(live(setting), setting.api.apply(manifest, dry_run=True)) == held
+    (listed,) = setting.api.list("v1", "ConfigMap", namespace="default", fields="metadata.name=settings")
+    assert is_held(manifest, listed) == held
+
+
+def test_what_was_transferred_to_us_is_not_held_before_we_apply(setting: Setting) -> None:
+    manifest = config_map({"mine": "1"})
+    setting.api.apply(manifest)
+    at = At(CONFIG_MAP, "settings", "default")
+    setting.world.apply(at, {"data": {"theirs": "2"}}, Write(manager="somebody"))
+    ours = transferred(live(setting), entirely=True)
+    assert ours is not None
+    setting.api.replace(ours)
+    assert not is_held(manifest, live(setting))
+    setting.api.apply(manifest)
+    assert is_held(manifest, live(setting))
 
 
 def test_an_unknown_field_is_an_invalid_manifest_that_names_it(setting: Setting) -> None:

@@ -45,7 +45,7 @@ def transferred(live: Json, *, entirely: bool) -> Json | None:
     otherwise only those who install Flux by hand are.
     """
     entries = list(live["metadata"].get("managedFields") or ())
-    ours = next((entry for entry in entries if _is_ours(entry)), None)
+    ours = our_entry(live)
     fields: Fields = dict(ours["fieldsV1"]) if ours else {}
     mine, kept, found = _with_branches(_leaves(fields)), [], False
     for entry in entries:
@@ -63,9 +63,9 @@ def transferred(live: Json, *, entirely: bool) -> Json | None:
     return {**live, "metadata": {**live["metadata"], "managedFields": [*kept, own]}}
 
 
-def _is_ours(entry: Json) -> bool:
-    place = entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
-    return place == (MANAGER, "Apply", "")
+def our_entry(live: Json) -> Json | None:
+    """Return the entry of an object's managedFields with the fields that we applied."""
+    return next((entry for entry in _entries(live) if _place(entry) == (MANAGER, "Apply", "")), None)
 
 
 def _new_entry(live: Json, entries: Sequence[Json]) -> dict[str, Any]:

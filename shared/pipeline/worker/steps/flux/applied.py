@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.applied_fields import is_held
 from shared.fleet.kubernetes.field_ownership import lost_fields, same, transferred
 from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
+from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
 
 SHOWN = 3
@@ -32,25 +34,31 @@ class Applied:
         return f"applied {self.count} {what}{took}"
 
 
-def apply_differing(manifests: Sequence[Json], api: KubernetesApi, *, entirely: bool = False) -> Applied:
+def apply_differing(
+    manifests: Sequence[Json], live: LiveObjects, api: KubernetesApi, *, entirely: bool = False
+) -> Applied:
     """Apply the objects that the cluster does not have as an apply would leave them.
 
-    Two calls for an object that is as it should be: a read, and an apply as a dry run. ``entirely``: the
-    objects are ours alone.
+    ``entirely``: the objects are ours alone.
     """
-    found = ((manifest, api.get(ref_of(manifest))) for manifest in manifests)
-    return sum((apply_over(live, manifest, api, entirely=entirely) for manifest, live in found), Applied())
+    found = ((manifest, live.get(ref_of(manifest))) for manifest in manifests)
+    return sum((apply_over(one, manifest, api, entirely=entirely) for manifest, one in found), Applied())
 
 
 def apply_over(live: Json | None, manifest: Json, api: KubernetesApi, *, entirely: bool = False) -> Applied:
-    """Apply an object over what the cluster has, unless that would change nothing."""
+    """Apply an object over what the cluster has, unless that would change nothing.
+
+    What the object does not show by itself costs an apply as a dry run.
+    """
     if live is None:
         api.apply(manifest)
         return Applied(1)
     ours = transferred(live, entirely=entirely)
     if ours is not None:
         api.replace(ours)
-    elif is_applied(manifest, live) and same(live, api.apply(manifest, dry_run=True)):
+    elif is_applied(manifest, live) and (
+        is_held(manifest, live) or same(live, api.apply(manifest, dry_run=True))
+    ):
         return Applied()
     after = api.apply(manifest)
     return Applied(1, tuple(f"{ref_of(manifest)}: {fields}" for fields in lost_fields(live, after)))

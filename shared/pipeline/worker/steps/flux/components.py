@@ -13,11 +13,14 @@ from shared.jobs.job import WaitingOn, WaitKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.flux.applied import apply_differing
-from shared.pipeline.worker.steps.flux.definitions import apply_definitions
+from shared.pipeline.worker.steps.flux.definitions import apply_definitions, established
+from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.pipeline.worker.steps.flux.removal import record_components, remove_former
 from shared.ports import KubernetesApi
 
 DEFINITION = "CustomResourceDefinition"
+INERT = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "NetworkPolicy", "ResourceQuota", "Service")
+"""Kinds of Flux's components that run nothing and need no definition."""
 SHOWN = 3
 
 
@@ -33,7 +36,7 @@ def ensure_components(context: StepContext) -> Outcome:
     api, note = context.kubernetes(), ""
     deployments = _deployments(manifests, api) if _rolling_out(context) else None
     if deployments is None:
-        applied = _install(manifests, api)
+        applied = install(manifests, api)
         if isinstance(applied, Wait):
             return applied
         note, deployments = applied, _deployments(manifests, api) or []
@@ -52,16 +55,25 @@ def _rolling_out(context: StepContext) -> bool:
     )
 
 
-def _install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
-    """Apply namespaces and definitions first, then the rest; return what was done, or what to wait for."""
-    namespaces = [manifest for manifest in manifests if manifest["kind"] == "Namespace"]
-    applied = apply_differing(namespaces, api)
-    record_components(manifests, api)
-    definitions = apply_definitions([m for m in manifests if m["kind"] == DEFINITION], api)
-    if isinstance(definitions, Wait):
-        return definitions
+def install(manifests: Sequence[Json], api: KubernetesApi) -> Wait | str:
+    """Apply the components in the order in which they need each other; return what was done, or the wait.
+
+    What runs something comes last: it may need every definition.
+    """
+    live = LiveObjects([flux_objects.ref_of(manifest) for manifest in manifests], api)
+    applied = apply_differing([one for one in manifests if one["kind"] == "Namespace"], live, api)
+    record_components(manifests, live, api)
+    definitions = [manifest for manifest in manifests if manifest["kind"] == DEFINITION]
+    defined = apply_definitions(definitions, live, api)
+    if isinstance(defined, Wait):
+        return defined
     rest = [manifest for manifest in manifests if not flux_objects.comes_first(manifest)]
-    applied += definitions + apply_differing(rest, api)
+    inert = [manifest for manifest in rest if manifest["kind"] in INERT]
+    applied += defined + apply_differing(inert, live, api)
+    wait = established(definitions, live, api)
+    if wait:
+        return wait
+    applied += apply_differing([one for one in rest if one["kind"] not in INERT], live, api)
     return applied.note("objects of Flux")
 
 

@@ -11,29 +11,38 @@ from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
 from shared.jobs.errors import Conflict, Dependency
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
+from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
 
 SPREAD_SECONDS = 10.0
 """How long the API servers of one cluster may take to store objects in the version of a new definition."""
 
 
-def apply_definitions(manifests: Sequence[Json], api: KubernetesApi) -> Applied | Wait:
-    """Apply the definitions and wait until each is established; migrate the objects where versions go."""
-    applied, pending = Applied(), []
+def apply_definitions(manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi) -> Applied | Wait:
+    """Apply the definitions; migrate their objects where versions go, and return the wait for that."""
+    applied = Applied()
     for manifest in manifests:
-        live = api.get(ref_of(manifest))
+        live = found.get(ref_of(manifest))
         if live is not None and storage_versions.dropped_versions(manifest, live):
             wait = _migrate(manifest, live, api)
             if wait:
                 return wait
             live = api.get(ref_of(manifest))
         applied += apply_over(live, manifest, api)
-        if not _established(live):
-            pending.append(ref_of(manifest))
-    for ref in pending:
-        if not _established(api.get(ref)):
-            return Wait(2, f"the API server does not serve {ref.name} yet")
     return applied
+
+
+def established(manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi) -> Wait | None:
+    """Return the wait for definitions that the API server does not serve, None when it serves all.
+
+    One that was established when it was found is so still.
+    """
+    pending = [ref for ref in map(ref_of, manifests) if not _established(found.get(ref))]
+    now = LiveObjects(pending, api)
+    for ref in pending:
+        if not _established(now.get(ref)):
+            return Wait(2, f"the API server does not serve {ref.name} yet")
+    return None
 
 
 def _migrate(manifest: Json, live: Json, api: KubernetesApi) -> Wait | None:

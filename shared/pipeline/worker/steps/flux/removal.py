@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import MANAGER, appliers
@@ -15,32 +15,32 @@ from shared.fleet.kubernetes.inventory import (
     removable,
 )
 from shared.fleet.resource_ids import ObjectRef
+from shared.pipeline.worker.steps.flux.live_objects import LiveObjects
 from shared.ports import KubernetesApi
 
 SHOWN = 5
 
 
-def record_components(manifests: Sequence[Json], api: KubernetesApi) -> None:
+def record_components(manifests: Sequence[Json], found: LiveObjects, api: KubernetesApi) -> None:
     """Add the components to the inventory, before they are applied; those of earlier files stay in it."""
     live = api.get(INVENTORY)
-    before = listed_in(live) if live is not None else _installed_before(manifests, api)
-    _save(before | removable(manifests), live, api)
+    wanted = removable(manifests)
+    before = listed_in(live) if live is not None else _installed_before(wanted, found)
+    _save(before | wanted, live, api)
 
 
-def _installed_before(manifests: Sequence[Json], api: KubernetesApi) -> frozenset[ObjectRef]:
-    """Return what a version of Roadstead without an inventory applied, of the kinds of the components.
+def _installed_before(wanted: Collection[ObjectRef], found: LiveObjects) -> frozenset[ObjectRef]:
+    """Return what a version of Roadstead without an inventory applied, where the components are.
 
-    Where a component names no namespace, the list has the objects of all namespaces: only cluster-wide ones
-    count there.
+    A component that names no namespace counts only where its kind has none.
     """
-    places = sorted({(ref.api_version, ref.kind, ref.namespace) for ref in removable(manifests)})
-    found = frozenset(
+    ours = frozenset(
         ref_of(one)
-        for version, kind, where in places
-        for one in api.list(version, kind, namespace=where)
-        if _applied_by_us(one) and ref_of(one).namespace == where
+        for ref in wanted
+        for one in found.kin(ref)
+        if _applied_by_us(one) and ref_of(one).namespace == ref.namespace
     )
-    return found - {SECRET, SOURCE, KUSTOMIZATION}
+    return ours - {SECRET, SOURCE, KUSTOMIZATION}
 
 
 def _applied_by_us(live: Json) -> bool:

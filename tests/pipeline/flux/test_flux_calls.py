@@ -1,0 +1,122 @@
+"""How many calls to a cluster the components of Flux cost: by kinds, not by objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from localcloud.kubernetes.world.kinds import BUILT_IN
+from localcloud.kubernetes.world.object_store import At, Write
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.json_tree import Json
+from shared.fleet.kubernetes.inventory import INVENTORY
+from shared.fleet.resource_ids import ClusterId, ObjectRef
+from shared.jobs.record import Phase
+from shared.ports import KubernetesApi
+from tests.support.flux_components import RECEIVER, brought, definition, fleet, installed, named
+from tests.support.one_cluster import live, world
+from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import Around
+
+EXTRA = tuple(named("ConfigMap", f"map-{number}", data={"a": "b"}) for number in range(20))
+CONTROLLERS = ["source-controller", "kustomize-controller"]
+"""The Deployments of the example: the API server stores their CPU of "1000m" as "1"."""
+
+
+@dataclass
+class Calls:
+    """What a cluster was asked."""
+
+    read: list[ObjectRef] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    applied: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+
+    def around(self, api: KubernetesApi) -> Any:
+        def get(ref: ObjectRef) -> Json | None:
+            self.read.append(ref)
+            return api.get(ref)
+
+        def listed(api_version: str, kind: str, **selectors: str) -> object:
+            self.listed.append(kind)
+            return api.list(api_version, kind, **selectors)
+
+        def apply(manifest: Json, *, dry_run: bool = False) -> Json:
+            (self.tried if dry_run else self.applied).append(manifest["metadata"]["name"])
+            return api.apply(manifest, dry_run=dry_run)
+
+        return Around(api, get=get, list=listed, apply=apply)
+
+
+@contextmanager
+def counted(cloud: MemoryCloud) -> Iterator[Calls]:
+    """Count the calls to the cluster meanwhile."""
+    calls, kubernetes = Calls(), cloud.ports.kubernetes
+
+    def connect(cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None) -> KubernetesApi:
+        connected: KubernetesApi = calls.around(kubernetes.connect(cluster, kubeconfig=kubeconfig))
+        return connected
+
+    cloud.with_ports(lambda ports: replace(ports, kubernetes=Around(kubernetes, connect=connect)))
+    yield calls
+    cloud.with_ports(lambda ports: replace(ports, kubernetes=kubernetes))
+
+
+def first_install(*more: Json) -> Calls:
+    cloud = MemoryCloud(throttle=False)
+    with counted(cloud) as calls:
+        brought(cloud, fleet(*more))
+    assert {one["metadata"]["name"] for one in more} <= set(calls.applied)
+    return calls
+
+
+def test_a_first_install_reads_as_often_for_twenty_more_objects_as_for_two() -> None:
+    few, many = first_install(*EXTRA[:2]), first_install(*EXTRA)
+    assert Counter(many.read) == Counter(few.read)
+    assert Counter(many.listed) == Counter(few.listed)
+    assert len(many.applied) == len(few.applied) + 18
+    assert not [ref for ref in many.read if ref.kind in ("ConfigMap", "Deployment") and ref != INVENTORY]
+
+
+def test_a_check_of_equal_components_is_a_list_for_each_kind_and_tries_only_what_cannot_be_seen() -> None:
+    cloud = installed(*EXTRA)
+    with counted(cloud) as calls:
+        brought(cloud, fleet(*EXTRA) | _tagged(cloud))
+    assert Counter(calls.listed)["ConfigMap"] == 1
+    assert calls.tried == CONTROLLERS
+    assert calls.applied == ["flux-system", "flux-system"]
+    assert not [ref for ref in calls.read if ref.kind == "ConfigMap" and ref != INVENTORY]
+
+
+def test_an_object_that_somebody_changed_is_the_only_one_that_is_tried_and_applied() -> None:
+    cloud = installed(*EXTRA)
+    kind = next(kind for kind in BUILT_IN if kind.kind == "ConfigMap")
+    at = At(kind, "map-7", "flux-system")
+    world(cloud).apply(at, {"data": {"a": "theirs"}}, Write(manager="somebody", force=True))
+    with counted(cloud) as calls:
+        brought(cloud, fleet(*EXTRA) | _tagged(cloud))
+    assert calls.tried == [*CONTROLLERS, "map-7"]
+    assert calls.applied == ["map-7", "flux-system", "flux-system"]
+    assert live(cloud, ObjectRef("v1", "ConfigMap", "map-7", "flux-system"))["data"] == {"a": "b"}
+
+
+def test_components_with_objects_of_their_own_definitions_are_installed() -> None:
+    cloud = MemoryCloud(throttle=False)
+    push(cloud, fleet(definition("v1", storage="v1"), RECEIVER, {**RECEIVER, "metadata": _other()}))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert live(cloud, ObjectRef("example.org/v1", "Receiver", "b", "default"))
+
+
+def _other() -> Json:
+    return {"name": "b", "namespace": "default"}
+
+
+def _tagged(cloud: MemoryCloud) -> dict[str, bytes]:
+    """Return the manifest with a tag: a job that changes nothing of Flux."""
+    path = "clusters/one/cluster.yaml"
+    before = cloud.repository.files(cloud.repository.head("main"))[path]
+    return {path: before + b"  tags: {team: shop}\n"}
