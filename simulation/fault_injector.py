@@ -10,6 +10,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.jobs.errors import Unavailable
 from shared.ports import Ports
+from simulation.actors import contributors
 from simulation.faults import instances
 from simulation.faults.calls import Call, Scene
 from simulation.faults.catalog import FAULTS
@@ -40,7 +41,8 @@ class FaultInjector:
 
     def around(self, ports: Ports, cloud: MemoryCloud) -> Ports:
         """Return the ports with every call led through the injector."""
-        wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in WRAPPED}
+        wrapped = (*WRAPPED, "pulls") if contributors.KIND in self._kinds else WRAPPED
+        wires: dict[str, Any] = {name: Wire(getattr(ports, name), name, cloud, self) for name in wrapped}
         return replace(ports, **wires)
 
     def instance(self, ports: Ports) -> Ports:
@@ -87,6 +89,8 @@ class Wire:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method: Callable[..., Any] = getattr(self._inner, name)
+        if not callable(method):
+            return method
         port, cloud, injector = self._port, self._cloud, self._injector
 
         def call(*args: Any, **kwargs: Any) -> Any:

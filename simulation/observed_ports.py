@@ -50,6 +50,7 @@ class ObservedState(MemoryState):
     def save(self, record: ClusterRecord) -> ClusterRecord:
         """Write the record."""
         before = self.cluster(record.name)
+        self._no_preview(f"the record {record.name}")
         saved = super().save(record)
         if self._writes_as_before:
             self._clusters[record.name] = from_json(json.dumps(with_added_fields(saved)), saved.etag)
@@ -65,8 +66,13 @@ class ObservedState(MemoryState):
         if not self.backups or now - self.backups[-1][0] >= BETWEEN_BACKUPS:
             self.backups.append((now, self.backup()))
 
+    def _no_preview(self, what: str) -> None:
+        if self._observer is not None:
+            self._observer[0].pull_requests.changes(what)
+
     def delete(self, record: ClusterRecord) -> None:
         """Remove the record."""
+        self._no_preview(f"the record {record.name}")
         exists = self.cluster(record.name) is not None
         super().delete(record)
         if exists and self._observer is not None:
@@ -76,6 +82,7 @@ class ObservedState(MemoryState):
 
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record."""
+        self._no_preview("the record of the fleet")
         saved = super().save_fleet(record)
         if self._writes_as_before:
             stored = stored_forms.upgrade_fleet(fleet_with_added_fields(saved))
@@ -88,6 +95,7 @@ class ObservedState(MemoryState):
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write the plan."""
+        self._no_preview(f"the plan of {plan_record.plan.commit[:8]}")
         super().save_plan(plan_record)
         if self._writes_as_before:
             stored = stored_forms.upgrade_plan(plan_with_added_fields(plan_record))
@@ -107,6 +115,7 @@ class ObservedWrites(list[dict[str, str]]):
     def append(self, write: dict[str, str]) -> None:
         """Add a write."""
         super().append(write)
+        self._invariants.pull_requests.changes(write["resource"])
         self._invariants.azure_writes.accepted(write["accepted"], write["resource"])
 
 
@@ -122,6 +131,7 @@ class ObservedQueue:
     def send(self, message: Message) -> None:
         """Send a message."""
         self._loop.sent.append((self._cloud, self._name, message))
+        self._invariants.pull_requests.sent(self._cloud, self._name, message)
         if self._name in RECIPES:
             self._invariants.messages.sent(self._cloud, message)
         self._inner.send(message)

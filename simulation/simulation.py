@@ -15,12 +15,14 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig, Ports
+from simulation.actors import contributors
+from simulation.actors.contributors import Contributors
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
 from simulation.faults import disasters
 from simulation.faults.calls import Scene
-from simulation.faults.catalog import KINDS
+from simulation.faults.catalog import KINDS, rare_kinds
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.end import SECRET
@@ -97,7 +99,7 @@ class Simulation:
 
     def __init__(self, seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> None:
         chance = random.Random(seed)  # noqa: S311
-        kinds = only or frozenset(kind for kind in KINDS if chance.random() < 0.5)
+        kinds = only or frozenset(kind for kind in KINDS if chance.random() < 0.5) | rare_kinds(seed)
         rate = 40 if only else chance.choice((2, 8, 20, 40))
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = _clouds(states, chance)
@@ -123,6 +125,8 @@ class Simulation:
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.messages.delivered
         self._scene = scene = Scene(self.loop, history, self._operators, kinds)
+        first = next(iter(self._operators.values()))
+        self._contributors = Contributors(seed, first) if contributors.KIND in kinds else None
         injector = FaultInjector(scene, rate=rate, kinds=kinds)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud.ports.config.fleet: self._workers(cloud, injector) for cloud in clouds}
@@ -153,10 +157,15 @@ class Simulation:
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
+        if self._contributors is not None:
+            self._contributors.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
         for cloud in loop.clouds:
             self._invariants.the_end.check(cloud)
+        if self._contributors is not None:
+            self.injected[contributors.KIND] += self._contributors.acts
+            self._invariants.pull_requests.ended(loop.clouds[0], self._contributors)
 
     def _schedule_disaster(self, seconds: float) -> float:
         """Let a fleet lose its tables, or get older ones, in some seeds; return when that is over.
@@ -193,6 +202,8 @@ class Simulation:
         """End the faults, and let operators do what only they can, until nothing is left to do."""
         loop, everybody = self.loop, [*self._operators.values()]
         loop.end_faults()
+        if self._contributors is not None:
+            self._contributors.deliver_again()
         for _ in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)

@@ -27,6 +27,9 @@ PREVIEWS = ("pull", "outdated")
 """The requests that have a queue of their own, with a session for each pull request: they delay no push."""
 PREVIEW_SECONDS = 10
 """Events of a pull request within this many seconds are one message."""
+CLOCKS_DIFFER = 5
+"""By how many seconds the clocks of two instances may differ: that much later than the last event, by the
+sender's clock, the one message comes. An event whose message is a duplicate then never comes after it."""
 REPORT_SECONDS = 5
 """Requests for a report within this many seconds are one message."""
 
@@ -101,7 +104,8 @@ def request_preview(request: PlanRequest, ports: Ports) -> None:
     it costs a bounded number of plans and of calls to GitHub.
     """
     slot, at = _slot(PREVIEW_SECONDS, 0, ports)
-    _send_plan(request, f"pull:{request.pull}:{slot}", at, ports)
+    after_all = at + timedelta(seconds=CLOCKS_DIFFER)
+    _send_plan(request, f"pull:{request.pull}:{slot}", after_all, ports)
 
 
 def request_awaited_plan(ports: Ports) -> None:

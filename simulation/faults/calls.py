@@ -45,6 +45,7 @@ EFFECTS: Mapping[str, frozenset[str]] = {
         " add_group_delete_intent remove_group_delete_intent",
         **dict.fromkeys(QUEUES, "send"),
         "repository": "set_status",
+        "pulls": "check write_comment",
         "api": "apply replace delete cordon uncordon evict",
         "kubernetes": "",
     }.items()
@@ -305,7 +306,7 @@ FAULTS: Mapping[str, Fault] = {
     "freeze-after": Fault(_any, _freeze_after),
     "refused": Fault(_any, _refused),
     "answer-lost": Fault(_effect, _answer_lost),
-    "throttled": Fault(_at("repository", *SERVICES, "state", *QUEUES), _throttled),
+    "throttled": Fault(_at("repository", "pulls", *SERVICES, "state", *QUEUES), _throttled),
     "outage": Fault(_any, _outage),
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at(*QUEUES), _twice),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 
+from simulation.actors import contributors
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -11,3 +13,11 @@ FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
+RARE: Mapping[str, float] = {contributors.KIND: 0.1}
+"""Who else acts, each in this part of all seeds."""
+
+
+def rare_kinds(seed: int) -> frozenset[str]:
+    """Return who else acts in a seed; drawn from a stream of its own."""
+    chance = random.Random(f"{seed} rare kinds")  # noqa: S311
+    return frozenset(kind for kind, part in RARE.items() if chance.random() < part)

@@ -78,7 +78,7 @@ def _version_before(call: Call) -> Any:
 FAULTS: Mapping[str, Fault] = {
     "limit-used-up": Fault(lambda call: call.operation is not None, _used_up),
     "list-in-pages": Fault(lambda call: call.port == "state" and call.name in LISTS, _in_pages),
-    "wrong-settings": Fault(lambda call: call.port in ("repository", *SERVICES), _wrong_settings),
+    "wrong-settings": Fault(lambda call: call.port in ("repository", "pulls", *SERVICES), _wrong_settings),
     "version-before": Fault(
         lambda call: call.port == "plans" or (call.port == "state" and call.name in SAVES), _version_before
     ),

@@ -11,6 +11,7 @@ from simulation.invariants.azure_writes import AzureWrites
 from simulation.invariants.context import Context
 from simulation.invariants.end import TheEnd
 from simulation.invariants.messages import Messages
+from simulation.invariants.pull_requests import PullRequests
 from simulation.invariants.records import Records
 from simulation.workloads import Workloads
 
@@ -21,5 +22,6 @@ class Invariants:
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self.azure_writes = AzureWrites(context, workloads)
         self.messages = Messages(context)
+        self.pull_requests = PullRequests(context.loop)
         self.records = Records(context)
         self.the_end = TheEnd(context)

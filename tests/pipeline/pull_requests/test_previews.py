@@ -14,7 +14,7 @@ from shared.jobs.errors import Terminal, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, Pushed
-from shared.pipeline.outbox import PREVIEW_SECONDS
+from shared.pipeline.outbox import CLOCKS_DIFFER, PREVIEW_SECONDS
 from shared.pipeline.planner import planner
 from shared.ports import FleetConfig, TreeEntry
 from tests.support import fleet_files
@@ -47,7 +47,7 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
         repo.announce(number, head, "opened")
     broker = repo.cloud.broker
     assert broker.counts("plans").active == 0
-    repo.cloud.clock.advance(PREVIEW_SECONDS)
+    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER)
     locks = [broker.accept_session("previews") for _ in range(3)]
     assert [lock and lock.session for lock in locks] == ["pull-1", "pull-2", None]
 
@@ -55,11 +55,11 @@ def test_every_pull_request_is_a_session_of_a_queue_of_its_own(repo: Repo) -> No
 def test_a_pull_request_that_is_planned_forever_delays_no_push_and_no_other_pull_request(repo: Repo) -> None:
     stuck, head = opened(repo, "stuck", fork=True)
     repo.announce(stuck, head, "opened")
-    repo.cloud.clock.advance(PREVIEW_SECONDS)
+    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER)
     assert repo.cloud.broker.accept_session("previews") is not None  # somebody plans it, and does not end
     number, head = opened(repo, "topic")
     repo.announce(number, head, "opened")
-    repo.cloud.clock.advance(PREVIEW_SECONDS)
+    repo.cloud.clock.advance(PREVIEW_SECONDS + CLOCKS_DIFFER)
     commit = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"))
     accept(
         Pushed("d1", f"push-{commit}", commit, repo.cloud.clock() + timedelta(minutes=1)), repo.cloud.ports
@@ -90,6 +90,19 @@ def test_a_flood_of_pushes_to_a_pull_request_is_one_plan_every_ten_seconds(repo:
         repo.cloud.clock.advance(1)
     repo.cloud.run()
     assert 6 <= len(looked_up) <= 7
+
+
+def test_a_push_that_a_late_clock_counts_with_the_events_before_it_is_planned(repo: Repo) -> None:
+    number, head = opened(repo, "topic")
+    clock = repo.cloud.clock
+    clock.advance(PREVIEW_SECONDS - clock().timestamp() % PREVIEW_SECONDS - 1)
+    repo.announce(number, head, "opened")
+    repo.cloud.run(2, until=lambda: False)
+    head = repo.cloud.repository.push(fleet_files.fleet("one", "two", "four"), branch="topic")
+    late = replace(repo.cloud.ports, clock=lambda: clock() - timedelta(seconds=3))
+    accept(PullChanged("d2", "late", number, head, "synchronize"), late)
+    repo.cloud.run()
+    assert f" head={head} " in repo.comments(number)[0]
 
 
 def test_a_request_that_the_version_before_queued_with_the_pushes_is_moved_and_planned(repo: Repo) -> None:

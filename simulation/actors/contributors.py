@@ -1,0 +1,166 @@
+"""The authors of pull requests: from branches and forks, changed while they are planned."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from localcloud.github.world.pull_requests import PullRecord
+from localcloud.github.world.pull_requests_port import WorldPullRequests
+from shared.pipeline.intake.accept import accept
+from shared.pipeline.intake.webhook import PullChanged
+from shared.ports import Ports
+from simulation.desired_state import DesiredCluster, DesiredFleet
+from simulation.event_loop import FAR
+from simulation.operators import Operators
+
+KIND = "pull-requests"
+ACTS = (2, 6)
+BETWEEN_PUSHES = (1, 5, 11, 60)
+"""Seconds until the next push to a pull request: before, while and after it is planned."""
+OVERSIZED_MIB, MANY = 33, 501
+"""More than one pull request may add: docs/reference.md, limits."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a commit of a pull request proposes; ``refused``: its check has to fail."""
+
+    fork: bool
+    refused: bool
+
+
+class Contributors:
+    """They propose changes to one fleet; ``proposals`` has what each of their commits proposes."""
+
+    def __init__(self, seed: int, operators: Operators) -> None:
+        self._chance = random.Random(f"{seed} {KIND}")  # noqa: S311
+        self._operators, self._loop, self._cloud = operators, operators.loop, operators.cloud
+        self._github = self._cloud.repository.pulls
+        self._undelivered: set[int] = set()
+        self.proposals: dict[str, Proposal] = {}
+        self.acts = 0
+        app = self._chance.random() < 0.5
+        self._cloud.with_ports(lambda ports: replace(ports, pulls=WorldPullRequests(self._github, app=app)))
+
+    def schedule(self, seconds: float) -> None:
+        """Let them act at some moments of so many seconds."""
+        for _ in range(self._chance.randint(*ACTS)):
+            self._loop.schedule(self._chance.uniform(0, seconds), self._act)
+
+    def deliver_again(self) -> None:
+        """Deliver every event again, in GitHub, that was lost, or whose request is a dead letter, or far."""
+        soon = self._loop.clock() + FAR
+        requests = [letter.shown for letter in self._cloud.dead_letters if letter.queue == "previews"]
+        requests += [
+            message.body
+            for cloud, queue, message in self._loop.sent
+            if cloud is self._cloud and queue == "previews" and message.at is not None and message.at > soon
+        ]
+        for pull in self._open():
+            if pull.number in self._undelivered or any(f'"pull":{pull.number},' in body for body in requests):
+                self._deliver(pull, "synchronize")
+
+    def _open(self) -> list[PullRecord]:
+        return [*self._github.listed()]
+
+    def _act(self) -> None:
+        self.acts += 1
+        acts: list[Callable[[], None]] = [self._propose, self._propose, self._push, self._push]
+        self._chance.choice([*acts, self._close])()
+
+    def _propose(self) -> None:
+        git, branch = self._cloud.repository, f"topic-{self.acts}"
+        git.reset(git.head("main"), branch)
+        fork = self._chance.random() < 0.5
+        head = self._commit(branch, fork=fork)
+        pull = self._github.open("A change", branch, "main", fork=fork)
+        origin = "a fork" if pull.fork else "a branch"
+        self._loop.log(
+            "%s: pull request %d from %s: %s", self._operators.fleet, pull.number, origin, head[:8]
+        )
+        self._announce(pull, "opened")
+
+    def _push(self) -> None:
+        """Push to a pull request, and a moment later again."""
+        pulls = self._open()
+        if not pulls:
+            return
+        pull = self._chance.choice(pulls)
+        self._push_to(pull)
+        if self._chance.random() < 0.5:
+            self._loop.schedule(self._chance.choice(BETWEEN_PUSHES), lambda: self._push_to(pull))
+
+    def _push_to(self, pull: PullRecord) -> None:
+        head = self._commit(pull.head, fork=pull.fork)
+        self._loop.log("%s: pull request %d is at %s", self._operators.fleet, pull.number, head[:8])
+        changed = self._github.get(pull.number)
+        if changed is not None and changed.state == "open":
+            self._announce(changed, "synchronize")
+
+    def _close(self) -> None:
+        pulls = self._open()
+        if pulls:
+            pull = self._chance.choice(pulls)
+            self._loop.log("%s: pull request %d is closed", self._operators.fleet, pull.number)
+            self._github.change(pull.number, state="closed")
+
+    def _commit(self, branch: str, *, fork: bool) -> str:
+        """Commit a change of what the head of the fleet asks for."""
+        desired, refused, more = self._change(self._operators.now)
+        desired = replace(desired, note=1000 + len(self.proposals))
+        files = {**desired.files(self._operators.fleet), **more}
+        head = self._cloud.repository.push(files, branch=branch)
+        self.proposals[head] = Proposal(fork, refused)
+        return head
+
+    def _change(self, now: DesiredFleet) -> tuple[DesiredFleet, bool, dict[str, bytes]]:
+        """Return a change of a fleet, whether it must be refused, and more files of it."""
+        name = self._chance.choice(self._operators.names)
+        cluster = now.clusters.get(name, DesiredCluster(name))
+        match self._chance.choice(("change", "change", "remove", "mistake", "mistake", "large", "many")):
+            case "remove":
+                return now.without(name), False, {}
+            case "mistake":
+                mistaken = replace(cluster, invalid=True, tag=self._chance.choice("uvw"))
+                return now.with_cluster(mistaken), True, {}
+            case "large":
+                return now, True, {f"docs/video-{len(self.proposals)}.mp4": _large()}
+            case "many":
+                number = len(self.proposals)
+                return (
+                    now,
+                    True,
+                    {f"clusters/x{n}/cluster.yaml": f"{number}.{n}".encode() for n in range(MANY)},
+                )
+        changed = replace(cluster, tag=self._chance.choice("uvw"), version="1.33")
+        return now.with_cluster(changed), False, {}
+
+    def _announce(self, pull: PullRecord, action: str) -> None:
+        if self._loop.peaceful or self._chance.random() < 0.8:
+            self._deliver(pull, action)
+        else:
+            self._loop.log("    the event is lost")
+            self._undelivered.add(pull.number)
+
+    def _deliver(self, pull: PullRecord, action: str) -> None:
+        """Deliver an event; GitHub shows one that was not accepted.
+
+        An instance with a wrong clock may take it for one of an earlier moment, or answer it in days.
+        """
+        event = PullChanged("p1", f"pull-{self._chance.getrandbits(64)}", pull.number, pull.sha, action)
+        self._undelivered.add(pull.number)
+
+        def accepted(ports: Ports) -> None:
+            accept(event, ports)
+            if not self._loop.actor.jumped:
+                self._undelivered.discard(pull.number)
+
+        self._loop.run_function(self._cloud, accepted)
+
+
+@cache
+def _large() -> bytes:
+    return bytes(OVERSIZED_MIB << 20)
