@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -93,6 +94,22 @@ def test_a_pod_that_returns_to_a_cordoned_node_does_not_delay_a_drain(by_a_perso
     cloud.run(seconds=3600)
     assert (phases(cloud), set(pools(cloud))) == ({"one": Phase.READY}, {"system", "appsb"})
     assert 1 <= len(evicted) <= 30
+
+
+def test_a_clock_that_was_late_at_the_cordon_leaves_no_pod_behind() -> None:
+    cloud = ready(pool())
+    blocked_pod(cloud)
+    connect = cloud.ports.kubernetes.connect
+
+    def late(*place: Any, **credentials: Any) -> Around:
+        inner = connect(*place, **credentials)
+        return Around(inner, cordon=lambda node, at: inner.cordon(node, at - timedelta(days=1)))
+
+    around(cloud, "kubernetes", connect=late)
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(seconds=300)
+    assert "apps" in pools(cloud)
+    assert "blocked: shop/web: " in record(cloud).job.reason
 
 
 def test_nodes_cordoned_by_a_person_stay_cordoned_and_ours_are_uncordoned() -> None:

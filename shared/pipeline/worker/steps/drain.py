@@ -120,11 +120,16 @@ def _cordons(node: Json) -> list[Json]:
 
 
 def _cordoned_at(node: Json) -> datetime | None:
-    """Return when a node was cordoned last, None when nothing on it shows the time."""
-    if _is_cordoned_by_us(node) and _annotation(node):
-        return datetime.fromisoformat(_annotation(node))
+    """Return when a node was cordoned last, None when nothing on it shows the time.
+
+    The time of the API server counts. Our annotation has that of an instance, whose clock may have been late:
+    then every pod would have started after the cordon, and none would be waited for.
+    """
     times = [datetime.fromisoformat(entry["time"]) for entry in _cordons(node) if entry.get("time")]
-    return max(times, default=None)
+    if times:
+        return max(times)
+    ours = _is_cordoned_by_us(node) and _annotation(node)
+    return datetime.fromisoformat(_annotation(node)) if ours else None
 
 
 def _annotation(node: Json) -> str:
