@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.components import EXAMPLE, requests_of
+from bench.deletes import measure as measure_deletes
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.rollout import CREATION, lower_bound, roll_out
@@ -27,6 +28,13 @@ def test_a_check_of_installed_components_writes_nothing() -> None:
     assert first["write"] == 12
     assert check["write"] == 0
     assert check["dry run"] == 2
+
+
+def test_a_delete_is_measured_beside_a_creation_and_costs_the_same_in_a_larger_fleet() -> None:
+    (_, few), (created, many) = measure_deletes(10), measure_deletes(40)
+    assert (created.clusters, many.clusters) == (40, 20)
+    assert many.records["cluster"] / 20 == few.records["cluster"] / 5
+    assert created.records["cluster"] / 40 > many.records["cluster"] / 20 > 0
 
 
 def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
-import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from localcloud.tables.memory_clusters import MemoryClusters
 from shared.jobs.acts import Act
-from shared.jobs.errors import Stale, TooLarge
+from shared.jobs.errors import Stale
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
-from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
+from shared.jobs.record import with_etag
+from shared.ports import DeadLetter, FleetRecord, PlanRecord
 
 _NOT_STORED = ("_lock", "_versions")
-ENTITY_BYTES = 1 << 20
-"""learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model: an entity has at
-most 1 MiB. How a record is written is the adapter's; it can be no smaller than compressed."""
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class MemoryState:
+class MemoryState(MemoryClusters):
     """One fleet's state; records pass through their stored form when saved, so that nothing else survives."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._versions = itertools.count(1)
-        self._clusters: dict[str, ClusterRecord] = {}
-        self._group_delete_intents: set[tuple[str, GroupDeleteIntent]] = set()
+        super().__init__()
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
         self._plans: dict[str, PlanRecord] = {}
@@ -62,62 +54,6 @@ class MemoryState:
     def lose(self) -> None:
         """Lose every table."""
         self.restore(MemoryState().backup())
-
-    def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's record, or None."""
-        with self._lock:
-            return self._clusters.get(name)
-
-    def clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records of the whole fleet, by name."""
-        with self._lock:
-            return [record for _, record in sorted(self._clusters.items())]
-
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` records, by name, of those after a name."""
-        return [record for record in self.clusters() if record.name > after][:limit]
-
-    def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active."""
-        return [record for record in self.clusters() if record.job.active]
-
-    def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the record over its version, or as a new one; raise Stale."""
-        with self._lock:
-            self._check(record)
-            etag, text = f"v{next(self._versions)}", to_json(record)
-            if len(text) > ENTITY_BYTES / 4 and len(zlib.compress(text.encode())) > ENTITY_BYTES:
-                raise TooLarge("EntityTooLarge: the entity is larger than 1 MiB")
-            self._clusters[record.name] = from_json(text, etag)
-        return with_etag(record, etag)
-
-    def delete(self, record: ClusterRecord) -> None:
-        """Delete the record if it is still this version; raise Stale."""
-        with self._lock:
-            if record.name in self._clusters:
-                self._check(record)
-                del self._clusters[record.name]
-
-    def _check(self, record: ClusterRecord) -> None:
-        saved = self._clusters.get(record.name)
-        if (saved.etag if saved else "") != record.etag:
-            raise Stale("another writer changed the record")
-
-    def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Save that a cluster is about to delete a resource group."""
-        with self._lock:
-            self._group_delete_intents.add((group, intent))
-
-    def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
-        """Return the intents to delete a resource group."""
-        with self._lock:
-            found = [intent for of, intent in self._group_delete_intents if of == group]
-        return sorted(found, key=lambda intent: (intent.cluster, intent.uid))
-
-    def remove_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Remove an intent; one that does not exist is success."""
-        with self._lock:
-            self._group_delete_intents.discard((group, intent))
 
     def append(self, events: Sequence[Event]) -> None:
         """Save events."""

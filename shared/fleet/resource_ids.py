@@ -12,6 +12,11 @@ class GroupId:
     subscription: str
     name: str
 
+    @property
+    def key(self) -> str:
+        """The same text for every spelling of the group: Azure ignores the case of letters."""
+        return f"{self.subscription}|{self.name}".lower()
+
 
 @dataclass(frozen=True, order=True)
 class RegionId:

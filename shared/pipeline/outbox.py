@@ -108,10 +108,15 @@ def request_preview(request: PlanRequest, ports: Ports) -> None:
     _send_plan(request, f"pull:{request.pull}:{slot}", after_all, ports)
 
 
-def request_awaited_plan(ports: Ports) -> None:
-    """Request a plan when the deletion of a cluster has finished that git has again."""
+def request_awaited_plan(ports: Ports, deleted: str = "") -> None:
+    """Request a plan when the deletion of a cluster has finished that git has again.
+
+    ``deleted`` is the cluster whose record has just been removed; without it, the record of each is read.
+    """
     fleet = ports.state.fleet()
-    if any(ports.state.cluster(name) is None for name in fleet.awaiting_deletion):
+    if deleted in fleet.awaiting_deletion or (
+        not deleted and any(ports.state.cluster(name) is None for name in fleet.awaiting_deletion)
+    ):
         message_id = f"deleted:{fleet.commit}:{int(ports.clock().timestamp() // 10)}"
         request_plan(PlanRequest(again=True, reason="deleted"), message_id=message_id, ports=ports)
 

@@ -16,6 +16,7 @@ from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.retry import DEFAULTS, Policies
 from shared.ports.azure import Azure
+from shared.ports.clusters import GroupMember
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
 from shared.ports.queue import Message, Queue
 from shared.ports.repository import (
@@ -33,7 +34,6 @@ from shared.ports.state import (
     BranchRead,
     DeadLetter,
     FleetRecord,
-    GroupDeleteIntent,
     PlanRecord,
     Source,
     State,
@@ -52,7 +52,7 @@ __all__ = [
     "DeadLetter",
     "FleetConfig",
     "FleetRecord",
-    "GroupDeleteIntent",
+    "GroupMember",
     "Kubernetes",
     "KubernetesApi",
     "Message",

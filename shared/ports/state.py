@@ -12,8 +12,8 @@ from shared.jobs.events import Event
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import ClusterRecord
 from shared.ports.acts import Acts
+from shared.ports.clusters import Clusters
 from shared.ports.repository import BranchHead
 
 
@@ -81,6 +81,8 @@ class FleetRecord:
     """When as many successive reads of the branch are allowed again as after a pause."""
     awaiting_deletion: tuple[str, ...] = ()
     """The clusters that are created again once their deletion has finished."""
+    groups_indexed: bool = False
+    """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
 
@@ -99,57 +101,6 @@ class DeadLetter:
     description: str
     body: str
     size: int
-
-
-@dataclass(frozen=True)
-class GroupDeleteIntent:
-    """A cluster that is about to delete its resource group; ``uid`` distinguishes clusters of one name."""
-
-    cluster: str
-    uid: str
-
-
-class Clusters(Protocol):
-    """The records of the clusters."""
-
-    def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's record, or None."""
-        ...
-
-    def clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records of the whole fleet, by name."""
-        ...
-
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` records, by name, after a name ("": from the first)."""
-        ...
-
-    def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active; the cost depends on the number of jobs, not of clusters."""
-        ...
-
-    def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale.
-
-        Returns the record with its new etag.
-        """
-        ...
-
-    def delete(self, record: ClusterRecord) -> None:
-        """Delete the record if it is still this version; raise Stale. One that does not exist is success."""
-        ...
-
-    def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Save that a cluster is about to delete a resource group; saving it twice is the same."""
-        ...
-
-    def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
-        """Return the intents to delete a resource group."""
-        ...
-
-    def remove_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Remove an intent; one that does not exist is success."""
-        ...
 
 
 class Events(Protocol):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord
-from shared.ports import FleetRecord
+from shared.ports import FleetRecord, GroupMember
 from simulation.invariants.context import Context, Creations, moment
 from simulation.rule import RuleViolated
 
@@ -34,6 +34,7 @@ class Records:
                 0, self._context.azure.vanished[key_of(after.desired.id)]
             )
             self._requested(cloud, after)
+            self._is_member(cloud, after)
             self._context.uncovered.discard(key_of(after.desired.id))
             self._context.history(cloud).forget_approvals(after.name)
             return
@@ -45,6 +46,12 @@ class Records:
             self._requested(cloud, after)
         if after.observed_generation > before.observed_generation:
             self._really_ready(cloud, after)
+
+    def _is_member(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Check that a delete finds a new cluster in its group."""
+        members = cloud.state.group_members(record.desired.id.group.key)
+        if GroupMember(record.name, record.uid) not in members:
+            raise RuleViolated("lost record", f"{record.name} is no member of its resource group")
 
     def _forward(self, before: ClusterRecord, after: ClusterRecord) -> None:
         what = f"{after.name} from {moment(before)} to {moment(after)}"

@@ -17,7 +17,7 @@ from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import ClusterRecord, accept_new
-from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, Source, State
+from shared.ports import DeadLetter, FleetRecord, GroupMember, Source, State
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, later, plan_record, record
 from tests.support.desired_clusters import desired
@@ -114,15 +114,36 @@ def test_events_come_newest_first_and_bounded(state: State) -> None:
 
 def test_clusters_are_recorded_for_the_group_that_they_delete(state: State) -> None:
     assert state.group_delete_intents("s|rg-one") == []
-    one, two, three = (GroupDeleteIntent(name, "0badcafe") for name in ("one", "two", "three"))
+    one, two, three = (GroupMember(name, "0badcafe") for name in ("one", "two", "three"))
     for intent in (two, one, one):
         state.add_group_delete_intent("s|rg-one", intent)
     state.add_group_delete_intent("s|rg-ones", three)
     assert state.group_delete_intents("s|rg-one") == [one, two]
     state.remove_group_delete_intent("s|rg-one", one)
-    state.remove_group_delete_intent("s|rg-one", GroupDeleteIntent("two", "another"))
+    state.remove_group_delete_intent("s|rg-one", GroupMember("two", "another"))
     assert state.group_delete_intents("s|rg-one") == [two]
     assert state.clusters() == []
+
+
+def test_the_members_of_a_group_are_found_and_those_of_no_other_group(state: State) -> None:
+    one, two, again = (
+        GroupMember("one", "0badcafe"),
+        GroupMember("two", "0badcafe"),
+        GroupMember("one", "later"),
+    )
+    many = [("s|rg-many", GroupMember(f"c{number:03}", "0badcafe")) for number in range(250)]
+    assert state.group_members("s|rg-one") == []
+    state.add_group_members([])
+    state.add_group_members([("s|rg-one", two), ("s|rg-one", one), ("s|rg-ones", one), *many])
+    state.add_group_members([("s|rg-one", one)])
+    assert state.group_members("s|rg-one") == [one, two]
+    assert state.group_members("s|rg-many") == [member for _, member in many]
+    state.add_group_members([("s|rg-one", again)])
+    state.remove_group_member("s|rg-one", one)
+    state.remove_group_member("s|rg-one", one)
+    assert state.group_members("s|rg-one") == [again, two]
+    assert state.group_members("s|rg-ones") == [one]
+    assert state.group_delete_intents("s|rg-one") == []
 
 
 def test_an_event_that_is_appended_twice_is_stored_once(state: State) -> None:

@@ -42,3 +42,12 @@ def fleet(*names: str, budget: int = 1) -> dict[str, bytes]:
     files["fleet.yaml"] = files["fleet.yaml"].replace(b"count: 1            #", guards[0])
     files["fleet.yaml"] = files["fleet.yaml"].replace(b"percent: 50", guards[1])
     return files | {f"clusters/{name}/cluster.yaml": cluster(name) for name in names}
+
+
+def in_one_group(*names: str) -> dict[str, bytes]:
+    """Return a fleet whose clusters live in one group."""
+    files = fleet(*names)
+    for name in names:
+        path = f"clusters/{name}/cluster.yaml"
+        files[path] = files[path].replace(f"rg-{name}".encode(), b"rg-shared")
+    return files

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shared.adapters.tables.state import CLUSTERS, TABLES, TablesState
+from shared.adapters.tables.clusters import CLUSTERS
+from shared.adapters.tables.state import TABLES, TablesState
 from shared.adapters.tables.storage import table_service
 
 __all__ = ["CLUSTERS", "TABLES", "TablesState", "table_service"]

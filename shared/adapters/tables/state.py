@@ -14,24 +14,23 @@ from azure.data.tables import TableServiceClient
 from pydantic import TypeAdapter
 
 from shared.adapters.tables.acts import ACTS, ActsTable
+from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.storage import Entity, Storage, etag_of
-from shared.jobs import record as records
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import ClusterRecord
-from shared.ports import DeadLetter, FleetRecord, GroupDeleteIntent, PlanRecord
+from shared.ports import DeadLetter, FleetRecord, PlanRecord
 
-CLUSTERS, EVENTS, PLANS, DELIVERIES, FLEETS, BLOBS, DEAD_LETTERS, BUCKETS, _ = TABLES = (
-    "roadsteadclusters",
+EVENTS, PLANS, DELIVERIES, BLOBS, DEAD_LETTERS, BUCKETS, *_ = TABLES = (
     "roadsteadevents",
     "roadsteadplans",
     "roadsteaddeliveries",
-    "roadsteadfleets",
     "roadsteadblobs",
     "roadsteaddeadletters",
     "roadsteadbuckets",
+    CLUSTERS,
+    FLEETS,
     ACTS,
 )
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -45,72 +44,12 @@ _BATCH_BYTES = 2 << 20
 _READERS = 8
 
 
-class TablesState(ActsTable):
+class TablesState(ClustersTable, ActsTable):
     """The State port for one fleet."""
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:
         self._fleet = fleet
         self._storage = Storage(service, TABLES, fleet)
-
-    def cluster(self, name: str) -> ClusterRecord | None:
-        """Return a cluster's record, or None."""
-        entity = self._storage.get(CLUSTERS, self._fleet, name)
-        return _cluster(entity) if entity is not None else None
-
-    def clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records of the whole fleet, by name."""
-        return [_cluster(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
-
-    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
-        """Return at most ``limit`` records, by name, of those after a name."""
-        entities = self._storage.query(
-            CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
-        )
-        return [_cluster(entity) for entity in itertools.islice(entities, limit)]
-
-    def active_clusters(self) -> Sequence[ClusterRecord]:
-        """Return the records whose job is active."""
-        return [
-            _cluster(entity)
-            for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key and active eq true")
-        ]
-
-    def save(self, record: ClusterRecord) -> ClusterRecord:
-        """Write the record over its version, or as a new one; raise Stale."""
-        entity = {
-            "PartitionKey": self._fleet,
-            "RowKey": record.name,
-            "phase": record.phase.value,
-            "active": record.job.active,
-            "step": record.job.step.name.value,
-            "generation": record.generation,
-            "observedGeneration": record.observed_generation,
-            **packed(records.to_json(record)),
-        }
-        return records.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
-
-    def delete(self, record: ClusterRecord) -> None:
-        """Delete the record if it is still this version; raise Stale."""
-        self._storage.delete(CLUSTERS, self._fleet, record.name, record.etag)
-
-    def add_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Save that a cluster is about to delete a resource group."""
-        self._storage.upsert(FLEETS, self._intent_key(group, intent))
-
-    def group_delete_intents(self, group: str) -> Sequence[GroupDeleteIntent]:
-        """Return the intents to delete a resource group."""
-        keys = self._storage.keys(FLEETS, "PartitionKey eq @key", key=self._intents(group))
-        return [GroupDeleteIntent(*key["RowKey"].split(":")) for key in keys]
-
-    def remove_group_delete_intent(self, group: str, intent: GroupDeleteIntent) -> None:
-        """Remove an intent; one that does not exist is success."""
-        self._storage.remove(FLEETS, [self._intent_key(group, intent)])
-
-    def _intent_key(self, group: str, intent: GroupDeleteIntent) -> dict[str, str]:
-        return {"PartitionKey": self._intents(group), "RowKey": f"{intent.cluster}:{intent.uid}"}
-
-    def _intents(self, group: str) -> str:
-        return f"leaving|{self._fleet}|{safe_key(group)}"
 
     def append(self, events: Sequence[Event]) -> None:
         """Save events."""
@@ -293,10 +232,6 @@ class TablesState(ActsTable):
     def remember_delivery(self, digest: str, at: datetime) -> None:
         """Remember a webhook delivery."""
         self._storage.upsert(DELIVERIES, {"PartitionKey": self._fleet, "RowKey": safe_key(digest), "at": at})
-
-
-def _cluster(entity: Any) -> ClusterRecord:
-    return records.from_json(unpacked(entity), etag_of(entity))
 
 
 def _plan(text: str) -> PlanRecord:

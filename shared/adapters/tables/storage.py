@@ -33,7 +33,7 @@ Entity = Mapping[str, Any]
 
 _MOST_REMOVED = 20_000
 """How many entities a call removes, so that a run of the retention timer ends in time."""
-_TOGETHER = 100
+TOGETHER = 100
 """How many entities of one partition a transaction can have."""
 
 
@@ -166,7 +166,7 @@ class Storage:
         some = itertools.islice(entities, _MOST_REMOVED)
         for partition, group in itertools.groupby(some, key=itemgetter("PartitionKey")):
             keys = (str(entity["RowKey"]) for entity in group)
-            while batch := list(itertools.islice(keys, _TOGETHER)):
+            while batch := list(itertools.islice(keys, TOGETHER)):
                 self._remove_together(self._tables[table], partition, batch)
                 removed += len(batch)
         return removed

@@ -12,7 +12,7 @@ from shared.jobs.events import Event
 from shared.jobs.record import ClusterRecord, Condition
 from shared.pipeline.api import schema
 from shared.ports import FleetRecord, PlanRecord
-from shared.ports.state import Clusters
+from shared.ports.clusters import Clusters
 
 PAGE = 200
 SHOWN = 5

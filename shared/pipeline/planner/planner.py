@@ -32,6 +32,7 @@ from shared.pipeline.planner.branch_head import (
     needs_confirmation,
 )
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
+from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import hand_over, supersede
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
@@ -226,11 +227,12 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     plan_record = PlanRecord(plan, ports.clock(), approval=approval, reports=reports)
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
+    index_groups(plan, inputs, fleet, ports)
     plan = hand_over(plan_record, desired, fleet, ports)
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
-    planned = replace(fleet, commit=head, at=plan_record.at, planning="", problem=None)
+    planned = replace(fleet, commit=head, at=plan_record.at, planning="", problem=None, groups_indexed=True)
     ports.state.save_fleet(replace(planned, awaiting_deletion=awaiting))
 
 

@@ -205,4 +205,4 @@ def _delete_record(record: ClusterRecord, outcome: Done, ports: Ports) -> None:
         _give_lease_back(record, ports)
         return
     outbox.request_report(ports)
-    outbox.request_awaited_plan(ports)
+    outbox.request_awaited_plan(ports, deleted=record.name)

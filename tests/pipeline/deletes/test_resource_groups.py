@@ -17,8 +17,8 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.retry import DEFAULTS
 from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
-from shared.pipeline.worker.steps.shared_groups import intent_of
-from shared.ports import GroupDeleteIntent
+from shared.pipeline.worker.steps.shared_groups import member_of
+from shared.ports import GroupMember
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION
@@ -26,18 +26,9 @@ from tests.support.pipeline_runs import accepted, phases, push
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
 
-def shared_group(*names: str) -> dict[str, bytes]:
-    """Return a fleet whose clusters live in one group."""
-    files = fleet_files.fleet(*names)
-    for name in names:
-        path = f"clusters/{name}/cluster.yaml"
-        files[path] = files[path].replace(f"rg-{name}".encode(), b"rg-shared")
-    return files
-
-
 def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
     cloud = MemoryCloud()
-    push(cloud, shared_group("one"))
+    push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
     azure, writes = cloud.ports.azure, iter(range(20))
 
@@ -212,7 +203,7 @@ def test_a_worker_that_dies_at_each_creation_of_a_group_fails_the_job() -> None:
 def test_a_group_that_two_clusters_create_at_the_same_moment_is_ours() -> None:
     cloud = MemoryCloud()
     frozen_before(cloud, PutGroup, lambda: cloud.run(5))
-    push(cloud, shared_group("one", "two"))
+    push(cloud, fleet_files.in_one_group("one", "two"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     assert accepted(cloud)["update-group", "rg-shared"] == 1
@@ -224,7 +215,7 @@ def test_a_group_that_two_clusters_create_at_the_same_moment_is_ours() -> None:
 
 def test_of_two_clusters_deleted_at_the_same_moment_one_deletes_their_group() -> None:
     cloud = MemoryCloud()
-    push(cloud, shared_group("one", "two"))
+    push(cloud, fleet_files.in_one_group("one", "two"))
     cloud.run()
     clusters = cloud.state.clusters
 
@@ -244,11 +235,11 @@ def test_of_two_clusters_deleted_at_the_same_moment_one_deletes_their_group() ->
 
 def test_a_new_cluster_waits_while_another_one_deletes_the_group() -> None:
     cloud = MemoryCloud()
-    push(cloud, shared_group("one"))
+    push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
 
     def meanwhile() -> None:
-        push(cloud, shared_group("two"))
+        push(cloud, fleet_files.in_one_group("two"))
         cloud.run(8)
         waits = cloud.state.cluster("two")
         assert waits is not None
@@ -261,7 +252,7 @@ def test_a_new_cluster_waits_while_another_one_deletes_the_group() -> None:
     assert (accepted(cloud)["delete-group", "rg-shared"], accepted(cloud)["create", "two"]) == (1, 1)
 
 
-def test_the_intent_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None:
+def test_the_member_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("lives", "fails"))
     cloud.run()
@@ -274,21 +265,21 @@ def test_the_intent_of_a_delete_that_ended_or_failed_delays_no_cluster() -> None
     cloud.run()
     assert phases(cloud) == {"lives": Phase.READY, "fails": Phase.FAILED}
     for record in cloud.state.clusters():
-        cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", intent_of(record))
-    cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", GroupDeleteIntent("gone", "0badcafe"))
+        cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", member_of(record))
+    cloud.state.add_group_delete_intent(f"{SUBSCRIPTION}|rg-two", GroupMember("gone", "0badcafe"))
     changed = fleet_files.fleet("lives") | {"clusters/two/cluster.yaml": fleet_files.cluster("two")}
     push(cloud, changed)
     cloud.run(600)
     assert phases(cloud)["two"] is Phase.READY
 
 
-def test_a_worker_of_an_earlier_cluster_does_not_remove_the_intent_of_a_later_one() -> None:
+def test_a_worker_of_an_earlier_cluster_does_not_remove_the_member_of_a_later_one() -> None:
     cloud = MemoryCloud()
-    push(cloud, shared_group("one"))
+    push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
-    forget, first = cloud.state.remove_group_delete_intent, list[tuple[str, GroupDeleteIntent]]()
+    forget, first = cloud.state.remove_group_delete_intent, list[tuple[str, GroupMember]]()
 
-    def stands_still(group: str, leaver: GroupDeleteIntent) -> None:
+    def stands_still(group: str, leaver: GroupMember) -> None:
         first.append((group, leaver))
         around(cloud, "state", remove_group_delete_intent=forget)
         raise Unavailable("the worker stands still before its call")
@@ -296,12 +287,12 @@ def test_a_worker_of_an_earlier_cluster_does_not_remove_the_intent_of_a_later_on
     around(cloud, "state", remove_group_delete_intent=stands_still)
     push(cloud, fleet_files.fleet())
     cloud.run()
-    push(cloud, shared_group("one"))
+    push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
 
     def wakes() -> None:
         forget(*first[0])
-        push(cloud, shared_group("two"))
+        push(cloud, fleet_files.in_one_group("two"))
         cloud.run(8)
 
     frozen_before(cloud, DeleteGroup, wakes)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.tables import memory_state
+from localcloud.tables import memory_clusters
 from shared.jobs.record import Phase, accept_retry
 from shared.pipeline.outbox import send_continuation
 from shared.ports.azure import DeleteCluster, Written
@@ -21,7 +21,7 @@ from tests.support.replaced_ports import on_azure
 @pytest.fixture(autouse=True)
 def stored_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save every record in the form of the version before."""
-    monkeypatch.setattr(memory_state, "to_json", lambda saved: json.dumps(as_before(saved)))
+    monkeypatch.setattr(memory_clusters, "to_json", lambda saved: json.dumps(as_before(saved)))
 
 
 def test_a_cluster_is_created_changed_and_deleted() -> None:

@@ -19,7 +19,7 @@ from shared.pipeline.worker.steps.azure_state import (
 from shared.pipeline.worker.steps.contests import contested, of_later_life
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.repeated_write import next_attempt, still_exists, wait_for, was_accepted
-from shared.pipeline.worker.steps.shared_groups import group_of, intent_of, others_in_group
+from shared.pipeline.worker.steps.shared_groups import group_of, member_of, others_in_group
 from shared.pipeline.worker.steps.still_removed import not_removed
 from shared.ports.azure import DeleteCluster, DeleteGroup, GetCluster, GetGroup, ListResources
 
@@ -101,7 +101,7 @@ def delete_resource_group(context: StepContext) -> Outcome:
     if state_of(existing) == "Deleting":
         write = None if was_accepted(context, DELETE) else DELETE
         return Wait(context.poll_seconds, f"Azure is deleting {what}", write)
-    context.ports.state.add_group_delete_intent(group_of(record), intent_of(record))
+    context.ports.state.add_group_delete_intent(group_of(record), member_of(record))
     others = others_in_group(context)
     if others:
         return _retained(what, f"{', '.join(others[:5])} belong in it")
@@ -119,7 +119,9 @@ def delete_resource_group(context: StepContext) -> Outcome:
 def finalize(context: StepContext) -> Outcome:
     """Let the engine remove the record, and report what stays in Azure; the events stay as well."""
     record = context.record
-    context.ports.state.remove_group_delete_intent(group_of(record), intent_of(record))
+    state, group, member = context.ports.state, group_of(record), member_of(record)
+    state.remove_group_delete_intent(group, member)
+    state.remove_group_member(group, member)
     deletes = (Step.DELETE_CLUSTER, Step.DELETE_RESOURCE_GROUP)
     retained = [record.condition(CONDITIONS[step]) for step in deletes if _is_retained(record, step)]
     return Done("; ".join(["deleted", *(each.message for each in retained if each)]))

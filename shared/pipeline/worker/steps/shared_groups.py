@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.steps.context import StepContext
-from shared.ports import GroupDeleteIntent
+from shared.ports import GroupMember, State
 
 
 def others_in_group(context: StepContext) -> list[str]:
@@ -14,20 +16,32 @@ def others_in_group(context: StepContext) -> list[str]:
     A cluster whose delete has reached the group does not count: otherwise, of two deletes that reach it at
     the same moment, each would leave the group to the other.
     """
-    mine, past = group_of(context.record), (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
+    past = (Step.DELETE_RESOURCE_GROUP, Step.FINALIZE)
     return [
         other.name
-        for other in context.ports.state.clusters()
-        if other.name != context.record.name
-        and group_of(other) == mine
-        and not (other.deleting and other.job.step.name in past)
+        for other in _clusters_in(group_of(context.record), context.ports.state)
+        if other.name != context.record.name and not (other.deleting and other.job.step.name in past)
     ]
+
+
+def _clusters_in(group: str, state: State) -> Iterator[ClusterRecord]:
+    """Yield the records of the clusters in a group, in order of their names.
+
+    The members may be more than the records, because the planner saves a cluster as a member before it saves
+    its first record. A plan of the version before saves no members, and then the whole fleet is read.
+    """
+    if not state.fleet().groups_indexed:
+        yield from (record for record in state.clusters() if group_of(record) == group)
+        return
+    for name in sorted({member.cluster for member in state.group_members(group)}):
+        record = state.cluster(name)
+        if record is not None and group_of(record) == group:
+            yield record
 
 
 def group_of(record: ClusterRecord) -> str:
     """Return the key of the resource group in which a cluster lives, or is to live."""
-    place = record.desired.id
-    return f"{place.subscription}|{place.resource_group}".lower()
+    return record.desired.id.group.key
 
 
 def cluster_that_deletes_group(context: StepContext) -> str:
@@ -39,7 +53,7 @@ def cluster_that_deletes_group(context: StepContext) -> str:
     state = context.ports.state
     for intent in state.group_delete_intents(group_of(context.record)):
         other = state.cluster(intent.cluster)
-        if other is not None and intent_of(other) == intent and _at_its_group(other):
+        if other is not None and member_of(other) == intent and _at_its_group(other):
             return other.name
     return ""
 
@@ -48,6 +62,6 @@ def _at_its_group(record: ClusterRecord) -> bool:
     return record.deleting and record.job.active and record.job.step.name is Step.DELETE_RESOURCE_GROUP
 
 
-def intent_of(record: ClusterRecord) -> GroupDeleteIntent:
-    """Return the intent of a cluster to delete its group; a later cluster of the same name has another."""
-    return GroupDeleteIntent(record.name, record.uid)
+def member_of(record: ClusterRecord) -> GroupMember:
+    """Return a cluster as a member of its group; a later cluster of the same name is another one."""
+    return GroupMember(record.name, record.uid)

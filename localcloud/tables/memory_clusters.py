@@ -1,0 +1,108 @@
+"""The clusters of the State port in memory: their records, and the members of resource groups."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import zlib
+from collections.abc import Collection, Sequence
+
+from shared.jobs.errors import Stale, TooLarge
+from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
+from shared.ports import GroupMember
+
+ENTITY_BYTES = 1 << 20
+"""learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model: an entity has at
+most 1 MiB. How a record is written is the adapter's; it can be no smaller than compressed."""
+
+
+class MemoryClusters:
+    """The part of the State port that is about clusters."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._versions = itertools.count(1)
+        self._clusters: dict[str, ClusterRecord] = {}
+        self._group_members: dict[str, frozenset[GroupMember]] = {}
+        self._group_delete_intents: dict[str, frozenset[GroupMember]] = {}
+
+    def cluster(self, name: str) -> ClusterRecord | None:
+        """Return a cluster's record, or None."""
+        with self._lock:
+            return self._clusters.get(name)
+
+    def clusters(self) -> Sequence[ClusterRecord]:
+        """Return the records of the whole fleet, by name."""
+        with self._lock:
+            return [record for _, record in sorted(self._clusters.items())]
+
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
+        """Return at most ``limit`` records, by name, of those after a name."""
+        return [record for record in self.clusters() if record.name > after][:limit]
+
+    def active_clusters(self) -> Sequence[ClusterRecord]:
+        """Return the records whose job is active."""
+        return [record for record in self.clusters() if record.job.active]
+
+    def save(self, record: ClusterRecord) -> ClusterRecord:
+        """Write the record over its version, or as a new one; raise Stale."""
+        with self._lock:
+            self._check(record)
+            etag, text = f"v{next(self._versions)}", to_json(record)
+            if len(text) > ENTITY_BYTES / 4 and len(zlib.compress(text.encode())) > ENTITY_BYTES:
+                raise TooLarge("EntityTooLarge: the entity is larger than 1 MiB")
+            self._clusters[record.name] = from_json(text, etag)
+        return with_etag(record, etag)
+
+    def delete(self, record: ClusterRecord) -> None:
+        """Delete the record if it is still this version; raise Stale."""
+        with self._lock:
+            if record.name in self._clusters:
+                self._check(record)
+                del self._clusters[record.name]
+
+    def _check(self, record: ClusterRecord) -> None:
+        saved = self._clusters.get(record.name)
+        if (saved.etag if saved else "") != record.etag:
+            raise Stale("another writer changed the record")
+
+    def add_group_members(self, members: Collection[tuple[str, GroupMember]]) -> None:
+        """Save the resource groups of clusters."""
+        for group, member in members:
+            self._change(self._group_members, group, add={member})
+
+    def group_members(self, group: str) -> Sequence[GroupMember]:
+        """Return the members of a resource group."""
+        return _by_name(self._group_members.get(group, ()))
+
+    def remove_group_member(self, group: str, member: GroupMember) -> None:
+        """Remove a member; one that does not exist is success."""
+        self._change(self._group_members, group, remove={member})
+
+    def add_group_delete_intent(self, group: str, intent: GroupMember) -> None:
+        """Save that a cluster is about to delete a resource group."""
+        self._change(self._group_delete_intents, group, add={intent})
+
+    def group_delete_intents(self, group: str) -> Sequence[GroupMember]:
+        """Return the intents to delete a resource group."""
+        return _by_name(self._group_delete_intents.get(group, ()))
+
+    def remove_group_delete_intent(self, group: str, intent: GroupMember) -> None:
+        """Remove an intent; one that does not exist is success."""
+        self._change(self._group_delete_intents, group, remove={intent})
+
+    def _change(
+        self,
+        stored: dict[str, frozenset[GroupMember]],
+        group: str,
+        *,
+        add: Collection[GroupMember] = (),
+        remove: Collection[GroupMember] = (),
+    ) -> None:
+        with self._lock:
+            left = stored.pop(group, frozenset()).union(add).difference(remove)
+            stored |= {group: left} if left else {}
+
+
+def _by_name(members: Collection[GroupMember]) -> Sequence[GroupMember]:
+    return sorted(members, key=lambda member: (member.cluster, member.uid))

@@ -1,0 +1,75 @@
+"""What is stored of clusters: their records, and which of them share a resource group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from shared.jobs.record import ClusterRecord
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A cluster that lives in a resource group, is to live there, or is about to delete it.
+
+    ``uid`` distinguishes clusters of one name.
+    """
+
+    cluster: str
+    uid: str
+
+
+class Clusters(Protocol):
+    """The records of the clusters."""
+
+    def cluster(self, name: str) -> ClusterRecord | None:
+        """Return a cluster's record, or None."""
+        ...
+
+    def clusters(self) -> Sequence[ClusterRecord]:
+        """Return the records of the whole fleet, by name."""
+        ...
+
+    def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
+        """Return at most ``limit`` records, by name, after a name ("": from the first)."""
+        ...
+
+    def active_clusters(self) -> Sequence[ClusterRecord]:
+        """Return the records whose job is active; the cost depends on the number of jobs, not of clusters."""
+        ...
+
+    def save(self, record: ClusterRecord) -> ClusterRecord:
+        """Write the record over the version in ``record.etag`` ("": only if there is none); raise Stale.
+
+        Returns the record with its new etag.
+        """
+        ...
+
+    def delete(self, record: ClusterRecord) -> None:
+        """Delete the record if it is still this version; raise Stale. One that does not exist is success."""
+        ...
+
+    def add_group_members(self, members: Collection[tuple[str, GroupMember]]) -> None:
+        """Save clusters as members of their resource groups; saving one twice is the same."""
+        ...
+
+    def group_members(self, group: str) -> Sequence[GroupMember]:
+        """Return the members of a resource group; the cost depends on their number alone."""
+        ...
+
+    def remove_group_member(self, group: str, member: GroupMember) -> None:
+        """Remove a member; one that does not exist is success."""
+        ...
+
+    def add_group_delete_intent(self, group: str, intent: GroupMember) -> None:
+        """Save that a cluster is about to delete a resource group; saving it twice is the same."""
+        ...
+
+    def group_delete_intents(self, group: str) -> Sequence[GroupMember]:
+        """Return the intents to delete a resource group."""
+        ...
+
+    def remove_group_delete_intent(self, group: str, intent: GroupMember) -> None:
+        """Remove an intent; one that does not exist is success."""
+        ...
