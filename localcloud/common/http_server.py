@@ -1,11 +1,11 @@
 """The one HTTP server of the local cloud: cheroot, HTTP/1.1 with keep-alive, optional TLS.
 
 A stand-in gives a WSGI application; ``HttpServer`` runs it on threads at a loopback port until closed.
+``HttpServers`` runs many of them, each at a port of its own, with the threads of one.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import ssl
 import threading
@@ -13,76 +13,70 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from cheroot.server import HTTPConnection
-from cheroot.ssl.builtin import BuiltinSSLAdapter
-from cheroot.wsgi import Server
 from werkzeug.wrappers import Response
+
+from localcloud.common.http_loop import Listener, LoopServer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-class _TlsSocket(ssl.SSLSocket):
-    """A server's end of a TLS connection that closes when its client disconnects before the handshake.
+class Served:
+    """An application that answers at a port of 127.0.0.1."""
 
-    ``SSLContext.wrap_socket`` asks for the peer first, and leaves a socket without one open.
-    """
+    def __init__(self, server: LoopServer, listener: Listener) -> None:
+        self._server, self._listener = server, listener
+        self.port: int = listener.port
+        self.url = f"{'https' if server.ssl_adapter else 'http'}://127.0.0.1:{self.port}"
 
-    def getpeername(self) -> Any:
-        """Return the client's address, or close the socket and raise ConnectionResetError."""
-        try:
-            return super().getpeername()
-        except OSError as error:
-            self.close()
-            raise ConnectionResetError(errno.ECONNRESET, "the client disconnected") from error
-
-
-class _Tls(BuiltinSSLAdapter):
-    """Cheroot's TLS with a context built in memory, so that keys never reach the disk."""
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self.certificate = self.private_key = self.certificate_chain = ""
-        self.private_key_password = None
-        self.ciphers = None
-        self._server_env: dict[str, str] = {}
-        self.context = context
-        context.sslsocket_class = _TlsSocket
-
-    def get_environ(self, sock: ssl.SSLSocket) -> dict[str, Any]:  # type: ignore[override]  # stub lacks it
-        """Add the socket to each request's environment: a stream can see that its client hung up."""
-        return {**super().get_environ(sock), "roadstead.socket": sock}  # type: ignore[no-untyped-call]
-
-
-class _Connection(HTTPConnection):
-    """A connection that its server knows until it is closed: cheroot loses one that it serves as it stops."""
-
-    def __init__(self, server: Any, *given: Any) -> None:
-        super().__init__(server, *given)
-        self._open: set[_Connection] = server.open_connections
-        self._open.add(self)
+    def stop_listening(self) -> None:
+        """Refuse new connections from now on."""
+        self._server.ignore(self._listener)
 
     def close(self) -> None:
-        """Close it, and what it could not write: cheroot leaves that to its destructor, which complains."""
-        super().close()
-        with suppress(OSError):
-            self.wfile.close()
-        self._open.discard(self)
+        """Refuse new connections, and cut off the open ones."""
+        self.stop_listening()
+        for connection in tuple(self._server.open_connections):
+            if connection.listener is self._listener:
+                connection.cut()
 
 
-class _Server(Server):
-    """Cheroot's server, with the connections that are open."""
+class HttpServers:
+    """WSGI applications at ports of 127.0.0.1 that share their threads; a context manager.
 
-    ConnectionClass = _Connection
+    ``threads`` run from the beginning, and at ``most`` so many when so many requests run at one time. Idle
+    connections and idle servers hold none.
+    """
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        self.open_connections: set[_Connection] = set()
-        super().__init__(*given, **named)
+    def __init__(self, *, tls: ssl.SSLContext | None = None, threads: int = 8, most: int = 8) -> None:
+        self._server = LoopServer(threads=threads, most=most, tls=tls)
+        self._server.prepare()
+        self._thread = threading.Thread(target=self._server.serve, daemon=True, name="http")
+        self._thread.start()
+
+    def serve(self, app: WSGIApplication, *, port: int = 0) -> Served:
+        """Answer with an application at a port until it is closed; port 0 takes a free one."""
+        return Served(self._server, self._server.listen(app, port))
+
+    def close(self) -> None:
+        """Stop listening; requests under way may be cut off."""
+        self._server.stop()
+        self._thread.join(5)
+        for connection in tuple(self._server.open_connections):
+            with suppress(OSError):
+                connection.close()
+
+    def __enter__(self) -> HttpServers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class HttpServer:
-    """Serves a WSGI application at 127.0.0.1; port 0 takes a free one. A context manager.
+    """Serves one WSGI application at 127.0.0.1; port 0 takes a free one. A context manager.
 
-    ``threads`` bounds the requests that run at one time; idle connections hold no thread.
+    ``threads`` bounds the requests that run at one time.
     """
 
     def __init__(
@@ -93,34 +87,22 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         threads: int = 8,
     ) -> None:
-        self._server = _Server(
-            ("127.0.0.1", port), app, numthreads=threads, request_queue_size=128, shutdown_timeout=1
-        )
-        if tls is not None:
-            self._server.ssl_adapter = _Tls(tls)
-        self._server.expiration_interval = 0.1  # seconds until close() is noticed
-        self._server.prepare()
-        self.port: int = self._server.bind_addr[1]
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve, daemon=True, name=f"http-{self.port}")
-        self._thread.start()
+        self._servers = HttpServers(tls=tls, threads=threads, most=threads)
+        try:
+            self._served = self._servers.serve(app, port=port)
+        except OSError:
+            self._servers.close()
+            raise
+        self.port, self.url = self._served.port, self._served.url
 
     def stop_listening(self) -> None:
-        """Refuse new connections from now on.
-
-        Cheroot listens until its threads have stopped; it resets a connection that comes in between.
-        """
-        if self._server.socket is not None:
-            self._server.socket.close()
+        """Refuse new connections from now on."""
+        self._served.stop_listening()
 
     def close(self) -> None:
         """Stop listening; requests under way may be cut off."""
         self.stop_listening()
-        self._server.stop()
-        self._thread.join(5)
-        for connection in tuple(self._server.open_connections):
-            with suppress(OSError):
-                connection.close()
+        self._servers.close()
 
     def __enter__(self) -> HttpServer:
         return self

@@ -1,4 +1,4 @@
-"""The Kubernetes API servers of the local cloud: one TLS server for each started cluster.
+"""The Kubernetes API servers of the local cloud: a TLS port for each started cluster, on the same threads.
 
 It is the ``ControlPlane`` to which the Azure world reports clusters and nodes.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from localcloud.common.certificates import Authority
 from localcloud.common.clock import system_clock
 from localcloud.common.control_plane import Node
 from localcloud.common.front_door import FrontDoor
-from localcloud.common.http_server import HttpServer
+from localcloud.common.http_server import HttpServers, Served
 from localcloud.kubernetes.wire.cluster_access import Access, common_name, kubeconfig
 from localcloud.kubernetes.wire.kubernetes_app import ClusterApi
 from localcloud.kubernetes.world.controllers import Delays
@@ -27,7 +26,8 @@ from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.fleet.resource_ids import ClusterId
 
 _logger = logging.getLogger(__name__)
-_THREADS = 4
+_THREADS, _MOST_THREADS = 4, 64
+"""A watch holds a thread until it ends."""
 _SETTLE_SECONDS = 0.02
 _DELAYS = Delays()
 LOG_NAME = "requests-kubernetes.jsonl"
@@ -35,7 +35,7 @@ LOG_NAME = "requests-kubernetes.jsonl"
 
 @dataclass(frozen=True)
 class _Running:
-    server: HttpServer
+    server: Served
     door: FrontDoor
     kubeconfig: str
     closing: threading.Event
@@ -44,9 +44,10 @@ class _Running:
 class KubernetesPlane:
     """Starts and stops API servers; a context manager.
 
-    ``extension`` holds the controllers installed into every cluster. They run after writes, and every
-    ``interval`` seconds; ``delays`` are those of the built-in ones. ``accepts_token`` decides which bearer
-    tokens are valid. Kubeconfigs are also written to ``kubeconfig_dir``, readable by the owner only.
+    ``extension`` holds the controllers installed into every cluster. They run after writes and when they are
+    due, and ``interval`` seconds after an error; ``delays`` are those of the built-in ones. ``accepts_token``
+    decides which bearer tokens are valid. Kubeconfigs are also written to ``kubeconfig_dir``, readable by the
+    owner only.
     """
 
     def __init__(
@@ -63,14 +64,14 @@ class KubernetesPlane:
     ) -> None:
         self._authority, self._accepts_token = authority, accepts_token
         self._log_dir, self._kubeconfig_dir = log_dir, kubeconfig_dir
-        self._interval = interval
-        self._tls = authority.server_context(client_certificates=True)
+        self._interval, self._clock = interval, clock
         self._running: dict[ClusterId, _Running] = {}
         self._lock = threading.Lock()
-        self._retiring: list[threading.Thread] = []
         self._changed, self._closing = threading.Event(), threading.Event()
         self.clusters = KubernetesClusters(clock, extension, delays=delays)
         self._controllers = threading.Thread(target=self._run_controllers, daemon=True, name="controllers")
+        tls = authority.server_context(client_certificates=True)
+        self._servers = HttpServers(tls=tls, threads=_THREADS, most=_MOST_THREADS)
         self._controllers.start()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
@@ -82,6 +83,7 @@ class KubernetesPlane:
                 assert world is not None  # noqa: S101
                 self._running[cluster] = self._serve(cluster, world)
                 world.subscribe(self._changed.set)
+                self._changed.set()
             return self._running[cluster].kubeconfig
 
     def set_nodes(self, cluster: ClusterId, nodes: Sequence[Node]) -> None:
@@ -99,7 +101,7 @@ class KubernetesPlane:
             self.clusters.stop(cluster)
         if running is not None:
             running.closing.set()
-            self._retire(running)
+            running.server.close()
             if self._kubeconfig_dir is not None:
                 with suppress(FileNotFoundError):
                     self._kubeconfig_path(cluster, self._kubeconfig_dir).unlink()
@@ -107,6 +109,10 @@ class KubernetesPlane:
     def kubeconfig(self, cluster: ClusterId) -> str:
         """Return the kubeconfig of a started cluster; raise KeyError when it is not started."""
         return self._running[cluster].kubeconfig
+
+    def url(self, cluster: ClusterId) -> str:
+        """Return the address of a started cluster's API server."""
+        return self._running[cluster].server.url
 
     def door(self, cluster: ClusterId) -> FrontDoor:
         """Return the front door of a started cluster: its faults and its requests."""
@@ -121,22 +127,13 @@ class KubernetesPlane:
             running, self._running = list(self._running.values()), {}
         for one in running:
             one.closing.set()
-            self._retire(one)
-        for thread in self._retiring:
-            thread.join(5)
+        self._servers.close()
 
     def __enter__(self) -> KubernetesPlane:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _retire(self, running: _Running) -> None:
-        """Refuse new connections now; close the server in the background, which takes half a second."""
-        running.server.stop_listening()
-        thread = threading.Thread(target=running.server.close, daemon=True, name="retire")
-        self._retiring = [*(other for other in self._retiring if other.is_alive()), thread]
-        thread.start()
 
     def _serve(self, cluster: ClusterId, world: KubernetesWorld) -> _Running:
         closing = threading.Event()
@@ -147,7 +144,7 @@ class KubernetesPlane:
             f"kubernetes/{cluster.name}",
             log_file=log,
         )
-        server = HttpServer(door, tls=self._tls, threads=_THREADS)
+        server = self._servers.serve(door)
         text = kubeconfig(cluster, server.url, self._authority)
         if self._kubeconfig_dir is not None:
             path = self._kubeconfig_path(cluster, self._kubeconfig_dir)
@@ -159,14 +156,22 @@ class KubernetesPlane:
         return folder / f"{cluster.name}.yaml"
 
     def _run_controllers(self) -> None:
-        due = time.monotonic()
         while not self._closing.is_set():
-            self._changed.wait(max(0.0, due - time.monotonic()))
+            self._changed.wait(self._pause())
             self._closing.wait(_SETTLE_SECONDS)
             self._changed.clear()
-            if time.monotonic() >= due:
-                due = time.monotonic() + self._interval
             try:
                 self.clusters.reconcile()
             except Exception:
+                self._changed.set()
+                self._closing.wait(self._interval)
                 _logger.exception("a controller failed; it runs again in the next round")
+
+    def _pause(self) -> float | None:
+        """Return the seconds until something is due, None when nothing is.
+
+        What is due although the controllers just ran, as after an error, waits for ``interval``.
+        """
+        due = self.clusters.due()
+        left = None if due is None else (due - self._clock()).total_seconds()
+        return self._interval if left is not None and left <= 0 else left

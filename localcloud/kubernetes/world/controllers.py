@@ -118,6 +118,10 @@ class Controllers:
         finally:
             self._busy = False
 
+    def due(self) -> datetime | None:
+        """Return when to run again although nothing is written, None: only after a write."""
+        return self._next
+
     def _waited(self, value: Object, seconds: float) -> bool:
         """Return whether so many seconds went by since this generation of the object was first seen."""
         metadata, now = value["metadata"], self._world.clock()

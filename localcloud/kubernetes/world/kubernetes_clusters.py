@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import heappop, heappush
+from itertools import count
 from typing import Protocol
 
 from localcloud.common.control_plane import Node
@@ -65,10 +67,15 @@ class NoExtension:
         """Return None: never."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Member:
+    """A cluster: ``seen`` is the version at which its controllers ran last, ``due`` when they run next."""
+
+    number: int
     world: KubernetesWorld
     controllers: Controllers
+    seen: int = 0
+    due: datetime | None = None
 
 
 class KubernetesClusters:
@@ -85,7 +92,10 @@ class KubernetesClusters:
         self._extension: Extension = extension or NoExtension()
         self._members: dict[ClusterId, _Member] = {}
         self._off: set[ClusterId] = set()
-        self._seen: dict[ClusterId, int] = {}
+        self._numbers = count()
+        self._started: dict[int, _Member] = {}
+        self._changed: set[int] = set()
+        self._agenda: list[tuple[datetime, int]] = []
         self._lock = threading.Lock()
 
     def start(self, cluster: ClusterId, nodes: Sequence[Node]) -> str:
@@ -93,7 +103,11 @@ class KubernetesClusters:
         with self._lock:
             if cluster not in self._members:
                 world = KubernetesWorld(self._clock, name=cluster.resource, delays=self._delays)
-                self._members[cluster] = _Member(world, self._extension.install(world))
+                number = next(self._numbers)
+                member = _Member(number, world, self._extension.install(world))
+                self._members[cluster] = self._started[number] = member
+                world.subscribe(lambda: self._changed.add(number))
+                self._changed.add(number)
         self.set_nodes(cluster, nodes)
         return f"apiVersion: v1\nkind: Config\ncurrent-context: {cluster.name}\n"
 
@@ -117,8 +131,9 @@ class KubernetesClusters:
         """Remove a cluster and all its objects."""
         with self._lock:
             self._off.discard(cluster)
-            self._members.pop(cluster, None)
-            self._seen.pop(cluster, None)
+            member = self._members.pop(cluster, None)
+            if member is not None:
+                del self._started[member.number]
 
     def world(self, cluster: ClusterId) -> KubernetesWorld | None:
         """Return a cluster's world, or None when it is not started."""
@@ -139,13 +154,52 @@ class KubernetesClusters:
         return WorldKubernetes(world)
 
     def reconcile(self) -> None:
-        """Run the extension once in every cluster in which something was written since, or is due."""
-        with self._lock:
-            members = list(self._members.items())
+        """Run the extension once in every cluster in which something was written since, or is due.
+
+        The other clusters cost nothing.
+        """
         self._extension.refresh()
-        for cluster, member in members:
-            member.world.tick()
-            version, due = member.world.version, member.controllers.due()
-            if self._seen.get(cluster) != version or (due is not None and self._clock() >= due):
-                self._seen[cluster] = version
-                member.controllers.reconcile()
+        waiting = self._waiting()
+        try:
+            while waiting:
+                self._run(waiting[0])
+                del waiting[0]
+        finally:  # those that did not run because of an error run in the next round
+            self._changed.update(member.number for member in waiting)
+
+    def _run(self, member: _Member) -> None:
+        member.world.tick()
+        version, due = member.world.version, member.controllers.due()
+        if member.seen != version or (due is not None and self._clock() >= due):
+            member.seen = version
+            member.controllers.reconcile()
+        self._plan(member)
+
+    def due(self) -> datetime | None:
+        """Return when to reconcile although nothing is written, None: only after a write."""
+        with self._lock:
+            return self._agenda[0][0] if self._agenda else None
+
+    def _waiting(self) -> list[_Member]:
+        """Return the clusters in which something was written since, or is due, the oldest first."""
+        waiting: set[int] = set()
+        while self._changed:
+            waiting.add(self._changed.pop())
+        now = self._clock()
+        with self._lock:
+            while self._agenda and self._agenda[0][0] <= now:
+                due, number = heappop(self._agenda)
+                member = self._started.get(number)
+                if member is not None and member.due == due:
+                    member.due = None
+                    waiting.add(number)
+            return [self._started[number] for number in sorted(waiting) if number in self._started]
+
+    def _plan(self, member: _Member) -> None:
+        """Note when the next run of a cluster is due; an entry with another time no longer counts."""
+        times = [time for time in (member.world.due(), member.controllers.due()) if time is not None]
+        due = min(times, default=None)
+        with self._lock:
+            if due is not None and due != member.due:
+                heappush(self._agenda, (due, member.number))
+            member.due = due

@@ -82,6 +82,11 @@ class KubernetesWorld:
         with self._lock:
             self._controllers.run()
 
+    def due(self) -> datetime | None:
+        """Return when a controller is due by the clock, None when none is."""
+        with self._lock:
+            return self._controllers.due()
+
     def kind(self, api_version: str, kind: str) -> Kind | None:
         """Return a kind that is served now, or None."""
         with self._lock:
