@@ -17,6 +17,8 @@ from simulation.operators import NAMES, Operators, cluster_id
 from simulation.purging import purge
 
 SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
+REGRETTED = (2.0, 5.0, 20.0, 90.0)
+"""Seconds after which somebody restores a cluster that was removed by mistake, or removes it once more."""
 ATTEMPTS, WAIT = 10, 60.0
 VERSIONS = ("1.32", "1.33", "1.34")
 
@@ -92,6 +94,26 @@ def _add(operators: Operators) -> None:
 def _remove(operators: Operators) -> None:
     if operators.now.clusters:
         operators.push(operators.now.without(operators.chance.choice(list(operators.now.clusters))))
+
+
+def _remove_by_mistake(operators: Operators) -> None:
+    """Remove a cluster, restore it seconds later, and sometimes remove it once more."""
+    if not operators.now.clusters:
+        return
+    cluster = operators.chance.choice(list(operators.now.clusters.values()))
+
+    def restore() -> None:
+        if cluster.name not in operators.now.clusters and not operators.loop.peaceful:
+            operators.push(operators.now.with_cluster(cluster))
+            if operators.chance.random() < 0.5:
+                operators.loop.schedule(operators.chance.choice(REGRETTED), remove)
+
+    def remove() -> None:
+        if cluster.name in operators.now.clusters and not operators.loop.peaceful:
+            operators.push(operators.now.without(cluster.name))
+
+    remove()
+    operators.loop.schedule(operators.chance.choice(REGRETTED), restore)
 
 
 def _remove_several(operators: Operators) -> None:
@@ -242,6 +264,7 @@ ACTIONS: tuple[tuple[int, Callable[[Operators], None]], ...] = (
     (1, _make_fleet_invalid),
     (4, _add),
     (4, _remove),
+    (4, _remove_by_mistake),
     (2, _remove_several),
     (1, _budget),
     (2, _add_note),

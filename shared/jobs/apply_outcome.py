@@ -139,7 +139,8 @@ def _wait(record: ClusterRecord, outcome: Wait, now: datetime) -> ClusterRecord:
     seconds = max(outcome.seconds, STALLED_WAIT) if stalled else outcome.seconds
     record = _with_condition(record, _condition(step, False, reason, outcome.reason, now))
     at = now + timedelta(seconds=seconds)
-    next_run = NextRun(at, Delay.WAIT, outcome.reason, outcome.action_required, contest=outcome.contest)
+    delay = Delay.RESTORED if outcome.restored else Delay.WAIT
+    next_run = NextRun(at, delay, outcome.reason, outcome.action_required, contest=outcome.contest)
     return _advanced(record, step, next_run, phase, now)
 
 

@@ -135,7 +135,7 @@ def _active(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosi
     elif failure is not None:
         activity = f"retries {where} after {failure.kind}: {failure.message}"
         following = f"attempt {failure.attempts + 1}{_limit(failure, retries)}"
-    elif run.delay is Delay.WAIT:
+    elif run.delay in (Delay.WAIT, Delay.RESTORED):
         activity, following = f"waits in {where}: {run.reason}", "checks again"
     else:
         activity, following = f"is about to run {where}", "runs the step"

@@ -32,11 +32,15 @@ class Event:
     request_ids: tuple[str, ...] = ()
 
 
-def accepted_event(record: ClusterRecord, approved: str = "") -> Event:
-    """Return the event of a spec, or a removal, that was just accepted; ``approved``: by whom, and why."""
+def accepted_event(record: ClusterRecord, approved: str = "", *, restored: bool = False) -> Event:
+    """Return the event of a spec, or a removal, that was just accepted; ``approved``: by whom, and why.
+
+    ``restored``: the spec takes a removal back.
+    """
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
     approval = f", approved by {approved}" if approved else ""
-    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}")
+    taken_back = ", which has the cluster again: its delete had not begun" if restored else ""
+    return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
 
 
 def replayed_event(record: ClusterRecord, by: str, reason: str = "") -> Event:

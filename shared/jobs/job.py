@@ -126,6 +126,8 @@ class Delay(StrEnum):
 
     NONE = "none"
     WAIT = "wait"
+    RESTORED = "restored"
+    """A delete that has not begun waits, because git has the cluster again."""
     RETRY = "retry"
     RATE_LIMIT = "rate-limit"
 

@@ -21,9 +21,10 @@ from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs import stored_forms
 from shared.jobs.errors import DeadLettered, Retryable, classes
-from shared.jobs.job import Contest, Job, new_job
-from shared.jobs.recipes import Recipe
+from shared.jobs.job import Contest, Delay, Job, new_job
+from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
 
+_OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
 
 
@@ -102,6 +103,16 @@ class ClusterRecord:
         return self.job.recipe is Recipe.DELETE
 
     @property
+    def restorable(self) -> bool:
+        """Whether the tombstone can be taken back: its delete has certainly not begun.
+
+        Only the delete's own step says so, because it reads Azure. While it runs, and after it died, the
+        delete may have begun.
+        """
+        certain = self.job.lease is None and not self.job.step.abandoned_leases
+        return self.deleting and certain and self.job.next_run.delay is Delay.RESTORED
+
+    @property
     def failed(self) -> bool:
         """Whether the job has failed."""
         return not self.job.active and self.phase is Phase.FAILED
@@ -174,7 +185,10 @@ def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> Clu
 
 
 def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: datetime) -> ClusterRecord:
-    """Return the record with a new spec; a step that runs now keeps its lease until it has ended."""
+    """Return the record with a new spec; a step that runs now keeps its lease until it has ended.
+
+    A tombstone is taken back, which requires a restorable record.
+    """
     document = desired.document()
     return replace(
         record,
@@ -186,6 +200,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
         updated=now,
+        conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
     )
 
 

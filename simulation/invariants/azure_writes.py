@@ -50,6 +50,9 @@ class AzureWrites:
         if kind == "delete":
             self._own_life(cloud, record, key, what)
             self._still_removed(cloud, name, what)
+            self._context.deletes.add(
+                (cloud.ports.config.fleet, name, record.uid, self._context.azure.lives[key])
+            )
         if not kind.startswith("delete") and record.deleting and not self._context.may_be_late(cloud, name):
             raise RuleViolated("tombstone", f"{what} after its tombstone")
         if (

@@ -35,7 +35,7 @@ class Context:
     ``left`` are groups that belong to the owners of the clusters in them, ``creations`` those of each life of
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
     ``tombstones`` have the life for which each was accepted, ``created_by`` the uid of a cluster's creator.
-    ``uncovered`` are clusters whose cancelled delete has ended, and that no new record has yet.
+    ``deletes`` are those that Azure accepted: fleet, name and uid of the record, and the life.
     Of fleets whose tables were ``replaced``: what these may have ``unknown``, and the commits whose status
     may stay ``unreported``.
     """
@@ -49,11 +49,11 @@ class Context:
     planned: defaultdict[str, PlannedHead] = field(default_factory=lambda: defaultdict(PlannedHead))
     accepted_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     tombstones: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    deletes: set[tuple[str, str, str, int]] = field(default_factory=set)
     created_by: dict[ClusterId, str] = field(default_factory=dict)
     replaced: set[str] = field(default_factory=set)
     unknown: set[ClusterId] = field(default_factory=set)
     unreported: set[str] = field(default_factory=set)
-    uncovered: set[ClusterId] = field(default_factory=set)
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:
         """Note that the tables of a fleet were lost, or have an older moment."""

@@ -45,7 +45,7 @@ class TheEnd:
         fleet, azure, oracle = cloud.ports.config.fleet, self._context.azure, self._context.oracle
         world, desired = self._context.loop.azure, self._context.history(cloud).now
         for key, owner in azure.owners.items():
-            if key in self._context.unknown | self._context.uncovered:
+            if key in self._context.unknown:
                 continue
             if owner == fleet and key.name not in desired.clusters and oracle.live(key) is not None:
                 raise RuleViolated("orphan", f"{fleet}: {key.name} still exists")

@@ -9,6 +9,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, GroupMember
 from simulation.invariants.context import Context, Creations, moment
+from simulation.oracle import is_going
 from simulation.rule import RuleViolated
 
 
@@ -35,10 +36,11 @@ class Records:
             )
             self._requested(cloud, after)
             self._is_member(cloud, after)
-            self._context.uncovered.discard(key_of(after.desired.id))
             self._context.history(cloud).forget_approvals(after.name)
             return
         self._forward(before, after)
+        if before.deleting and not after.deleting:
+            self._not_begun(cloud, before)
         if after.deleting and not before.deleting:
             self._context.knows_life(cloud, after)
             self._may_be_deleted(cloud, before, after.commit)
@@ -55,14 +57,22 @@ class Records:
 
     def _forward(self, before: ClusterRecord, after: ClusterRecord) -> None:
         what = f"{after.name} from {moment(before)} to {moment(after)}"
-        if before.deleting and not after.deleting:
-            raise RuleViolated("tombstone", f"the tombstone was removed: {what}")
         if after.observed_generation > after.generation:
             raise RuleViolated("false ready", f"more was observed than accepted: {what}")
         if after.observed_generation < before.observed_generation:
             raise RuleViolated("lost record", f"the record went back: {what}")
         if moment(after) < moment(before):
             raise RuleViolated("lost record", f"the record went back: {what}")
+
+    def _not_begun(self, cloud: MemoryCloud, before: ClusterRecord) -> None:
+        """Check that a tombstone is taken back before its delete begins: nobody runs it, nor does Azure."""
+        fleet, key, what = cloud.ports.config.fleet, key_of(before.desired.id), before.name
+        if before.job.lease is not None:
+            raise RuleViolated("tombstone", f"the tombstone of {what} is taken back while its delete runs")
+        accepted = (fleet, what, before.uid, self._context.azure.lives[key]) in self._context.deletes
+        if accepted and is_going(self._context.oracle.live(key)):
+            raise RuleViolated("tombstone", f"the tombstone of {what} is taken back after its delete began")
+        self._context.history(cloud).forget_approvals(what)
 
     def _requested(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
         """Check that an accepted spec is what its commit asks for."""
@@ -144,14 +154,9 @@ class Records:
         if not record.deleting:
             raise RuleViolated("lost record", f"{record.name} was removed without a tombstone")
         fleet = cloud.ports.config.fleet
-        # It gets a new record; or the tables that knew it are lost, and nobody took it over.
-        wanted = self._context.history(cloud).wanted_since(record.name) is not None
-        wanted = wanted or key in self._context.unknown
         stays = self._context.azure.owners.get(key) == fleet and self._context.oracle.live(key) is not None
-        if stays and not wanted:
+        if stays and key not in self._context.unknown:  # those of lost tables wait for a takeover
             raise RuleViolated("orphan", f"{record.name} was removed, and the cluster still exists")
-        if stays:
-            self._context.uncovered.add(key)
         if self._context.azure.owners.get(key, fleet) != fleet:
             self._context.left.add(
                 (key.subscription, key.resource_group)

@@ -1,4 +1,4 @@
-"""what the state removes, in memory and in Table Storage: by age, by number, and a hundred a call."""
+"""What the state removes, in memory and in Table Storage: by age, by number, and a hundred a call."""
 
 from __future__ import annotations
 

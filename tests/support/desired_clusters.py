@@ -24,6 +24,7 @@ class Row:
     generation: int = 1
     deleting: bool = False
     retryable_failure: bool = False
+    restorable: bool = False
     uid: str = "0badcafe"
 
     @property

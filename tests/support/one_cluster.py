@@ -14,7 +14,7 @@ from shared.pipeline.api.why import why_view
 from shared.ports import KubernetesApi
 from shared.ports.azure import GetCluster
 from tests.support import fleet_files
-from tests.support.pipeline_runs import phases, push
+from tests.support.pipeline_runs import phases, push, step_until
 from tests.support.workloads import run_blocked_pod
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -56,6 +56,14 @@ def ready(extra: str = "") -> MemoryCloud:
     push(cloud, files(extra))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+    return cloud
+
+
+def tombstoned() -> MemoryCloud:
+    """Return a cloud whose cluster has a tombstone, before Azure has received the delete."""
+    cloud = ready()
+    push(cloud, fleet_files.fleet())
+    step_until(cloud, lambda: phases(cloud) == {"one": Phase.DELETING})
     return cloud
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections.abc import Callable
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
@@ -20,6 +21,13 @@ def push(cloud: MemoryCloud, files: dict[str, bytes]) -> str:
     commit = cloud.repository.push(files)
     assert accept(pushed(cloud, commit), cloud.ports).status == 202
     return commit
+
+
+def step_until(cloud: MemoryCloud, done: Callable[[], bool]) -> None:
+    """Deliver one message after the other until something holds; nothing is delivered after that."""
+    while not done():
+        if not cloud.step():
+            cloud.clock.advance(1)
 
 
 def phases(cloud: MemoryCloud) -> dict[str, Phase]:

@@ -58,6 +58,10 @@ class Recorded(Protocol):
         """Whether an accepted commit removed the cluster."""
 
     @property
+    def restorable(self) -> bool:
+        """Whether that removal can be taken back, because the delete has not begun."""
+
+    @property
     def retryable_failure(self) -> bool:
         """Whether its job failed for a reason that may be temporary, or is a failed delete."""
 
@@ -223,10 +227,12 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
         return Item(name, Action.ON_HOLD, hold=hold)
     if record is None:
         return Item(name, Action.ADOPT if cluster.adopt else Action.CREATE, 1)
-    if record.deleting:
+    if record.deleting and not record.restorable:
         action = Action.RETRY if record.retryable_failure else Action.ON_HOLD
         return _same_spec(record, name, action, Hold(HoldKind.AWAITS_DELETION))
+    update = Item(name, Action.UPDATE, record.generation + 1, record.uid)
     same = _same_spec(record, name, Action.RETRY if record.retryable_failure else Action.UNCHANGED)
+    same = update if record.deleting else same
     if cluster.digest == record.digest:
         return same
     before, document = normalised(record.document), cluster.document()
@@ -240,7 +246,7 @@ def _wanted(name: str, desired: DesiredFleet, record: Recorded | None, hold: Hol
     refused = _immutable(changes)
     if refused:
         return Item(name, Action.REFUSED, record.generation, record.uid, changes, refused)
-    return Item(name, Action.UPDATE, record.generation + 1, record.uid, changes)
+    return replace(update, changes=changes)
 
 
 def _invalid(name: str, problem: str, record: Recorded | None) -> Item:

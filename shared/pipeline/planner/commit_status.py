@@ -90,8 +90,10 @@ def _problem(item: Item, record: ClusterRecord | None) -> str:
 
 
 def _reached(item: Item, record: ClusterRecord | None, *, newest: bool) -> bool:
-    if item.awaits_deletion and record is not None and record.uid != item.uid:
-        return record.observed_generation > 0  # a later commit had it created again
+    if item.awaits_deletion and record is not None:
+        if record.uid != item.uid:
+            return record.observed_generation > 0  # a later commit had it created again
+        return record.observed_generation > item.generation  # a later plan took its removal back
     if item.not_carried_out:
         return False
     if record is None:

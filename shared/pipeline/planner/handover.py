@@ -29,14 +29,14 @@ def hand_over(plan_record: PlanRecord, desired: DesiredFleet, fleet: FleetRecord
     """Start the job of every item that acts; raise Stale when another planner has started.
 
     Return the plan as it was carried out: an item whose record cannot be stored is an invalid manifest, and
-    concerns no other cluster.
+    concerns no other cluster. A cluster whose delete has begun since the plan was made awaits its end.
     """
     items = []
     for item in plan_record.plan.items:
         try:
-            if item.acts:
-                _start(item, desired.clusters.get(item.cluster), plan_record, fleet, ports)
-            items.append(item)
+            wanted = desired.clusters.get(item.cluster)
+            started = not item.acts or _start(item, wanted, plan_record, fleet, ports)
+            items.append(item if started else _awaits_deletion(item))
         except TooLarge as error:
             log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
             items.append(_not_storable(item, error))
@@ -51,6 +51,12 @@ def _not_storable(item: Item, error: TooLarge) -> Item:
     hold = Hold(HoldKind.INVALID_MANIFEST, details)
     generation = item.generation - (item.action is not Action.RETRY)
     return Item(item.cluster, Action.INVALID, generation, item.uid, hold=hold)
+
+
+def _awaits_deletion(item: Item) -> Item:
+    """Return the item of an update that a delete prevents; the end of that delete requests another plan."""
+    hold = Hold(HoldKind.AWAITS_DELETION)
+    return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 
 
 def supersede(commit: str, ports: Ports) -> None:
@@ -71,27 +77,40 @@ def supersede(commit: str, ports: Ports) -> None:
 
 def _start(
     item: Item, desired: Desired | None, plan_record: PlanRecord, fleet: FleetRecord, ports: Ports
-) -> None:
+) -> bool:
     """Save the new generation of a record that does not have it yet, and send the record's continuation.
 
-    The check for another planner is between the read and the save: see ``supersede``.
+    Return False if a delete prevents that. The check for another planner is between the read and the save:
+    see ``supersede``.
     """
     while True:
         record = ports.state.cluster(item.cluster)
         if ports.state.fleet().etag != fleet.etag:
             raise Stale("another planner has started")
+        if item.action is Action.UPDATE and _prevented(item, record):
+            return False
         accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
         if accepted is None:
             if record is not None:
                 send_continuation(record, ports)
-            return
+            return True
         try:
             saved = ports.state.save(replace(accepted, installation=fleet.installation))
         except Stale:
             continue  # a worker has saved its step since; accept on top of that record
-        ports.state.append([accepted_event(saved, _approved_by(saved, plan_record.approval))])
+        restored = record is not None and record.deleting and not saved.deleting
+        approved = _approved_by(saved, plan_record.approval)
+        ports.state.append([accepted_event(saved, approved, restored=restored)])
         send_continuation(saved, ports)
-        return
+        return True
+
+
+def _prevented(item: Item, record: ClusterRecord | None) -> bool:
+    """Return whether the delete of a cluster began, or ended, since the plan took its removal back."""
+    if record is None:
+        return True
+    before = (record.uid, record.generation) == (item.uid, item.generation - 1)
+    return before and record.deleting and not record.restorable
 
 
 def _approved_by(record: ClusterRecord, approval: Approval | None) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from localcloud.azure.world.arm_resources import Timings
-from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.errors import ReconcileError, Unauthorized, Unavailable
 from shared.jobs.record import Phase, accept_delete
@@ -15,24 +14,9 @@ from shared.pipeline.outbox import send_continuation
 from shared.ports import BranchHead
 from shared.ports.azure import AzureCall, DeleteCluster, GetCluster, GetGroup, Written
 from tests.support import fleet_files
-from tests.support.one_cluster import ONE, files, ready, record
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.one_cluster import ONE, files, ready, record, tombstoned
+from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import around, on_azure, shows_first
-
-
-def tombstoned() -> MemoryCloud:
-    """Return a cloud whose cluster has a tombstone, before Azure has received the delete."""
-    cloud = ready()
-    push(cloud, fleet_files.fleet())
-    _step_until_tombstoned(cloud)
-    return cloud
-
-
-def _step_until_tombstoned(cloud: MemoryCloud) -> None:
-    """Deliver one message after the other, so that the worker has not received its own yet."""
-    while phases(cloud) != {"one": Phase.DELETING}:
-        if not cloud.step():
-            cloud.clock.advance(1)
 
 
 @pytest.mark.parametrize("kind", [GetCluster, GetGroup])
@@ -54,18 +38,6 @@ def test_a_single_404_after_an_accepted_delete_is_not_believed(kind: type[AzureC
     assert "does not show" in record(cloud).job.reason
     cloud.run()
     assert phases(cloud) == {}
-
-
-def test_a_cluster_that_git_has_again_before_its_delete_begins_is_kept() -> None:
-    cloud = tombstoned()
-    before = accepted(cloud)
-    commit = push(cloud, files())
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
-    assert accepted(cloud) == before
-    assert status(cloud, commit)[0] == "success"
-    told = [event.message for event in cloud.state.events("one", 50)]
-    assert any(f"left the cluster one: commit {commit[:8]} has it again" in message for message in told)
 
 
 def test_a_delete_waits_while_the_head_that_has_the_cluster_again_is_not_planned() -> None:
@@ -92,7 +64,7 @@ def test_a_stale_read_of_the_head_delays_a_delete_and_does_not_cancel_it() -> No
     cloud = ready()
     old = cloud.repository.head("main")
     push(cloud, fleet_files.fleet())
-    _step_until_tombstoned(cloud)
+    step_until(cloud, lambda: phases(cloud) == {"one": Phase.DELETING})
     shows_first(cloud, old)
     cloud.run()
     assert phases(cloud) == {}
@@ -103,7 +75,7 @@ def test_a_stale_read_while_the_removal_is_still_being_planned_cancels_nothing()
     cloud = ready()
     old = cloud.repository.head("main")
     push(cloud, fleet_files.fleet())
-    _step_until_tombstoned(cloud)
+    step_until(cloud, lambda: phases(cloud) == {"one": Phase.DELETING})
     fleet = cloud.state.fleet()
     cloud.state.save_fleet(replace(fleet, commit=old, planning=fleet.commit))  # the planner crashed
     shows_first(cloud, old)

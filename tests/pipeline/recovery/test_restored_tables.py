@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 from localcloud.azure.world.arm_resources import Timings
@@ -14,17 +13,10 @@ from shared.pipeline.recovery.missed_work import resend_overdue
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster, PutPool
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, pool, pools, ready, record
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push, step_until
 from tests.support.replaced_ports import on_azure
 
 PROTECTED = "  deletionProtection: true\n"
-
-
-def step_until(cloud: MemoryCloud, done: Callable[[], bool]) -> None:
-    """Deliver one message after the other until something holds."""
-    while not done():
-        if not cloud.step():
-            cloud.clock.advance(1)
 
 
 def tombstone_and_later_life(*, extra: str = "") -> MemoryCloud:

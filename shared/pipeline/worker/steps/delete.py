@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Dependency, NotOwned, Terminal, Unauthenticated, Unauthorized
+from shared.jobs.errors import Dependency, NotOwned, NotYetVisible, Terminal, Unauthenticated, Unauthorized
 from shared.jobs.job import AcceptedWrite, WriteKind
-from shared.jobs.outcomes import Done, Fail, Outcome, Wait
+from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, Step
 from shared.jobs.record import ClusterRecord, ConditionReason
 from shared.pipeline.worker.steps.azure_state import (
     FAILED_STATES,
+    LAG_SECONDS,
     etag_of,
     failure,
     foreign_delete,
@@ -52,11 +53,21 @@ def delete_cluster(context: StepContext) -> Outcome:
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
-    held = not_removed(context) or _of_others(context, existing) or of_later_life(context, existing)
+    restored = not_removed(context)
+    if restored and not context.job.step.rechecking and _may_have_begun(context, accepted=accepted):
+        unseen = f"Azure may not show yet that it deletes {what}; reading once more"
+        return Retry(NotYetVisible(unseen, retry_after=LAG_SECONDS))
+    held = restored or _of_others(context, existing) or of_later_life(context, existing)
     if held:
         return held
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))
     return wait_for(context, "Azure is deleting the cluster", delete, written)
+
+
+def _may_have_begun(context: StepContext, *, accepted: bool) -> bool:
+    """Return whether Azure may have received the delete: it accepted it, or no outcome says what happened."""
+    step = context.job.step
+    return accepted or step.failure is not None or step.abandoned_leases > 0
 
 
 def _of_others(context: StepContext, existing: Json) -> Outcome | None:

@@ -2,23 +2,32 @@
 
 A tombstone can be old when its delete begins: Azure may have been away, or the tables may have been restored
 from an older moment. So the step reads the head of the branch once more, and deletes only if the cluster is
-absent there. A head that has it again is believed once the planner has planned it, because GitHub may show a
-branch as it was a moment ago; until then the delete waits.
+absent there. While the head has it, the delete waits, and its record says that it has not begun: only then
+can the planner take the tombstone back. As soon as a head lacks the cluster again, the delete begins. So a
+stale read of the branch, and a commit that comes and goes, only delay a delete.
 """
 
 from __future__ import annotations
 
-from shared.jobs.outcomes import Done, Outcome, Wait
+from shared.jobs.messages import PlanRequest
+from shared.jobs.outcomes import Wait
+from shared.pipeline.outbox import request_plan
 from shared.pipeline.repository.branch_source import require_own
 from shared.pipeline.repository.commit_reader import read_files
+from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS
 from shared.pipeline.worker.steps.context import StepContext
 
 RECHECK_SECONDS = 15.0
 """The time between two reads of a head that has the cluster again and is not planned yet."""
+REPLAN_SECONDS = 20.0
+"""By then the record is saved that the requested plan takes back."""
+TAKEN_BACK_SECONDS = 60.0
+"""By then that plan has been made."""
+_RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which deletes the cluster."
 
 
-def not_removed(context: StepContext) -> Outcome | None:
-    """Return what happens instead of a delete that git no longer asks for, None when it may begin.
+def not_removed(context: StepContext) -> Wait | None:
+    """Return the wait of a delete that git no longer asks for, None when it may begin.
 
     Costs two calls to GitHub. The tree is read even where the record names the head as the commit that
     removed the cluster: whoever can write the record could have written that too.
@@ -30,6 +39,19 @@ def not_removed(context: StepContext) -> Outcome | None:
     files = read_files(head, ports)
     if record.name not in files.folders and not files.unreadable:
         return None
+    again = f"commit {head[:8]} has the cluster again"
     if fleet.planning or head != fleet.commit:  # the commit that removed it may be the one in planning
-        return Wait(RECHECK_SECONDS, f"commit {head[:8]} has the cluster again, and is not planned yet")
-    return Done(f"left the cluster {record.name}: commit {head[:8]} has it again", retained=True)
+        return Wait(RECHECK_SECONDS, f"{again}, and is not planned yet", restored=True)
+    newest = ports.state.plan(head)
+    items = newest.plan.items if newest else ()
+    item = next((item for item in items if item.cluster == record.name), None)
+    if item is not None and item.hold is not None and item.needs_action:
+        reason = f"{again}, and does not keep it: {item.hold.cause}"
+        return Wait(OBSERVE_SECONDS, reason, action_required=_RESTORE, open_ended=True, restored=True)
+    request_plan(
+        PlanRequest(again=True, reason="a cluster that git has again"),
+        message_id=f"restored:{record.name}:{record.uid}:{record.job.sequence}",
+        ports=ports,
+        after=REPLAN_SECONDS,
+    )
+    return Wait(TAKEN_BACK_SECONDS, f"{again}; the next plan takes its removal back", restored=True)
