@@ -22,6 +22,7 @@ class Recorded:
     generation: int
     uid: str
     deleting: bool
+    restorable: bool
     retryable_failure: bool
 
 
@@ -75,5 +76,6 @@ def _cluster(found: schema.RecordedCluster) -> Recorded:
         found["generation"],
         found["uid"],
         found["deleting"],
+        found["restorable"],
         found["retryableFailure"],
     )

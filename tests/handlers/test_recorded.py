@@ -24,7 +24,14 @@ def test_the_recorded_state_is_what_the_planner_compares_with() -> None:
     record = cloud.state.cluster("one")
     assert record is not None
     assert Desired.from_document(first["document"]).digest == record.digest == first["digest"]
-    facts = {"name": "one", "generation": 1, "uid": record.uid, "deleting": False, "retryableFailure": False}
+    facts = {
+        "name": "one",
+        "generation": 1,
+        "uid": record.uid,
+        "deleting": False,
+        "restorable": False,
+        "retryableFailure": False,
+    }
     assert {key: first[key] for key in facts} == facts
     assert [cluster["name"] for cluster in body["clusters"]] == ["one", "two"]
 

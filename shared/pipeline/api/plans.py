@@ -119,6 +119,7 @@ def _recorded(
         "generation": record.generation,
         "uid": record.uid,
         "deleting": record.deleting,
+        "restorable": record.restorable,
         "retryableFailure": record.retryable_failure,
         "needsApproval": record.name in needs_approval,
         "approved": record.name in approved,

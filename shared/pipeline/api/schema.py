@@ -294,6 +294,7 @@ class RecordedCluster(TypedDict):
     generation: int
     uid: str
     deleting: bool
+    restorable: bool
     retryableFailure: bool
     needsApproval: bool
     approved: bool
