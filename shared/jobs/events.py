@@ -39,7 +39,7 @@ def accepted_event(record: ClusterRecord, approved: str = "", *, restored: bool 
     """
     what = "the cluster's removal in" if record.deleting else f"generation {record.generation} of"
     approval = f", approved by {approved}" if approved else ""
-    taken_back = ", which has the cluster again: its delete had not begun" if restored else ""
+    taken_back = ", which has the cluster again: its delete had not started" if restored else ""
     return _event(record, "Accepted", f"{what} commit {record.commit[:8]}{approval}{taken_back}")
 
 

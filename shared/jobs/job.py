@@ -127,7 +127,7 @@ class Delay(StrEnum):
     NONE = "none"
     WAIT = "wait"
     RESTORED = "restored"
-    """A delete that has not begun waits, because git has the cluster again."""
+    """A delete that has not started waits, because git has the cluster again."""
     RETRY = "retry"
     RATE_LIMIT = "rate-limit"
 

@@ -30,7 +30,7 @@ class Wait:
     knows that it had no effect. ``waiting_on`` is a part of the step with its own time limit.
     ``action_required`` is what an operator has to do, "" when the job continues without one. ``open_ended``:
     the wait may last indefinitely, so it never becomes Stalled. ``suspended``: a manifest asks for it.
-    ``contest`` is what a takeover decides. ``restored``: the delete has not begun, and git has the cluster.
+    ``contest`` is what a takeover decides. ``restored``: the delete has not started, and git has the cluster.
     """
 
     seconds: float

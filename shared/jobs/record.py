@@ -104,10 +104,10 @@ class ClusterRecord:
 
     @property
     def restorable(self) -> bool:
-        """Whether the tombstone can be taken back: its delete has certainly not begun.
+        """Whether the tombstone can be taken back: its delete has certainly not started.
 
         Only the delete's own step says so, because it reads Azure. While it runs, and after it died, the
-        delete may have begun.
+        delete may have started.
         """
         certain = self.job.lease is None and not self.job.step.abandoned_leases
         return self.deleting and certain and self.job.next_run.delay is Delay.RESTORED

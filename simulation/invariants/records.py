@@ -40,7 +40,7 @@ class Records:
             return
         self._forward(before, after)
         if before.deleting and not after.deleting:
-            self._not_begun(cloud, before)
+            self._not_started(cloud, before)
         if after.deleting and not before.deleting:
             self._context.knows_life(cloud, after)
             self._may_be_deleted(cloud, before, after.commit)
@@ -64,7 +64,7 @@ class Records:
         if moment(after) < moment(before):
             raise RuleViolated("lost record", f"the record went back: {what}")
 
-    def _not_begun(self, cloud: MemoryCloud, before: ClusterRecord) -> None:
+    def _not_started(self, cloud: MemoryCloud, before: ClusterRecord) -> None:
         """Check that a tombstone is taken back before its delete begins: nobody runs it, nor does Azure."""
         fleet, key, what = cloud.ports.config.fleet, key_of(before.desired.id), before.name
         if before.job.lease is not None:

@@ -42,7 +42,7 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
     ),
     HoldKind.AWAITS_DELETION: (
         "it is still being deleted",
-        "it will be created again once the deletion has finished, or kept if that has not begun",
+        "it will be created again once the deletion has finished; it stays if that has not started",
     ),
     HoldKind.BEING_DELETED: ("it is being deleted", ""),
     HoldKind.SUSPENSION: (

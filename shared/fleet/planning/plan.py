@@ -59,7 +59,7 @@ class Recorded(Protocol):
 
     @property
     def restorable(self) -> bool:
-        """Whether that removal can be taken back, because the delete has not begun."""
+        """Whether that removal can be taken back, because the delete has not started."""
 
     @property
     def retryable_failure(self) -> bool:

@@ -29,7 +29,7 @@ def hand_over(plan_record: PlanRecord, desired: DesiredFleet, fleet: FleetRecord
     """Start the job of every item that acts; raise Stale when another planner has started.
 
     Return the plan as it was carried out: an item whose record cannot be stored is an invalid manifest, and
-    concerns no other cluster. A cluster whose delete has begun since the plan was made awaits its end.
+    concerns no other cluster. A cluster whose delete started meanwhile awaits its end.
     """
     items = []
     for item in plan_record.plan.items:

@@ -44,7 +44,8 @@ def test_a_cluster_that_git_has_again_before_its_delete_begins_keeps_its_record(
     assert status(cloud, removal)[0] != "pending"
     told = [event.message for event in cloud.state.events("one", 50)]
     assert (
-        f"generation 3 of commit {commit[:8]}, which has the cluster again: its delete had not begun" in told
+        f"generation 3 of commit {commit[:8]}, which has the cluster again: its delete had not started"
+        in told
     )
 
 
@@ -123,7 +124,7 @@ def test_a_cluster_of_a_waiting_delete_is_kept_once_its_manifest_is_correct() ->
     assert accepted(cloud)["delete", "one"] == 0
 
 
-def test_a_delete_that_may_have_begun_is_read_twice_before_it_counts_as_not_begun() -> None:
+def test_a_delete_that_may_have_started_is_read_twice_before_it_counts_as_not_started() -> None:
     """Azure accepted the delete, the answer was lost, and Azure shows the delete late."""
     cloud = tombstoned()
     azure, sent = cloud.ports.azure, list[Json | None]()
@@ -156,9 +157,9 @@ def test_a_delete_that_begins_after_the_plan_was_made_is_not_taken_back() -> Non
     cloud = waiting()
 
     def begins() -> None:
-        begun = record(cloud)
+        started = record(cloud)
         lease = Lease("the deleter", cloud.clock() + timedelta(seconds=90))
-        cloud.state.save(replace(begun, job=replace(begun.job, lease=lease)))
+        cloud.state.save(replace(started, job=replace(started.job, lease=lease)))
 
     frozen(cloud, "state", "cluster", begins)
     plan_at_once(cloud, cloud.repository.head("main"))

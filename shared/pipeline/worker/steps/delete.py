@@ -54,7 +54,7 @@ def delete_cluster(context: StepContext) -> Outcome:
     if delete is None:
         return still_exists(what)
     restored = not_removed(context)
-    if restored and not context.job.step.rechecking and _may_have_begun(context, accepted=accepted):
+    if restored and not context.job.step.rechecking and _may_have_started(context, accepted=accepted):
         unseen = f"Azure may not show yet that it deletes {what}; reading once more"
         return Retry(NotYetVisible(unseen, retry_after=LAG_SECONDS))
     held = restored or _of_others(context, existing) or of_later_life(context, existing)
@@ -64,7 +64,7 @@ def delete_cluster(context: StepContext) -> Outcome:
     return wait_for(context, "Azure is deleting the cluster", delete, written)
 
 
-def _may_have_begun(context: StepContext, *, accepted: bool) -> bool:
+def _may_have_started(context: StepContext, *, accepted: bool) -> bool:
     """Return whether Azure may have received the delete: it accepted it, or no outcome says what happened."""
     step = context.job.step
     return accepted or step.failure is not None or step.abandoned_leases > 0

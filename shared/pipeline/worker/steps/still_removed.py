@@ -2,7 +2,7 @@
 
 A tombstone can be old when its delete begins: Azure may have been away, or the tables may have been restored
 from an older moment. So the step reads the head of the branch once more, and deletes only if the cluster is
-absent there. While the head has it, the delete waits, and its record says that it has not begun: only then
+absent there. While the head has it, the delete waits, and its record says that it has not started: only then
 can the planner take the tombstone back. As soon as a head lacks the cluster again, the delete begins. So a
 stale read of the branch, and a commit that comes and goes, only delay a delete.
 """
@@ -22,7 +22,7 @@ RECHECK_SECONDS = 15.0
 REPLAN_SECONDS = 20.0
 """By then the record is saved that the requested plan takes back."""
 TAKEN_BACK_SECONDS = 60.0
-"""By then that plan has been made."""
+"""By then that plan is complete."""
 _RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which deletes the cluster."
 
 
