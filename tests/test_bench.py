@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.components import EXAMPLE, requests_of
+from bench.contention import contend
 from bench.deletes import measure as measure_deletes
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
@@ -35,6 +36,14 @@ def test_a_delete_is_measured_beside_a_creation_and_costs_the_same_in_a_larger_f
     assert (created.clusters, many.clusters) == (40, 20)
     assert many.records["cluster"] / 20 == few.records["cluster"] / 5
     assert created.records["cluster"] / 40 > many.records["cluster"] / 20 > 0
+
+
+def test_workers_that_lose_a_race_for_a_bucket_wait_and_rarely_lose_again() -> None:
+    at_once, waiting = contend(40, 1, waits=False), contend(40, 1)
+    assert at_once.lost > 8 * 40
+    assert at_once.crowded > 0
+    assert waiting.lost < 3 * 40
+    assert waiting.crowded == 0
 
 
 def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:

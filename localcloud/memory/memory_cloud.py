@@ -97,6 +97,7 @@ class MemoryCloud:
             kubernetes=Connections(self.kubernetes, WorldAzure(self.azure), self.clock),
             clock=self.clock,
             elapsed=lambda: self.clock().timestamp(),
+            sleep=self.clock.advance,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
         )

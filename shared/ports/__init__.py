@@ -114,7 +114,8 @@ class Ports:
     ``jobs`` carries the messages of the jobs that create and change clusters, ``deletes`` those of the jobs
     that delete them. ``random`` returns a float in [0, 1), ``unique`` a new id of 8 hexadecimal digits;
     ``token_cache`` has the tokens that this process took from Azure's token buckets in advance. ``elapsed``
-    returns seconds since some moment, and measures ages: somebody may set the clock meanwhile.
+    returns seconds since some moment, and measures ages: somebody may set the clock meanwhile. ``sleep``
+    waits so many seconds, less than one between two tries of a write; for the rest a step sends a message.
     """
 
     config: FleetConfig
@@ -132,3 +133,4 @@ class Ports:
     unique: Callable[[], str]
     token_cache: TokenCache = field(default_factory=TokenCache)
     elapsed: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep

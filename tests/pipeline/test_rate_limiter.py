@@ -13,7 +13,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Stale, Throttled, Unavailable
 from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
 from shared.jobs.record import ClusterRecord, Phase
-from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.pipeline.worker.rate_limiter import BACKOFF, TRIES, RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure import PutCluster, Written
 from tests.support import fleet_files
@@ -229,10 +229,35 @@ def test_a_contended_bucket_postpones_the_step() -> None:
                 raise Stale("somebody was faster")
             return getattr(cloud.state, name)
 
-    crowded: Ports = replace(cloud.ports, state=Crowded())  # type: ignore[arg-type]
-    with pytest.raises(RateLimited) as reservation:
-        RateLimiter(record, crowded).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    assert 2 <= (reservation.value.at - cloud.clock()).total_seconds() <= 4
+    slept: list[float] = []
+    crowded: Ports = replace(cloud.ports, state=Crowded(), sleep=slept.append)  # type: ignore[arg-type]
+    limiter = RateLimiter(record, crowded)
+    with pytest.raises(RateLimited) as wait:
+        limiter.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+    assert 2 <= (wait.value.at - cloud.clock()).total_seconds() <= 4
+    assert limiter.reserved == {}  # it got no token, so it may use none then
+    least, most = BACKOFF
+    bounds = [min(most, least * 2**lost) for lost in range(TRIES)]
+    assert all(seconds < bound for seconds, bound in zip(slept, bounds, strict=True))
+    assert len(set(slept)) == TRIES
+
+
+def test_a_lost_race_is_tried_again_at_the_time_that_it_is_then() -> None:
+    cloud, record = cloud_with_record()
+    emptied(cloud, ARM_WRITE, 0.1)
+    save, races = cloud.ports.state.save_bucket, [Stale("somebody was faster")]
+
+    def save_bucket(key: str, bucket: Bucket) -> None:
+        if races:
+            raise races.pop()
+        save(key, bucket)
+
+    around(cloud, "state", save_bucket=save_bucket)
+    cloud.with_ports(lambda ports: replace(ports, sleep=lambda _: cloud.clock.advance(60)))
+    RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
+    bucket = cloud.state.bucket(f"{SUBSCRIPTION}|{ARM_WRITE.name}")
+    assert bucket is not None
+    assert bucket.full_at > cloud.clock()
 
 
 def test_events_have_the_request_ids_of_the_writes() -> None:

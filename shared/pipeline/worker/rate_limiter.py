@@ -38,8 +38,14 @@ BATCH = 5
 """How many tokens for reads are taken in one batch."""
 BATCH_SECONDS = 5.0
 """How long a batch stays in the token cache; Azure's bucket takes far longer to fill again."""
-TRIES = 20
+TRIES = 12
 """How often a write of a bucket is tried while other workers take from it."""
+BACKOFF = (0.2, 0.8)
+"""Seconds within which a write is tried again after its first lost race, and the most; each race doubles it.
+
+The wait is a random part of it, so that those who lost together do not meet again
+(aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter).
+"""
 CROWDED_SECONDS = 2.0
 RETRY_AFTER = 10.0
 """Seconds that a bucket stays empty after a refusal without a Retry-After."""
@@ -118,11 +124,14 @@ class RateLimiter:
             self._ports.token_cache.take(key, now) or self._take_batch(key, limit, now)
         ):
             return None
-        reservation = self._reserve(key, limit, now)
-        if reservation <= now + EARLY:
+        taken = self._reserve(key, limit)
+        now = self._ports.clock()
+        if taken is None:  # no token was taken, so there is nothing to store for later
+            return now + timedelta(seconds=CROWDED_SECONDS * (1 + self._ports.random()))
+        if taken <= now + EARLY:
             return None
-        self.reservations.setdefault(key, []).append(reservation)
-        return reservation
+        self.reservations.setdefault(key, []).append(taken)
+        return taken
 
     def _wait(
         self, limit: Limit, subscription: str, reservation: datetime, *, unused: Sequence[Limit]
@@ -138,7 +147,7 @@ class RateLimiter:
         last, at = (limit, subscription), reservation
         for (repeated, target), count in self._called.items():
             for _ in range(count):
-                more = self._reserve_if_empty(_key(repeated, target), repeated, now)
+                more = self._reserve_if_empty(_key(repeated, target), repeated)
                 if more is None:
                     break
                 self.reservations.setdefault(_key(repeated, target), []).append(more)
@@ -146,11 +155,11 @@ class RateLimiter:
                     last, at = (repeated, target), more
         return RateLimited(*last, at)
 
-    def _reserve_if_empty(self, key: str, limit: Limit, now: datetime) -> datetime | None:
-        """Return a reservation for later, None when there are tokens now."""
+    def _reserve_if_empty(self, key: str, limit: Limit) -> datetime | None:
+        """Return a reservation for later, None when there are tokens now, or too many workers take them."""
         reservation: datetime | None = None
 
-        def reserve_one(bucket: Bucket) -> Bucket:
+        def reserve_one(bucket: Bucket, now: datetime) -> Bucket:
             nonlocal reservation
             after, reservation = reserve(bucket, limit, now=now)
             if reservation > now + EARLY:
@@ -158,44 +167,50 @@ class RateLimiter:
             reservation = None
             return bucket
 
-        return reservation if self._change(key, reserve_one, now) else None
+        return reservation if self._change(key, reserve_one) else None
 
     def _take_batch(self, key: str, limit: Limit, now: datetime) -> bool:
         taken = 0
 
-        def take_some(bucket: Bucket) -> Bucket:
+        def take_some(bucket: Bucket, now: datetime) -> Bucket:
             nonlocal taken
             after, taken = take(bucket, limit, now=now, most=BATCH)
             return after
 
-        if not self._change(key, take_some, now) or not taken:
+        if not self._change(key, take_some) or not taken:
             return False
         self._ports.token_cache.put(key, taken - 1, now + timedelta(seconds=BATCH_SECONDS))
         return True
 
-    def _reserve(self, key: str, limit: Limit, now: datetime) -> datetime:
-        reservation = now
+    def _reserve(self, key: str, limit: Limit) -> datetime | None:
+        """Return a reservation, which may be for now; None when too many workers take tokens."""
+        reservation: datetime | None = None
 
-        def reserve_one(bucket: Bucket) -> Bucket:
+        def reserve_one(bucket: Bucket, now: datetime) -> Bucket:
             nonlocal reservation
             after, reservation = reserve(bucket, limit, now=now)
             return after
 
-        if not self._change(key, reserve_one, now):
-            return now + timedelta(seconds=CROWDED_SECONDS * (1 + self._ports.random()))
-        return reservation
+        return reservation if self._change(key, reserve_one) else None
 
-    def _change(self, key: str, change: Callable[[Bucket], Bucket], now: datetime) -> bool:
-        """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race."""
+    def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket]) -> bool:
+        """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race.
+
+        ``change`` gets the time of each try.
+        """
         state = self._ports.state
+        within, most = BACKOFF
         for _ in range(TRIES):
+            now = self._ports.clock()
             before = state.bucket(key) or Bucket(now)
-            after = change(before)
+            after = change(before, now)
             if after == before:
                 return True
             try:
                 state.save_bucket(key, after)
             except Stale:
+                self._ports.sleep(within * self._ports.random())
+                within = min(most, 2 * within)
                 continue
             return True
         return False
@@ -207,14 +222,18 @@ class RateLimiter:
         """
         unaffected = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
         refused = [limit for limit in limits if limit not in unaffected]
-        now, seconds = self._ports.clock(), error.retry_after or RETRY_AFTER
+        seconds = error.retry_after or RETRY_AFTER
         for limit in refused:
             key = _key(limit, subscription)
             self._ports.token_cache.drop(key)
             try:
-                self._change(key, partial(correct, limit=limit, now=now, seconds=seconds), now)
+                self._change(key, partial(_corrected, limit=limit, seconds=seconds))
             except Retryable as unwritten:
                 log.warning("the bucket %s could not be emptied: %s", key, unwritten)
+
+
+def _corrected(bucket: Bucket, now: datetime, *, limit: Limit, seconds: float) -> Bucket:
+    return correct(bucket, limit, now=now, seconds=seconds)
 
 
 def _key(limit: Limit, subscription: str) -> str:
