@@ -10,11 +10,14 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
+from shared.jobs.record import accept_new
 from shared.pipeline.api.plans import plan_view
 from shared.pipeline.api.why import why_view
+from shared.pipeline.outbox import send_continuation
 from shared.pipeline.planner.commit_status import report_open_plans
+from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
-from tests.support.pipeline_runs import push
+from tests.support.pipeline_runs import accepted, phases, push
 
 
 @pytest.fixture
@@ -29,6 +32,20 @@ def overwritten() -> tuple[MemoryCloud, str]:
     plan = replace(written.plan, items=items, applied=False)
     cloud.state.save_plan(replace(written, plan=plan, reported=""))
     return cloud, commit
+
+
+def test_a_record_that_it_saves_after_the_cluster_was_removed_creates_nothing() -> None:
+    """The newest plan has the name, as that of an earlier life that it deletes."""
+    cloud = one_cluster.ready()
+    spec, commit = one_cluster.record(cloud).desired, cloud.repository.head("main")
+    push(cloud, fleet())
+    cloud.run()
+    assert phases(cloud) == {}
+    late = accept_new(spec, uid="ffffffff", commit=commit, now=cloud.clock())
+    send_continuation(cloud.state.save(late), cloud.ports)
+    cloud.run()
+    assert phases(cloud) == {}
+    assert accepted(cloud)["create", "one"] == 1
 
 
 def test_that_plan_is_not_shown_as_in_sync(overwritten: tuple[MemoryCloud, str]) -> None:

@@ -29,7 +29,7 @@ def orphaned(context: StepContext) -> Wait | None:
     if fleet.planning not in ("", fleet.commit):
         return Wait(RECHECK_SECONDS, f"commit {fleet.planning[:8]} is being planned")
     newest = ports.state.plan(fleet.commit)
-    if newest is None or any(item.cluster == record.name for item in newest.plan.items):
+    if newest is None or any(item.uid == record.uid for item in newest.plan.items):
         return None
     request = PlanRequest(again=True, reason="a cluster that the plan does not know")
     message_id = f"orphan:{record.name}:{record.uid}:{record.job.sequence}"
