@@ -140,6 +140,7 @@ class Settings(BaseModel):
             plan_work=self.plan_work,
             pull_seconds=self.pull_seconds,
             fork_seconds=self.fork_seconds,
+            git_host=git_host,
             git_credentials=credentials,
             events_kept=self.events_kept,
             approval_by_others=self.approval_by_others,

@@ -89,6 +89,8 @@ class FleetConfig:
     """About how many events of a cluster are stored."""
     previous_repository: str = ""
     """The name of the repository before a rename, "" for none."""
+    git_host: str = "github.com"
+    """The server of the repository, as Flux reads it: a name, with its port unless that is 443."""
     git_credentials: GitCredentials | None = None
     """What Flux needs to read the repository; None for a public one."""
     plan_work: int = PLAN_WORK

@@ -44,12 +44,17 @@ class GitCredentials:
 
     def serve(self, url: str) -> bool:
         """Return whether these credentials are for a source at this address."""
-        try:
-            source, ours = urlsplit(url), urlsplit(f"https://{self.host}")
-            same = (source.hostname, _port(source)) == (ours.hostname, _port(ours))
-        except ValueError:  # no address, or no port
-            return False
-        return same and source.scheme == "https"
+        return is_on_host(url, self.host)
+
+
+def is_on_host(url: str, host: str) -> bool:
+    """Return whether a source is on a server; ``host`` is its name, with its port unless that is 443."""
+    try:
+        source, ours = urlsplit(url), urlsplit(f"https://{host}")
+        same = (source.hostname, _port(source)) == (ours.hostname, _port(ours))
+    except ValueError:  # no address, or no port
+        return False
+    return same and source.scheme == "https"
 
 
 def _port(address: SplitResult) -> int:

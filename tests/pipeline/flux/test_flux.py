@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -80,15 +81,45 @@ def test_a_ready_cluster_has_applied_the_commit_of_its_job() -> None:
     assert applied_revision(cloud) == f"main@sha1:{commit}"
 
 
+def _flux_sees(cloud: MemoryCloud, head: str) -> None:
+    """Let every source have this head of the branch for Flux, whatever is pushed."""
+    cloud.repository.reset(head, "main-as-flux-sees-it")
+    read_source = cloud.kubernetes._extension._read  # type: ignore[attr-defined]
+    fleet = "https://github.com/example/fleet"
+    cloud.kubernetes._extension._read = (  # type: ignore[attr-defined]
+        lambda _url, branch: read_source(fleet, f"{branch}-as-flux-sees-it")
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "is_fleet"),
+    [
+        ("https://github.com/example/fleet", "github.com", True),
+        ("https://GitHub.com:443/Example/Fleet.git", "github.com", True),
+        ("https://git.example.com:8443/example/fleet", "Git.example.com:8443", True),
+        ("https://git.example.com/example/fleet", "github.com", False),
+        ("https://github.com.example.com/example/fleet", "github.com", False),
+        ("https://github.com:8443/example/fleet", "github.com", False),
+        ("https://git.example.com/example/fleet", "git.example.com:8443", False),
+    ],
+)
+def test_only_the_repository_of_that_name_on_the_host_of_the_fleet_counts_as_the_fleet(
+    url: str, host: str, is_fleet: bool
+) -> None:
+    cloud = ready()
+    config = replace(cloud.ports.config, git_host=host)
+    cloud.with_ports(lambda ports: replace(ports, config=config))
+    _flux_sees(cloud, cloud.repository.head("main"))
+    commit = push(cloud, files(pool() + f"  flux: {{repository: '{url}', path: ./platform}}\n"))
+    cloud.run(seconds=900)
+    waits = f"which does not contain commit {commit[:8]}" in record(cloud).job.reason
+    assert (waits, record(cloud).phase is Phase.READY) == (is_fleet, not is_fleet)
+
+
 def test_a_source_that_is_behind_the_commit_is_not_ready_and_a_newer_one_is() -> None:
     cloud = ready()
-    before = cloud.repository.head("main")
+    _flux_sees(cloud, cloud.repository.head("main"))
     commit = push(cloud, files(pool()))
-    cloud.repository.reset(before, "main-as-flux-sees-it")
-    read_source = cloud.kubernetes._extension._read  # type: ignore[attr-defined]
-    cloud.kubernetes._extension._read = (  # type: ignore[attr-defined]
-        lambda url, branch: read_source(url, f"{branch}-as-flux-sees-it")
-    )
     cloud.run(seconds=300)
     assert record(cloud).phase is Phase.UPDATING
     assert f"which does not contain commit {commit[:8]}" in record(cloud).job.reason

@@ -114,4 +114,5 @@ def _pulls_the_fleet(context: StepContext) -> bool:
     config, flux = context.ports.config, context.desired.spec.flux
     name = urlsplit(flux.repository).path.strip("/").removesuffix(".git").lower()
     ours = {config.repository.lower(), config.previous_repository.lower()}
-    return name in ours and flux.branch == config.branch
+    same = name in ours and flux_objects.is_on_host(flux.repository, config.git_host)
+    return same and flux.branch == config.branch
