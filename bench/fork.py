@@ -69,22 +69,25 @@ def seconds_to_plan(files: int, items: int) -> tuple[float, float, float]:
         components = {COMPONENTS: (ROOT / "examples" / "fleet" / COMPONENTS).read_bytes()}
         fleet = generate(3) | components
         checkout.replace_all(fleet)
-        _wait(cloud, checkout.push("a fleet"), "roadstead", time.monotonic())
+        seconds_until_status(cloud, checkout.push("a fleet"), "roadstead", time.monotonic())
         wrong = {f"clusters/x{n}/cluster.yaml": hostile(f"x{n}", items) for n in range(files)}
         fork.replace_all(fleet | wrong)
         proposed = fork.push("hostile")
         begun = time.monotonic()
         _github(cloud, "POST", "/pulls", {"head": "fork", "base": "main", "title": "x", "fork": True})
         checkout.replace_all(generate(4) | components)
-        honest = _wait(cloud, checkout.push("an honest change"), "roadstead", begun)
-        reported = _wait(cloud, proposed, "roadstead/plan", begun)
+        honest = seconds_until_status(cloud, checkout.push("an honest change"), "roadstead", begun)
+        reported = seconds_until_status(cloud, proposed, "roadstead/plan", begun)
         checkout.replace_all(generate(5) | components | wrong)
         begun = time.monotonic()
         merged = checkout.push("the hostile files and another honest change")
-        return honest, reported, _wait(cloud, merged, "roadstead", begun, failing=True)
+        return honest, reported, seconds_until_status(cloud, merged, "roadstead", begun, failing=True)
 
 
-def _wait(cloud: LocalCloud, commit: str, context: str, begun: float, *, failing: bool = False) -> float:
+def seconds_until_status(
+    cloud: LocalCloud, commit: str, context: str, begun: float, *, failing: bool = False
+) -> float:
+    """Return after how many seconds a commit has a status of a context; infinity after the longest wait."""
     while (seconds := time.monotonic() - begun) < LONGEST:
         statuses = _github(cloud, "GET", f"/commits/{commit}/status").json()["statuses"]
         found = [status for status in statuses if status["context"] == context]

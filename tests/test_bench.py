@@ -9,6 +9,7 @@ from bench.contention import contend
 from bench.deletes import measure as measure_deletes
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
+from bench.oversize import oversized
 from bench.rollout import CREATION, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
 from shared.fleet.resolve.problems import number_of
@@ -51,6 +52,14 @@ def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:
     shas = {path: blob_id(content) for path, content in files.items()}
     assert number_of(resolve(FLEET_NAME, Files(shas), files).invalid["one"]) >= 90
     assert processor_seconds(generate(1) | chain(20)) > 0
+
+
+def test_the_oversized_cluster_is_too_large_only_with_its_classes_and_alone_is_invalid() -> None:
+    files = {**generate(1), **oversized()}
+    fleet = resolve(FLEET_NAME, Files({path: blob_id(content) for path, content in files.items()}), files)
+    (problem,) = fleet.problems
+    assert "bytes with everything that is merged into it" in problem.message
+    assert (list(fleet.invalid), list(fleet.clusters)) == (["huge"], ["cluster-00000"])
 
 
 def test_a_start_is_measured_against_an_app_without_functions() -> None:
