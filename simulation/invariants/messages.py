@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
 from shared.jobs.messages import JobMessage
 from shared.ports import Message
 from simulation.invariants.context import Context, moment, moment_of_message
@@ -12,7 +12,8 @@ from simulation.rule import RuleViolated
 
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
-"""Once faults have ended, each sequence number of a cluster gets one message, and at most one copy.
+"""Once faults have ended, each sequence number of a cluster gets one message, and at most one copy, beside
+those that waited already.
 
 Earlier messages may still wait for their time and then have no effect; no new message names a sequence
 number that is over.
@@ -25,14 +26,19 @@ class Messages:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._sent_in_peace: set[str] = set()
+        self._from_before: dict[int, Counter[str]] = {}
+        """How many messages of an id waited in a cloud when faults ended."""
 
     def delivered(self, cloud: MemoryCloud, queue: str, session: str) -> None:
         """Check the messages that wait for a cluster: in peace, no sequence number has many."""
         if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):
             return
         waiting = cloud.broker.peek(queue, session=session)
-        sent = [message.draft for message in waiting if message.draft.id in self._sent_in_peace]
-        moments = Counter(moment_of_message(JobMessage.model_validate_json(draft.body)) for draft in sent)
+        sent = {m.draft.id: m.draft.body for m in waiting if m.draft.id in self._sent_in_peace}
+        new = Counter(message.draft.id for message in waiting) - self._from_before.get(id(cloud), Counter())
+        moments: Counter[tuple[str, int, int]] = Counter()
+        for name, body in sent.items():
+            moments[moment_of_message(JobMessage.model_validate_json(body))] += new[name]
         if any(count > MOST_MESSAGES for count in moments.values()):
             ids = ", ".join(message.draft.id for message in waiting)
             raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")
@@ -40,6 +46,9 @@ class Messages:
     def sent(self, cloud: MemoryCloud, message: Message) -> None:
         """Check a message for a worker: in peace, none names a sequence number that is over."""
         if self._context.loop.peaceful:
+            if id(cloud) not in self._from_before:
+                waiting = (m.draft.id for queue in RECIPES for m in cloud.broker.peek(queue))
+                self._from_before[id(cloud)] = Counter(waiting)
             self._sent_in_peace.add(message.id)
         if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):
             return
