@@ -68,6 +68,20 @@ def acquire_lease(
     return Run(replace(record, job=job))
 
 
+def keep_lease(
+    before: ClusterRecord, after: ClusterRecord, *, now: datetime, seconds: float
+) -> ClusterRecord | None:
+    """Return ``after``, whose step is done, with a lease of ``before`` on the next step.
+
+    None when that step is not due at once, or when ``seconds``, how long a lease lasts, are 0.
+    """
+    advanced = after.job.active and after.job.step.name is not before.job.step.name
+    if before.job.lease is None or not advanced or after.job.next_run.at > now or not seconds:
+        return None
+    lease = Lease(before.job.lease.owner, now + timedelta(seconds=seconds))
+    return replace(after, job=replace(after.job, lease=lease))
+
+
 def overdue(record: ClusterRecord, *, now: datetime, grace: float) -> int:
     """Return how often the record's continuation should have been sent again by now; 0: it is not overdue.
 

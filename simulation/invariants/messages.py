@@ -12,8 +12,8 @@ from simulation.rule import RuleViolated
 
 CALM_SECONDS = 100.0
 MOST_MESSAGES = 2
-"""Once faults have ended, each sequence number of a cluster gets one message, and at most one copy, beside
-those that waited already.
+"""Once faults have ended, each sequence number of a cluster gets one message, and at most one copy, not
+counting those that waited already.
 
 Earlier messages may still wait for their time and then have no effect; no new message names a sequence
 number that is over.

@@ -106,6 +106,12 @@ def test_a_record_may_be_larger_than_a_property(state: State) -> None:
     assert found.document == document
 
 
+def test_an_event_that_is_saved_twice_in_one_call_is_there_once(state: State) -> None:
+    state.append([event(1), event(2), event(1), event(1, cluster="two")])
+    assert [found.sequence for found in state.events("one", 5)] == [2, 1]
+    assert [found.sequence for found in state.events("two", 5)] == [1]
+
+
 def test_events_come_newest_first_and_bounded(state: State) -> None:
     state.append([event(n) for n in range(1, 8)])
     assert [found.sequence for found in state.events("one", 3)] == [7, 6, 5]

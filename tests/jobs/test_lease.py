@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from shared.jobs.apply_outcome import apply_outcome, postpone
-from shared.jobs.errors import NotYetVisible, Unavailable
+from shared.jobs.errors import NotYetVisible, Unavailable, Unexpected
 from shared.jobs.job import FARTHEST, Delay, Lease
-from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, overdue
+from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, keep_lease, overdue
 from shared.jobs.messages import JobMessage, continuation_id, job_message
-from shared.jobs.outcomes import GoToStep, Outcome, Restart, Retry, Wait
+from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete
 from tests.support.cluster_records import NOW, later, record
@@ -152,3 +153,33 @@ def test_a_rate_limited_step_remembers_its_abandoned_leases_and_its_recheck() ->
         record(abandoned_leases=2, rechecking=True), until=later(60), reason="full", reservations={}, now=NOW
     )
     assert (waiting.job.step.abandoned_leases, waiting.job.step.rechecking) == (2, True)
+
+
+def test_a_step_that_is_due_at_once_continues_the_lease_of_the_step_before() -> None:
+    before = leased()
+    after = keep_lease(before, apply_outcome(before, Done(), now=NOW, jitter=0), now=NOW, seconds=60)
+    assert after is not None
+    assert after.job.lease == Lease("me", later(60))
+    assert (after.job.step.name, after.job.sequence) == (Step.CLUSTER, 2)
+
+
+@pytest.mark.parametrize(
+    "outcome", [Wait(5, "Azure"), Retry(Unavailable("down")), Restart("gone"), Fail(Unexpected("broken"))]
+)
+def test_a_step_that_waits_or_has_failed_keeps_no_lease(outcome: Outcome) -> None:
+    before = leased()
+    after = apply_outcome(before, outcome, now=NOW, jitter=0)
+    assert keep_lease(before, after, now=NOW, seconds=60) is None
+
+
+def test_no_lease_is_kept_after_the_last_step_or_without_time_for_another() -> None:
+    done = apply_outcome(leased(), Done(), now=NOW, jitter=0)
+    assert keep_lease(leased(), done, now=NOW, seconds=0) is None
+    last = leased(name=Step.VERIFY)
+    assert keep_lease(last, apply_outcome(last, Done(), now=NOW, jitter=0), now=NOW, seconds=60) is None
+
+
+def leased(**step: Any) -> ClusterRecord:
+    decision = decide(record(**step), job_message(record(**step)))
+    assert isinstance(decision, Run)
+    return decision.record

@@ -9,12 +9,12 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from tests.support.one_cluster import ONE, advice, files, ready, record
-from tests.support.pipeline_runs import phases, push, status
+from tests.support.pipeline_runs import one_step_a_message, phases, push, status
 
 
 @pytest.mark.parametrize("step", [Step.ACCESS, Step.FLUX_COMPONENTS, Step.FLUX_SYNC, Step.VERIFY])
 def test_a_cluster_stopped_during_the_flux_steps_waits_for_its_start(step: Step) -> None:
-    cloud = MemoryCloud()
+    cloud = one_step_a_message(MemoryCloud())
     push(cloud, files())
     while (current := cloud.state.cluster("one")) is None or current.job.step.name != step:
         if not cloud.step():

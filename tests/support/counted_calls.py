@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from localcloud.servicebus.world.broker_values import SessionLock
 from shared.ports import Ports, TreeEntry
 from tests.support.replaced_ports import Around
 
@@ -40,3 +42,15 @@ class Calls:
 
     def change(self, _path: str, data: bytes) -> bytes:
         return data
+
+
+def deliveries(cloud: MemoryCloud) -> Counter[str]:
+    """Return how many messages of each queue the cloud delivers, counted from now on."""
+    counted, deliver = Counter[str](), cloud.deliver
+
+    def counting(queue: str, lock: SessionLock, ports: Ports) -> None:
+        counted[queue] += 1
+        deliver(queue, lock, ports)
+
+    cloud.deliver = counting  # type: ignore[method-assign]
+    return counted

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable
+from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
+from shared.pipeline.worker.worker import INVOCATION_SECONDS
 from tests.support import fleet_files
 
 
@@ -58,3 +60,11 @@ def failed() -> tuple[MemoryCloud, str]:
     cloud.run()
     assert phases(cloud) == {"one": Phase.FAILED, "two": Phase.READY}
     return cloud, commit
+
+
+def one_step_a_message(cloud: MemoryCloud) -> MemoryCloud:
+    """Give the leases of a cloud a length with which no step follows another in one message."""
+    cloud.ports = replace(
+        cloud.ports, config=replace(cloud.ports.config, lease_seconds=INVOCATION_SECONDS + 1)
+    )
+    return cloud

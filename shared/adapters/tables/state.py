@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from azure.data.tables import TableServiceClient
@@ -16,7 +17,7 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
-from shared.adapters.tables.storage import Entity, Storage, etag_of
+from shared.adapters.tables.storage import TOGETHER, Entity, Storage, etag_of
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
@@ -52,15 +53,19 @@ class TablesState(ClustersTable, ActsTable):
         self._storage = Storage(service, TABLES, fleet)
 
     def append(self, events: Sequence[Event]) -> None:
-        """Save events."""
-        for event in events:
-            key = f"{newest_first(event.at)}-{99_999_999 - event.sequence:08d}"
-            entity = {
-                "PartitionKey": f"{self._fleet}|{event.cluster}",
-                "RowKey": f"{key}-{event.uid}-{event.reason}",
-                **packed(_EVENT.dump_json(event).decode()),
-            }
-            self._storage.upsert(EVENTS, entity)
+        """Save events, those of one cluster together."""
+        for cluster, own in itertools.groupby(events, key=attrgetter("cluster")):
+            keyed = {_event_key(event): event for event in own}
+            entities = (
+                {
+                    "PartitionKey": f"{self._fleet}|{cluster}",
+                    "RowKey": key,
+                    **packed(_EVENT.dump_json(event).decode()),
+                }
+                for key, event in keyed.items()
+            )
+            while batch := list(itertools.islice(entities, TOGETHER)):
+                self._storage.upsert_together(EVENTS, batch)
 
     def events(self, cluster: str, limit: int, before: datetime | None = None) -> Sequence[Event]:
         """Return a cluster's newest events (before a millisecond), newest first."""
@@ -232,6 +237,11 @@ class TablesState(ClustersTable, ActsTable):
     def remember_delivery(self, digest: str, at: datetime) -> None:
         """Remember a webhook delivery."""
         self._storage.upsert(DELIVERIES, {"PartitionKey": self._fleet, "RowKey": safe_key(digest), "at": at})
+
+
+def _event_key(event: Event) -> str:
+    moment = f"{newest_first(event.at)}-{99_999_999 - event.sequence:08d}"
+    return f"{moment}-{event.uid}-{event.reason}"
 
 
 def _plan(text: str) -> PlanRecord:

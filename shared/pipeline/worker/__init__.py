@@ -1,1 +1,1 @@
-"""The worker: one message runs one step, under a lease guard and within Azure's rate limits."""
+"""The worker: one message runs the steps that are due, under a lease guard and within Azure's rate limits."""

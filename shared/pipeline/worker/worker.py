@@ -1,13 +1,14 @@
-"""The worker and the deleter: each message runs at most one short step of a cluster's job.
+"""The worker and the deleter: each message runs the short steps of a cluster's job that are due.
 
 Both are this code, each with an identity of its own: the worker runs the recipe that creates and changes
 clusters, the deleter the one that deletes them. A message for a record with the other recipe runs nothing:
 the record's continuation goes to the queue of the other one.
 
 The worker saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A
-crash at any line leaves a record from which the next message, or the timer, continues. Events are written
-before the outcome: the effects of a step are real, even when a newer commit or a crash discards its outcome.
-An event may be written twice, and is never missing.
+step that is done is followed by the next one in the same message: its outcome and the lease of the next step
+are one write, and no continuation is sent. A crash at any line leaves a record from which the next message,
+or the timer, continues. Events are written before the outcome: the effects of a step are real, even when a
+newer commit or a crash discards its outcome. An event may be written twice, and is never missing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from dataclasses import replace
 from shared.jobs.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.events import events_between, rate_limited_event, superseded_event
-from shared.jobs.lease import MAX_ABANDONED_LEASES, NotYet, Resend, Run, Superseded, acquire_lease
+from shared.jobs.lease import (
+    MAX_ABANDONED_LEASES,
+    NotYet,
+    Resend,
+    Run,
+    Superseded,
+    acquire_lease,
+    keep_lease,
+)
 from shared.jobs.messages import JobMessage
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
@@ -38,6 +47,8 @@ _NOT_FOUND = ("ResourceNotFound", "ResourceGroupNotFound")
 
 PRUNE_EVERY = 50
 """After about this many outcomes of a cluster its old events are removed: a query and some deletes."""
+INVOCATION_SECONDS = 150.0
+"""How long the steps of one message may take together: half of ``functionTimeout`` in host.json."""
 POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
@@ -90,12 +101,23 @@ def _may_run(record: ClusterRecord, recipe: Recipe) -> bool:
 
 
 def _run(leased: ClusterRecord, ports: Ports) -> None:
+    """Run the step with the lease, and those that follow it at once."""
     try:
-        record = ports.state.save(leased)
+        record: ClusterRecord | None = ports.state.save(leased)
     except Stale:
         log.info("%s: lost the race for the lease", leased.name)
         _resend_current(leased.name, ports)
         return
+    last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.lease_seconds
+    while record is not None:
+        record = _run_step(record, last_start, ports)
+
+
+def _run_step(record: ClusterRecord, last_start: float, ports: Ports) -> ClusterRecord | None:
+    """Run a step and save its outcome; return the record with the lease of the step that follows at once.
+
+    No step follows that would start after ``last_start``.
+    """
     limiter = RateLimiter(record, ports)
     try:
         outcome = _outcome(record, limiter.over(with_lease_guard(record, ports)))
@@ -104,30 +126,33 @@ def _run(leased: ClusterRecord, ports: Ports) -> None:
         if limiter.request_ids:
             ports.state.append([superseded_event(record, str(lost), limiter.request_ids, ports.clock())])
         _give_lease_back(record, ports)
-        return
+        return None
     except RateLimited as limited:
         _postpone(record, limited, limiter, ports)
-        return
+        return None
     log.info("%s: %s: %s", record.name, record.job.step.name, outcome)
     if isinstance(outcome, Done) and record.deleting and _is_last_step(record):
         _delete_record(record, outcome, ports)
-        return
+        return None
     after = apply_outcome(
         record, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
     )
     ports.state.append(list(events_between(record, after, outcome, request_ids=limiter.request_ids)))
+    seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0
+    following = keep_lease(record, after, now=ports.clock(), seconds=seconds)
     try:
-        saved = ports.state.save(after)
+        saved = ports.state.save(following or after)
     except Stale:
         _give_lease_back(record, ports)
-        return
+        return None
     if saved.job.sequence % PRUNE_EVERY in (0, 1):  # the planner, or a reservation, may have taken the first
         ports.state.prune_events(saved.name, ports.config.events_kept)
-    if saved.job.active:
+    if saved.job.active and following is None:
         send_continuation(saved, ports)
     changed = saved.phase != record.phase or saved.needs_action != record.needs_action
     if changed or not saved.job.active:
         outbox.request_report(ports)
+    return saved if following else None
 
 
 def _is_last_step(record: ClusterRecord) -> bool:

@@ -16,7 +16,7 @@ from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dea
 from shared.pipeline.worker import worker
 from shared.ports.azure import DeleteCluster, PutCluster, Written
 from tests.support import fleet_files
-from tests.support.pipeline_runs import accepted, phases, push, ready
+from tests.support.pipeline_runs import accepted, one_step_a_message, phases, push, ready
 from tests.support.replaced_ports import around, on_azure
 
 
@@ -44,7 +44,7 @@ def test_a_delete_waits_in_the_queue_of_the_deleter_alone() -> None:
 
 
 def test_a_message_of_the_worker_deletes_nothing_whatever_it_names() -> None:
-    cloud = deleting()
+    cloud = one_step_a_message(deleting())
     while record(cloud).job.step.name is not Step.DELETE_CLUSTER:
         assert cloud.step()
     named = message(cloud)

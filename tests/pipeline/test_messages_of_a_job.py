@@ -1,0 +1,52 @@
+"""One message runs the steps that follow each other at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase, accept_delete
+from tests.support import fleet_files
+from tests.support.counted_calls import deliveries
+from tests.support.pipeline_runs import one_step_a_message, phases, push
+from tests.support.replaced_ports import Around
+
+
+def test_a_new_cluster_takes_a_message_for_each_wait_and_none_for_each_step() -> None:
+    """It waits for Azure, for the definitions of Flux and for its first reconciliation."""
+    cloud = MemoryCloud()
+    taken = deliveries(cloud)
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert taken["jobs"] == 4
+
+
+def test_no_step_follows_when_its_lease_could_outlast_half_of_the_function_timeout() -> None:
+    cloud = one_step_a_message(MemoryCloud())
+    taken = deliveries(cloud)
+    push(cloud, fleet_files.fleet("one"))
+    cloud.run()
+    assert phases(cloud) == {"one": Phase.READY}
+    assert taken["jobs"] > len(Step.__members__) / 2
+
+
+def test_a_removal_that_is_accepted_between_two_steps_ends_the_message() -> None:
+    cloud = MemoryCloud()
+    state = cloud.state
+
+    def save(changed: ClusterRecord) -> ClusterRecord:
+        saved = state.save(changed)
+        if saved.job.step.name is Step.NODE_POOLS and saved.job.lease is not None and not saved.deleting:
+            state.save(accept_delete(saved, commit="c" * 40, now=cloud.clock()))
+        return saved
+
+    cloud.with_ports(lambda ports: replace(ports, state=Around(state, save=save)))
+    push(cloud, fleet_files.fleet("one"))
+    while not (found := cloud.state.cluster("one")) or not found.deleting:
+        if not cloud.step():
+            cloud.clock.advance(1)
+            cloud.azure.complete_due()
+    assert (found.generation, found.job.step.name, found.job.lease) == (2, Step.TOMBSTONE, None)
+    assert cloud.broker.counts("deletes").active == 1
