@@ -37,6 +37,8 @@ def _limits(text: str) -> str:
     return text
 
 
+_TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
+_TEAMS = rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$"
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
 
@@ -98,6 +100,8 @@ class Settings(BaseModel):
     fork_seconds: Annotated[float, Field(ge=5, le=240)] = 20
     events_kept: Annotated[int, Field(ge=50, le=10_000)] = 500
     approval_by_others: bool = False
+    approval_teams: Annotated[str, Field(pattern=_TEAMS)] = ""
+    """GitHub teams as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
@@ -144,6 +148,7 @@ class Settings(BaseModel):
             git_credentials=credentials,
             events_kept=self.events_kept,
             approval_by_others=self.approval_by_others,
+            approval_teams=tuple(filter(None, map(str.strip, self.approval_teams.split(",")))),
             acts_days=self.acts_days,
             settings=self.shown,
             previous_repository=self.github_repository_previous,

@@ -41,6 +41,7 @@ LOCAL_ONLY = {
     "PULL_SECONDS": "the default is for Azure; moreSettings",
     "FORK_SECONDS": "the default is for Azure; moreSettings",
     "APPROVAL_BY_OTHERS": "the default is for Azure; moreSettings",
+    "APPROVAL_TEAMS": "off unless set; moreSettings",
     "ACTS_DAYS": "the default is for Azure; moreSettings",
     "EVENTS_KEPT": "the default is for Azure; moreSettings",
     "RETRY_LIMITS": "the defaults are for Azure; moreSettings",

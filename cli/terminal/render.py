@@ -190,6 +190,8 @@ def plans(found: Sequence[schema.PlanSummary], now: datetime, *, wide: bool = Fa
             closed = f"{deletes} never approved; a newer commit was planned"
             head.append(f"\n{'':{margin}}{open_ if plan['howToApprove'] else closed}", style="yellow")
         lines.append(head)
+        if plan["reviews"] and (wide or plan["howToApprove"]):
+            lines.append(indented(Text(f"reviews: {line(plan['reviews'])}", style="yellow"), margin))
         approval = plan["approval"]
         if wide and approval:
             deletes = many(approval["clusterCount"], "delete")

@@ -13,6 +13,7 @@ from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
 from shared.jobs.remedies import NO_ACTION, suggested_action
 from shared.jobs.retry import DEFAULTS, Policies
+from shared.jobs.review_check import ReviewCheck
 
 LATE = timedelta(seconds=60)
 """How long after its time a job's message counts as late."""
@@ -53,12 +54,14 @@ class Diagnosis:
 class NewestPlan:
     """The commit that was planned last, and its item for the cluster, None for none.
 
-    ``problem`` prevents later commits from being planned, None for no problem.
+    ``problem`` prevents later commits from being planned, None for no problem. ``review`` is what the reviews
+    on GitHub say about the deletes that need approval, None if they were not read.
     """
 
     commit: str = ""
     item: Item | None = None
     problem: FleetProblem | None = None
+    review: ReviewCheck | None = None
 
     @property
     def stopped(self) -> Item | None:
@@ -81,7 +84,7 @@ def diagnose(
         diagnosis = replace(diagnosis, activity=activity)
     actions = [
         diagnosis.suggested_action,
-        _release(stopped, newest.commit) if stopped else "",
+        _release(stopped, newest) if stopped else "",
         newest.problem.suggested_action if newest.problem else "",
     ]
     nothing = NO_ACTION if record.job.active else ""
@@ -93,7 +96,7 @@ def diagnose_absent(newest: NewestPlan, since: datetime) -> Diagnosis | None:
     if newest.stopped is None:
         return None
     activity = f"does not exist, and commit {newest.commit[:8]} does not create it"
-    action = _release(newest.stopped, newest.commit)
+    action = _release(newest.stopped, newest)
     return Diagnosis(activity, since, 0, None, _NEXT_COMMIT, None, action)
 
 
@@ -109,10 +112,13 @@ def _not_carried_out(item: Item, commit: str) -> str:
     return f"commit {commit[:8]} is {item.outcome} for this cluster"
 
 
-def _release(item: Item, commit: str) -> str:
+def _release(item: Item, newest: NewestPlan) -> str:
     """Return what an operator can do about an item that a plan does not carry out."""
-    remedy = item.hold.remedy(f"`roadstead approve {commit[:8]}`") if item.hold else ""
-    return f"{remedy[0].upper()}{remedy[1:]}." if remedy else CORRECT_FILE
+    remedy = item.hold.remedy(f"`roadstead approve {newest.commit[:8]}`") if item.hold else ""
+    if not remedy:
+        return CORRECT_FILE
+    sentences = [remedy, str(newest.review)] if item.needs_approval and newest.review else [remedy]
+    return " ".join(f"{each[0].upper()}{each[1:]}." for each in sentences)
 
 
 def _of_job(record: ClusterRecord, now: datetime, retries: Policies) -> Diagnosis:

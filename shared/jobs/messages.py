@@ -65,7 +65,8 @@ class HeadConfirmation(_Wire):
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
-    ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``.
+    ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
+    ``review`` reads the reviews of the pull request that was merged as ``commit``.
 
     ``commit`` is what a push announced, ``at`` when it was pushed, by GitHub's clock; ``again`` plans a head
     that was planned before. ``read_from`` is when the request was sent, by our clock: a read of the branch
@@ -74,7 +75,7 @@ class PlanRequest(_Versioned):
     according to the event.
     """
 
-    kind: Literal["plan", "report", "pull", "outdated"] = "plan"
+    kind: Literal["plan", "report", "review", "pull", "outdated"] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False

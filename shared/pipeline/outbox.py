@@ -26,7 +26,7 @@ MAX_SKEW = timedelta(minutes=10)
 PREVIEWS = ("pull", "outdated")
 """The requests that have a queue of their own, with a session for each pull request: they delay no push."""
 PREVIEW_SECONDS = 10
-"""Events of a pull request within this many seconds are one message."""
+"""Events of a pull request within this many seconds are one message, and so are reviews."""
 CLOCKS_DIFFER = 5
 """By how many seconds the clocks of two instances may differ: that much later than the last event, by the
 sender's clock, the one message comes. An event whose message is a duplicate then never comes after it."""
@@ -106,6 +106,17 @@ def request_preview(request: PlanRequest, ports: Ports) -> None:
     slot, at = _slot(PREVIEW_SECONDS, 0, ports)
     after_all = at + timedelta(seconds=CLOCKS_DIFFER)
     _send_plan(request, f"pull:{request.pull}:{slot}", after_all, ports)
+
+
+def request_review(commit: str, ports: Ports) -> None:
+    """Ask the planner to read the reviews of a commit's pull request a few seconds from now.
+
+    All requests within the same few seconds are one message, so that a flood of reviews costs a bounded
+    number of calls to GitHub.
+    """
+    slot, at = _slot(PREVIEW_SECONDS, 0, ports)
+    request = PlanRequest(kind="review", commit=commit, reason="review")
+    _send_plan(request, f"review:{commit}:{slot}", at + timedelta(seconds=CLOCKS_DIFFER), ports)
 
 
 def request_awaited_plan(ports: Ports, deleted: str = "") -> None:

@@ -30,6 +30,7 @@ from shared.ports.repository import (
     Repository,
     TreeEntry,
 )
+from shared.ports.reviews import MergedPull, PullAuthors, Review, Reviews, ReviewState
 from shared.ports.state import (
     BranchRead,
     DeadLetter,
@@ -55,13 +56,18 @@ __all__ = [
     "GroupMember",
     "Kubernetes",
     "KubernetesApi",
+    "MergedPull",
     "Message",
     "PlanRecord",
     "Ports",
     "Pull",
+    "PullAuthors",
     "PullRequests",
     "Queue",
     "Repository",
+    "Review",
+    "ReviewState",
+    "Reviews",
     "Source",
     "State",
     "TreeEntry",
@@ -101,6 +107,8 @@ class FleetConfig:
     """How long a pull request from a fork may be validated."""
     approval_by_others: bool = False
     """Whether only somebody who did not remove a cluster approves its delete."""
+    approval_teams: tuple[str, ...] = ()
+    """The teams on GitHub, as "owner/slug", whose members approve deletes by a review."""
     acts_days: int = 365
     """How long acts are stored."""
     settings: Mapping[str, str] = field(default_factory=dict)

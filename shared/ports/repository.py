@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from shared.ports.reviews import Reviews
+
 
 @dataclass(frozen=True)
 class TreeEntry:
@@ -145,7 +147,7 @@ class Check:
     details_url: str = ""
 
 
-class PullRequests(Protocol):
+class PullRequests(Reviews, Protocol):
     """The fleet repository's pull requests."""
 
     @property

@@ -12,6 +12,7 @@ from shared.jobs.events import Event
 from shared.jobs.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
+from shared.jobs.review_check import ReviewCheck
 from shared.ports.acts import Acts
 from shared.ports.clusters import Clusters
 from shared.ports.repository import BranchHead
@@ -23,6 +24,7 @@ class PlanRecord:
 
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
     ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent.
+    ``review`` is what the reviews on GitHub said when they were read last, None if they were not.
     """
 
     plan: Plan
@@ -33,6 +35,7 @@ class PlanRecord:
     not_before: datetime | None = None
     approval: Approval | None = None
     reports: int = 0
+    review: ReviewCheck | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Both implementations of Azure and of Kubernetes: the world in memory, and the adapter over TLS."""
+"""All implementations of a port: the world in memory, and the adapter over the wire."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from shared.ports import State
 from tests.support.azure_ports import Azure, StaticCredential
 from tests.support.azurite import connect, running
 from tests.support.kubernetes_ports import CLUSTER, NOWHERE, Setting
+from tests.support.pull_request_ports import CASES, Case, pull_request_case
 
 
 @pytest.fixture(params=["world", "adapter"])
@@ -88,3 +89,9 @@ def state(request: pytest.FixtureRequest) -> Iterator[State]:
         return
     with connect(request.getfixturevalue("azurite")) as service:
         yield TablesState(service, f"fleet-{uuid.uuid4().hex[:8]}")
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    with pull_request_case(request.param, tmp_path) as served:
+        yield served

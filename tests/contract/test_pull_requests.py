@@ -2,63 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
 
-from localcloud.github.wire.github_server import GitHubServer
-from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.memory_repository import MemoryRepository
-from localcloud.github.world.pull_requests_port import WorldPullRequests
-from shared.adapters.github import GitHubRepository, github_auth
 from shared.jobs.errors import Dependency, InvalidManifest, Unauthorized
-from shared.ports import Annotation, Check, Comment, PullRequests
-from tests.support.github_app import APP, KEY
+from shared.ports import Annotation, Check, Comment
+from tests.support.pull_request_ports import Case
 
 MARKER = "<!-- roadstead:plan -->"
-
-
-@dataclass(frozen=True)
-class Case:
-    """An implementation of the port, as what it is signed in, and the repository behind it."""
-
-    port: PullRequests
-    git: GitRepository | MemoryRepository
-    app: bool
-
-    def branch(self, name: str, files: dict[str, bytes | None]) -> str:
-        self.git.reset(self.git.head("main"), name)
-        return self.git.commit(files, branch=name)
-
-
-CASES = ["memory", "memory as app", "world", "adapter", "adapter as app"]
-
-
-@pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
-    kind, app = request.param.split()[0], request.param.endswith("app")
-    if kind == "memory":
-        commits = MemoryRepository()
-        yield started(Case(WorldPullRequests(commits.pulls, app=app), commits, app))
-        return
-    if kind == "world":
-        with GitRepository.create(tmp_path / "fleet.git") as git:
-            yield started(Case(WorldPullRequests(git.pulls), git, app))
-        return
-    with GitHubServer(tmp_path, token="local", webhook_secret="s", app=APP) as server:
-        git = server.create_repository("acme/fleet")
-        app_credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
-        auth = github_auth(**app_credentials) if app else github_auth(token="local")
-        adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
-        yield started(Case(adapter.pulls, git, app))
-        adapter.close()
-
-
-def started(case: Case) -> Case:
-    case.git.commit({"a.yaml": b"1\n", "b.yaml": b"1\n"})
-    return case
 
 
 def test_a_pull_request_shows_its_head_and_the_commit_that_a_merge_would_make(case: Case) -> None:

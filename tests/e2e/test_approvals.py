@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from cli.fleet_api.client import Refused
@@ -64,3 +66,38 @@ def test_a_commit_that_deletes_every_cluster_waits_for_the_approval_of_exactly_t
     assert operator.phases() == {}
     accepted = operator.accepted()
     assert {name: accepted["delete", name] for name in ("one", "two")} == {"one": 1, "two": 1}
+
+
+def test_a_team_approves_deletes_by_a_review_before_or_after_the_merge(start: Start) -> None:
+    extra = {"POLL_SECONDS": "0.5", "APPROVAL_TEAMS": "example/approvers"}
+    operator = start(Options(create_seconds=1, extra=extra))
+    operator.wait_for_status(operator.push(fleet_files.fleet("one", "two", "three", "four")), "success")
+
+    before = Author(operator, "before")
+    before.push(fleet_files.fleet("one", "two"))
+    before.propose()
+    before.wait_for("or an approving review of its pull request by example/approvers releases")
+    review = before.reviewed("reviewer")
+    status = operator.wait_for_status(before.merge(), "success")
+    assert status == "success: 4 of 4 clusters in sync (2 delete, 2 unchanged)"
+
+    after = Author(operator, "after")
+    after.push(fleet_files.fleet())
+    after.propose()
+    after.reviewed("contributor")
+    commit = after.merge()
+    operator.wait_for_status(commit, "failure")
+    plan = operator.plan(commit)
+    assert plan is not None
+    assert plan["reviews"].endswith("(contributor is no member)")
+    assert sorted(operator.phases()) == ["one", "two"]
+    late = after.reviewed("reviewer")
+    operator.wait_for_status(commit, "success")
+    assert operator.phases() == {}
+
+    audit = roadstead("audit", "--output", "json", "--url", operator.cloud.urls.functions)
+    acts = [act for act in json.loads(audit.stdout)["acts"] if act["action"] == "approve"]
+    assert [(act["address"], act["by"]) for act in acts] == [
+        (late, "reviewer on GitHub"),
+        (review, "reviewer on GitHub"),
+    ]

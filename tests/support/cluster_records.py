@@ -14,6 +14,7 @@ from shared.jobs.events import Event
 from shared.jobs.job import Job, NextRun, StepState, start_step
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_new
+from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
 from shared.ports import PlanRecord
 from tests.support.desired_clusters import desired
 
@@ -50,4 +51,5 @@ def plan_record(commit: str = "c" * 40, items: int = 1) -> PlanRecord:
     change = Change("spec.nodePools[system].count", "1", "2", Effect.IN_PLACE)
     hold = Hold(HoldKind.DELETE_BUDGET, {"removed": "2", "budget": "1"})
     name = tuple(Item(f"cluster-{n}", Action.UPDATE, n, "0badcafe", (change,), hold) for n in range(items))
-    return PlanRecord(Plan(commit, name, ("a problem",)), NOW)
+    review = ReviewCheck(Verdict.NO_REVIEW, NOW, {"pull": "7"}, {"jo": Ignored.NO_MEMBER})
+    return PlanRecord(Plan(commit, name, ("a problem",)), NOW, review=review)

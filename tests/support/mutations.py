@@ -18,7 +18,7 @@ from shared.jobs import record as records
 from shared.jobs.lease import Resend, Superseded
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
-from shared.pipeline.planner import handover, planner
+from shared.pipeline.planner import approvals, handover, planner
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry
@@ -57,7 +57,7 @@ def a_cluster_that_is_being_deleted_takes_a_new_spec(patch: pytest.MonkeyPatch) 
         alive = {name: Alive(r) if r.deleting else r for name, r in recorded.items()}
         return original(commit, desired, alive, **rest)
 
-    patch.setattr(planner, "make_plan", make_plan)
+    patch.setattr(approvals, "make_plan", make_plan)
 
 
 def a_newer_spec_continues_at_the_step_of_the_older_one(patch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,17 @@ class Author:
         wanted = {"head": self.branch, "base": "main", "title": "A change", "fork": fork}
         self.number = int(self._github("POST", "/pulls", json=wanted)["number"])
 
+    def merge(self) -> str:
+        """Merge the pull request; return the merge commit."""
+        return str(self._github("PUT", f"/pulls/{self.number}/merge", json={})["sha"])
+
+    def reviewed(self, login: str) -> str:
+        """Let somebody approve the pull request; return the address of the review."""
+        wanted = {"number": self.number, "login": login, "event": "APPROVE"}
+        url = f"{self.operator.cloud.urls.github}/_local/reviews"
+        reply = httpx.post(url, json=wanted, trust_env=False)
+        return str(reply.raise_for_status().json()["html_url"])
+
     def wait_for(self, text: str) -> dict[str, Any]:
         """Wait until the one comment on the pull request contains a text; return it."""
         self.operator.wait(

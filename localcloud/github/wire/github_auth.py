@@ -27,11 +27,15 @@ JWT_LIFE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class GitHubApp:
-    """A GitHub App that is installed on every repository here; ``public_key`` is PEM."""
+    """A GitHub App that is installed on every repository here; ``public_key`` is PEM.
+
+    ``reads_members``: an owner of the organization gave it the permission Members: read.
+    """
 
     id: str
     public_key: str
     installation: int = 1
+    reads_members: bool = True
 
 
 class ApiError(Exception):
@@ -67,6 +71,16 @@ class Credentials:
             raise ApiError(401, "Bad credentials")
         with self._lock:
             return secret in self._issued
+
+    @property
+    def reads_members(self) -> bool:
+        """Whether the App may read the members of teams."""
+        return self._app is not None and self._app.reads_members
+
+    def check_members(self, authorization: str) -> None:
+        """Admit a call that lists the members of a team, or raise 403 for an App without the permission."""
+        if self.check(authorization) and not self.reads_members:
+            raise ApiError(403, "Resource not accessible by integration")
 
     def check_basic(self, authorization: str) -> None:
         """Let a git call pass: with no password at all, or with a valid token."""

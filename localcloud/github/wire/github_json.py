@@ -16,14 +16,23 @@ from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import json_response
 from localcloud.github.wire.github_auth import ApiError
+from localcloud.github.world import people
 from localcloud.github.world.commit_statuses import StatusRecord
 from localcloud.github.world.git_repository import GitRepository
-from localcloud.github.world.repository_history import CommitInfo, Person, Touched
+from localcloud.github.world.people import Person
+from localcloud.github.world.repository_history import CommitInfo, Touched
+from localcloud.github.world.repository_history import Person as Writer
 
 JsonObject = dict[str, Any]
 
-OPERATOR: JsonObject = {"login": "operator", "id": 1, "type": "User", "site_admin": False}
-"""The one user of the local GitHub."""
+
+def person_json(person: Person) -> JsonObject:
+    """Write the account of a person."""
+    return {"login": person.login, "id": person.id, "type": "User", "site_admin": False}
+
+
+OPERATOR: JsonObject = person_json(people.OPERATOR)
+"""Who uses the token of the local GitHub."""
 
 APP_BOT: JsonObject = {"login": "roadstead[bot]", "id": 2, "type": "Bot", "site_admin": False}
 """The user that the GitHub App writes as."""
@@ -152,8 +161,8 @@ def commit_json(place: Place, commit: CommitInfo) -> JsonObject:
         "commit": {**inner, "comment_count": 0},
         "url": f"{place.api}/commits/{commit.sha}",
         "html_url": f"{place.html}/commit/{commit.sha}",
-        "author": OPERATOR,
-        "committer": OPERATOR,
+        "author": _account(commit.author),
+        "committer": _account(commit.committer),
         "parents": parents,
     }
 
@@ -192,5 +201,11 @@ def status_json(place: Place, sha: str, record: StatusRecord) -> JsonObject:
     }
 
 
-def _person(person: Person) -> JsonObject:
+def _account(person: Writer) -> JsonObject | None:
+    """Write the account with the address of who wrote a commit; None where GitHub knows none."""
+    found = people.account_of(person.email)
+    return person_json(found) if found else None
+
+
+def _person(person: Writer) -> JsonObject:
     return {"name": person.name, "email": person.email, "date": utc(person.when)}

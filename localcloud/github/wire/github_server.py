@@ -3,13 +3,15 @@
 Besides GitHub's own paths: ``GET /_local/deliveries``, ``POST /_local/deliveries/{id or GUID}/redeliver``,
 ``PUT /_local/webhooks`` with {"drop": n} to lose the next n deliveries or {"url": ...} to change the
 receiver, and ``POST /_local/pulls`` with {"repository", "head", "base", "title", "fork"} to open a pull
-request, "fork": true as from another repository.
+request, "fork": true as from another repository, and ``POST /_local/reviews`` with {"repository", "number",
+"login", "event", "body"} to review one as somebody.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +23,15 @@ from localcloud.common.http_server import HttpServer, json_response
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire.git_http import SmartHttp
 from localcloud.github.wire.github_auth import ApiError, Credentials, GitHubApp, RateLimit
-from localcloud.github.wire.github_json import OPERATOR, Place, read_object, repository_json
+from localcloud.github.wire.github_json import OPERATOR, JsonObject, Place, read_object, repository_json
 from localcloud.github.wire.push_events import Refs, changes, push_event
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.rest_api import RestApi, error_response
+from localcloud.github.wire.rest_reviews import submitted
 from localcloud.github.wire.webhooks import Webhooks
 from localcloud.github.world.git_commands import GitError
 from localcloud.github.world.git_repository import GitRepository
+from localcloud.github.world.people import PEOPLE, Teams
 from shared.ports import Clock
 
 if TYPE_CHECKING:
@@ -70,6 +74,11 @@ class GitHubServer:
         self.port, self.url = self._http.port, self._http.url
 
     @property
+    def teams(self) -> Teams:
+        """The teams of the organizations; their members may be changed."""
+        return self._rest.teams
+
+    @property
     def webhook_url(self) -> str | None:
         """Where events are delivered to; None: nowhere."""
         return self.hooks.url
@@ -96,7 +105,12 @@ class GitHubServer:
     def ping(self, full_name: str) -> None:
         """Deliver the event that GitHub sends when a webhook is set up."""
         place = self._place(full_name)
-        hook = {"type": "Repository", "id": 1, "events": ["push", "pull_request"], "active": True}
+        hook = {
+            "type": "Repository",
+            "id": 1,
+            "events": ["push", "pull_request", "pull_request_review"],
+            "active": True,
+        }
         body = {"zen": "Keep it logically awesome.", "hook_id": 1, "hook": hook}
         self.hooks.send("ping", {**body, "repository": repository_json(place), "sender": OPERATOR})
 
@@ -146,14 +160,16 @@ class GitHubServer:
             self.hooks.url = wanted.get("url", self.hooks.url)
             return json_response(200, {"url": self.hooks.url})
         if request.path == "/_local/pulls" and request.method == "POST":
-            return self._open_pull(request)
+            return self._asked(request, pulls.opened)
+        if request.path == "/_local/reviews" and request.method == "POST":
+            return self._asked(request, _review)
         return json_response(404, {"message": "no such control of the local GitHub"})
 
-    def _open_pull(self, request: Request) -> Response:
+    def _asked(self, request: Request, act: Callable[[Place, JsonObject], JsonObject]) -> Response:
         try:
             wanted = read_object(request)
             name = str(wanted.get("repository") or next(self._store.names(), ""))
-            return json_response(201, pulls.opened(self._place(name), wanted))
+            return json_response(201, act(self._place(name), wanted))
         except KeyError:
             return error_response(ApiError(404, "Not Found"))
         except ApiError as error:
@@ -163,3 +179,8 @@ class GitHubServer:
         for change in changes(before, after):
             self.hooks.send("push", push_event(place, change, before, self._clock()))
             pulls.pushed(self._place(place.full_name), change)
+
+
+def _review(place: Place, wanted: JsonObject) -> JsonObject:
+    """Review a pull request as somebody; KeyError for an unknown person."""
+    return submitted(place, int(wanted.get("number") or 0), PEOPLE[str(wanted.get("login"))], wanted)

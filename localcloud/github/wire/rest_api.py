@@ -18,6 +18,7 @@ from localcloud.common.http_server import json_response
 from localcloud.github.wire import rest_checks as checks
 from localcloud.github.wire import rest_pulls as pulls
 from localcloud.github.wire import rest_reads as reads
+from localcloud.github.wire import rest_reviews as reviews
 from localcloud.github.wire import rest_statuses as statuses
 from localcloud.github.wire.archives import DOWNLOAD, Archives
 from localcloud.github.wire.github_auth import ApiError, Credentials, RateLimit
@@ -25,6 +26,7 @@ from localcloud.github.wire.github_json import APP_BOT, OPERATOR, Place, utc
 from localcloud.github.wire.repository_folder import RepositoryStore
 from localcloud.github.wire.webhooks import Webhooks
 from localcloud.github.world.git_commands import GitError
+from localcloud.github.world.people import Teams
 from shared.jobs.errors import ReconcileError
 from shared.ports import Clock
 
@@ -33,6 +35,7 @@ Handler = Callable[..., Any]
 
 _APP = "/app"
 _USER = "/user"
+_MEMBERS = "/orgs/<owner>/teams/<slug>/members"
 _TOKENS = "/app/installations/<int:installation>/access_tokens"
 
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
@@ -48,12 +51,19 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/commits", reads.commits),
     ("GET", "/commits/<path:ref>/statuses", statuses.listed),
     ("GET", "/commits/<path:ref>/status", statuses.combined),
+    ("GET", "/commits/<path:ref>/pulls", reviews.of_commit),
     ("GET", "/commits/<path:ref>", reads.commit),
     ("POST", "/statuses/<sha>", statuses.create),
     ("GET", "/pulls", pulls.listed),
     ("POST", "/pulls", pulls.create),
     ("GET", "/pulls/<int:number>", pulls.one),
     ("PATCH", "/pulls/<int:number>", pulls.change),
+    ("PUT", "/pulls/<int:number>/merge", reviews.merge),
+    ("GET", "/pulls/<int:number>/files", reviews.files),
+    ("GET", "/pulls/<int:number>/commits", reviews.commits),
+    ("GET", "/pulls/<int:number>/reviews", reviews.listed),
+    ("POST", "/pulls/<int:number>/reviews", reviews.create),
+    ("PUT", "/pulls/<int:number>/reviews/<int:review>/dismissals", reviews.dismiss),
     ("GET", "/issues/<int:number>/comments", pulls.comments),
     ("POST", "/issues/<int:number>/comments", pulls.comment),
     ("PATCH", "/issues/comments/<int:number>", pulls.edit_comment),
@@ -75,6 +85,7 @@ class RestApi:
         hooks: Webhooks,
         clock: Clock,
     ) -> None:
+        self.teams = Teams()
         self._store, self._credentials, self._limit, self._hooks = store, credentials, limit, hooks
         prefix = "/repos/<owner>/<name>"
         self._archives = Archives(store, clock)
@@ -83,7 +94,7 @@ class RestApi:
             Rule(prefix + path, methods=[method], endpoint=call) for method, path, call in (*_ROUTES, *links)
         ]
         rules.append(Rule(DOWNLOAD, methods=["GET"], endpoint=DOWNLOAD))
-        rules += [Rule(path, methods=["GET"], endpoint=path) for path in (_APP, _USER)]
+        rules += [Rule(path, methods=["GET"], endpoint=path) for path in (_APP, _USER, _MEMBERS)]
         self._map = Map([*rules, Rule(_TOKENS, methods=["POST"], endpoint=_TOKENS)])
 
     def answer(self, request: Request) -> Response:
@@ -119,6 +130,9 @@ class RestApi:
             if as_app:
                 raise ApiError(403, "Resource not accessible by integration")
             return json_response(200, OPERATOR)
+        if call == _MEMBERS:
+            self._credentials.check_members(request.headers.get("Authorization", ""))
+            return reviews.members(self.teams, request, f"{path['owner']}/{path['slug']}")
         full_name = f"{path.pop('owner')}/{path.pop('name')}"
         repository = self._store.find(full_name)
         if repository is None:
@@ -142,6 +156,7 @@ class RestApi:
             "permissions": {
                 "checks": "write",
                 "contents": "read",
+                **({"members": "read"} if self._credentials.reads_members else {}),
                 "metadata": "read",
                 "pull_requests": "write",
                 "statuses": "write",

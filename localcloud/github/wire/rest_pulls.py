@@ -13,12 +13,14 @@ from localcloud.github.wire.github_json import (
     JsonObject,
     Place,
     paged,
+    person_json,
     read_object,
     repository_json,
     utc,
 )
 from localcloud.github.wire.push_events import ZERO, RefChange
 from localcloud.github.world import repository_history as history
+from localcloud.github.world.people import PEOPLE
 from localcloud.github.world.pull_requests import CommentRecord, PullRecord
 from shared.jobs.errors import Dependency, InvalidManifest, ReconcileError
 
@@ -41,7 +43,8 @@ def one(place: Place, _: Request, number: int) -> JsonObject:
     if record is None:
         raise ApiError(404, "Not Found")
     mergeable, merge = place.repository.pulls.merge(record)
-    return {**pull_json(place, record), "mergeable": mergeable, "merge_commit_sha": merge}
+    commit = record.merge_commit or merge
+    return {**pull_json(place, record), "mergeable": mergeable, "merge_commit_sha": commit}
 
 
 def create(place: Place, request: Request) -> Response:
@@ -61,7 +64,7 @@ def opened(place: Place, wanted: JsonObject) -> JsonObject:
     except InvalidManifest as error:
         raise ApiError(422, "Validation Failed", errors=(_detail("PullRequest", str(error)),)) from error
     place.repository.point(f"refs/pull/{record.number}/head", record.sha)
-    _send_event(place, "opened", record)
+    send_pull_event(place, "opened", record)
     return pull_json(place, record)
 
 
@@ -73,14 +76,14 @@ def change(place: Place, request: Request, number: int) -> JsonObject:
         raise ApiError(404, "Not Found")
     after = pulls.change(number, **{k: v for k, v in wanted.items() if k in ("title", "base", "state")})
     if before.state != after.state:
-        _send_event(place, "closed" if after.state == "closed" else "reopened", after)
+        send_pull_event(place, "closed" if after.state == "closed" else "reopened", after)
     changes: JsonObject = {}
     if before.title != after.title:
         changes["title"] = {"from": before.title}
     if before.base != after.base:
         changes["base"] = {"ref": {"from": before.base}, "sha": {"from": _base_sha(place, before)}}
     if changes:
-        _send_event(place, "edited", after, changes=changes)
+        send_pull_event(place, "edited", after, changes=changes)
     return pull_json(place, after)
 
 
@@ -91,15 +94,16 @@ def pushed(place: Place, change: RefChange) -> None:
         return  # a tag
     for record in pulls.listed(head=branch):
         if change.after == ZERO:
-            _send_event(place, "closed", pulls.change(record.number, state="closed"))
+            send_pull_event(place, "closed", pulls.change(record.number, state="closed"))
             continue
         place.repository.point(f"refs/pull/{record.number}/head", record.sha)
-        _send_event(place, "synchronize", record, before=change.before, after=change.after)
+        send_pull_event(place, "synchronize", record, before=change.before, after=change.after)
     if change.after == ZERO:
         return
     for record in pulls.listed(base=branch):
         if history.merge_base(place.repository.path, record.sha, change.after) == record.sha:
-            _send_event(place, "closed", pulls.change(record.number, state="closed", merged=True))
+            merged = pulls.close_as_merged(record.number, onto=change.before, commit=change.after)
+            send_pull_event(place, "closed", merged)
 
 
 def comments(place: Place, request: Request, number: int) -> Response:
@@ -146,13 +150,14 @@ def pull_json(place: Place, record: PullRecord) -> JsonObject:
         "state": record.state,
         "locked": False,
         "title": record.title,
-        "user": OPERATOR,
+        "user": person_json(PEOPLE[record.author]),
         "body": None,
         "draft": False,
         "merged": record.merged,
+        "merged_at": utc(record.merged_at) if record.merged_at else None,
         "created_at": utc(record.created_at),
         "updated_at": utc(record.created_at),
-        "merge_commit_sha": None,
+        "merge_commit_sha": record.merge_commit or None,
         "head": _side(record.head, record.sha, source),
         "base": _side(record.base, _base_sha(place, record), {**repository, "fork": False}),
     }
@@ -174,7 +179,8 @@ def comment_json(place: Place, record: CommentRecord) -> JsonObject:
     }
 
 
-def _send_event(place: Place, action: str, record: PullRecord, **more: Any) -> None:
+def send_pull_event(place: Place, action: str, record: PullRecord, **more: Any) -> None:
+    """Call the webhook with the event of a pull request."""
     event = {
         "action": action,
         "number": record.number,

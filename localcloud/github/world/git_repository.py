@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from localcloud.common.clock import system_clock
+from localcloud.github.world.branches import ChangedFile
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.git_commands import (
     GitEntry,
@@ -24,11 +25,19 @@ from localcloud.github.world.git_commands import (
     run_git,
 )
 from localcloud.github.world.pull_requests import Pulls
-from localcloud.github.world.repository_history import merge_base, parse_commit, rev_list
+from localcloud.github.world.repository_history import (
+    addresses,
+    merge_base,
+    parse_commit,
+    pull_files,
+    rev_list,
+)
 from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
 MAX_ID = 1 << 31
+MAX_PULL_COMMITS = 250
+"""docs.github.com/rest/pulls/pulls, "List commits on a pull request"."""
 _SHA = re.compile(r"^[0-9a-f]{40}$")
 _PLAIN_MODES = ("100644", "100755")
 
@@ -218,14 +227,30 @@ class GitRepository:
             self._merges[base, head] = self._merged(base, head)
         return self._merges[base, head]
 
-    def _merged(self, base: str, head: str) -> str | None:
+    def _merged(self, base: str, head: str, *, squash: bool = False) -> str | None:
         try:
             tree = run_git(self.path, "merge-tree", "--write-tree", base, head).decode().strip()
         except GitError:
             return None
-        parents = ("-p", base, "-p", head)
+        parents = ("-p", base) if squash else ("-p", base, "-p", head)
         commit = run_git(self.path, "commit-tree", tree, *parents, "-m", f"Merge {head} into {base}")
         return commit.decode().strip()
+
+    def squash(self, base: str, head: str) -> str | None:
+        """Return the one commit that brings another's changes to a base; None when they conflict."""
+        return self._merged(base, head, squash=True)
+
+    def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
+        """Return what changed from the newest common ancestor of two commits to the second."""
+        return pull_files(self.path, base, head)
+
+    def addresses(self, base: str, head: str) -> Sequence[tuple[str, str]]:
+        """Return the addresses of author and committer of each commit that only the second has."""
+        return addresses(self.path, f"{base}..{head}", limit=MAX_PULL_COMMITS)
+
+    def has(self, commit: str, base: str, head: str) -> bool:
+        """Return whether a commit is among those that only the second of two has."""
+        return self.is_descendant(head, commit) and not self.is_descendant(base, commit)
 
     def close(self) -> None:
         """End the reader process."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from localcloud.common.clock import system_clock
+from localcloud.github.world.branches import ChangedFile
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.pull_requests import Pulls
 from shared.fleet.resolve.repository_layout import blob_id
@@ -87,6 +88,40 @@ class MemoryRepository:
         commit = _hash(f"merge {base} {head}".encode())
         self._trees[commit], self._parents[commit] = tree, base
         return commit
+
+    def squash(self, base: str, head: str) -> str | None:
+        """Return the one commit that brings another's changes to a base; every commit here has one parent."""
+        return self.merge(base, head)
+
+    def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
+        """Return what changed from the newest common ancestor of two commits to the second."""
+        line = set(self._line(base))
+        common = next((each for each in self._line(head) if each in line), "")
+        before, after = self._trees.get(common, {}), self._trees[head]
+        removed = {path: entry for path, entry in before.items() if path not in after}
+        found = [ChangedFile(path, "removed") for path in removed]
+        for path, entry in after.items():
+            old = next((name for name, gone in removed.items() if gone.sha == entry.sha), "")
+            if path not in before and old:
+                found.remove(ChangedFile(old, "removed"))
+                del removed[old]
+                found.append(ChangedFile(path, "renamed", old))
+            elif before.get(path) != entry:
+                found.append(ChangedFile(path, "modified" if path in before else "added"))
+        return found
+
+    def addresses(self, base: str, head: str) -> Sequence[tuple[str, str]]:
+        """Return the addresses of author and committer of each commit that only the second has."""
+        line = set(self._line(base))
+        return [
+            (self._authors.get(each, _OPERATOR), _OPERATOR)
+            for each in reversed(self._line(head))
+            if each not in line
+        ]
+
+    def has(self, commit: str, base: str, head: str) -> bool:
+        """Return whether a commit is among those that only the second of two has."""
+        return commit in self._line(head) and commit not in self._line(base)
 
     def _line(self, commit: str) -> list[str]:
         """Return a commit and its ancestors, newest first."""

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
-from shared.jobs.errors import Dependency, InvalidManifest
+from localcloud.github.world.branches import Branches, ChangedFile
+from localcloud.github.world.people import OPERATOR, Teams
+from localcloud.github.world.reviews import ReviewList
+from shared.jobs.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
 
 MAX_COMMENT = 65_536
@@ -23,21 +26,12 @@ MAX_ANNOTATIONS = 50
 CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "skipped", "success", "timed_out")
 
 
-class Branches(Protocol):
-    """What pull requests need of a repository."""
-
-    def head(self, branch: str) -> str:
-        """Return the commit that the branch points to; raise Dependency."""
-        ...
-
-    def merge(self, base: str, head: str) -> str | None:
-        """Return the commit that merges two commits; None when they conflict."""
-        ...
-
-
 @dataclass(frozen=True)
 class PullRecord:
-    """A pull request; ``head`` and ``base`` are branches, ``sha`` the newest commit of the head seen."""
+    """A pull request; ``head`` and ``base`` are branches, ``sha`` the newest commit of the head seen.
+
+    ``onto`` is the commit of the base that it was merged onto, ``merge_commit`` what the base then was.
+    """
 
     number: int
     title: str
@@ -47,7 +41,15 @@ class PullRecord:
     created_at: datetime
     fork: bool = False
     state: str = "open"
-    merged: bool = False
+    author: str = OPERATOR.login
+    onto: str = ""
+    merge_commit: str = ""
+    merged_at: datetime | None = None
+
+    @property
+    def merged(self) -> bool:
+        """Whether it was merged."""
+        return self.merged_at is not None
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,11 @@ class Pulls:
         self._comments: dict[int, CommentRecord] = {}
         self._checks: dict[int, CheckRecord] = {}
         self.slow_merges = 0
+        self.reviews, self.teams = ReviewList(clock), Teams()
 
-    def open(self, title: str, head: str, base: str, *, fork: bool = False) -> PullRecord:
+    def open(
+        self, title: str, head: str, base: str, *, fork: bool = False, author: str = OPERATOR.login
+    ) -> PullRecord:
         """Open a pull request; raise InvalidManifest for what GitHub answers 422."""
         for name, branch in (("head", head), ("base", base)):
             if self._sha(branch) is None:
@@ -100,7 +105,7 @@ class Pulls:
             if self._branches.head(head) == self._branches.head(base):
                 raise InvalidManifest(f"No commits between {base} and {head}")
             sha, now = self._branches.head(head), self._clock()
-            record = PullRecord(next(self._numbers), title, head, base, sha, now, fork=fork)
+            record = PullRecord(next(self._numbers), title, head, base, sha, now, fork=fork, author=author)
             self._pulls[record.number] = record
             return record
 
@@ -131,6 +136,50 @@ class Pulls:
                 raise Dependency(f"no pull request {number}")
             self._pulls[number] = replace(found, **changes)
             return self._pulls[number]
+
+    def merged_into_base(self, number: int, *, squash: bool = False) -> PullRecord:
+        """Merge an open pull request into its base, as GitHub's button does; raise Conflict or Dependency."""
+        with self._lock:
+            found = self.get(number)
+            if found is None:
+                raise Dependency(f"no pull request {number}")
+            onto = self._branches.head(found.base)
+            make = self._branches.squash if squash else self._branches.merge
+            commit = make(onto, found.sha) if found.state == "open" else None
+            if commit is None:
+                raise Conflict("Pull Request is not mergeable")
+            self._branches.reset(commit, found.base)
+            return self.close_as_merged(number, onto=onto, commit=commit)
+
+    def close_as_merged(self, number: int, *, onto: str, commit: str) -> PullRecord:
+        """Close one whose head reached its base, also by a push, as ``commit``."""
+        at = self._clock()
+        return self.change(number, state="closed", onto=onto, merge_commit=commit, merged_at=at)
+
+    def with_commit(self, commit: str) -> Sequence[PullRecord]:
+        """Return the merged pull requests that brought a commit, or else the open ones that have it."""
+        merged = [p for p in self.listed(state="closed") if p.merged and self._brought(p, commit)]
+        return merged or [p for p in self.listed() if self._branches.has(commit, *self.span(p))]
+
+    def _brought(self, pull: PullRecord, commit: str) -> bool:
+        return commit == pull.merge_commit or self._branches.has(commit, *self.span(pull))
+
+    def span(self, pull: PullRecord) -> tuple[str, str]:
+        """Return the commit of the base that a pull request is compared with, and its newest commit."""
+        return pull.onto or self._sha(pull.base) or pull.sha, pull.sha
+
+    def files(self, pull: PullRecord) -> Sequence[ChangedFile]:
+        """Return the files that a pull request changes."""
+        return self._branches.changed_files(*self.span(pull))
+
+    def addresses(self, pull: PullRecord) -> Sequence[tuple[str, str]]:
+        """Return the addresses of author and committer of each of its commits."""
+        return self._branches.addresses(*self.span(pull))
+
+    @property
+    def repository(self) -> int:
+        """GitHub's number of the repository."""
+        return self._branches.id
 
     def merge(self, pull: PullRecord) -> tuple[bool | None, str | None]:
         """Return (mergeable, test merge commit) as GitHub does: (None, None) while it has not tried."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 
+from localcloud.github.world.people import PEOPLE, account_of
 from localcloud.github.world.pull_requests import MAX_ANNOTATIONS, PullRecord, Pulls
-from shared.jobs.errors import Unauthorized
-from shared.ports import Check, Comment, Pull
+from localcloud.github.world.reviews import ReviewRecord
+from shared.jobs.errors import Dependency, Unauthorized
+from shared.ports import Check, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
 
 AUTHOR = "operator"
 APP_AUTHOR = "roadstead[bot]"
@@ -60,6 +63,41 @@ class WorldPullRequests:
             part = found[start : start + MAX_ANNOTATIONS]
             self._pulls.edit_check(record.id, {"output": {**output, "annotations": part}})
 
+    def merged_as(self, commit: str) -> Sequence[MergedPull]:
+        """Return the merged pull requests that brought a commit."""
+        found = self._pulls.with_commit(commit)
+        return [_merged(p, self._pulls.repository, p.merged_at) for p in found if p.merged_at]
+
+    def reviews(self, number: int) -> Sequence[Review] | None:
+        """Return the reviews of a pull request, oldest first."""
+        return [_review(review) for review in self._pulls.reviews.of(number)]
+
+    def removed_files(self, number: int) -> frozenset[str] | None:
+        """Return the paths that a pull request removes or renames."""
+        gone = (
+            file for file in self._pulls.files(self._record(number)) if file.status in ("removed", "renamed")
+        )
+        return frozenset(file.previous or file.path for file in gone)
+
+    def pull_authors(self, number: int) -> PullAuthors:
+        """Return the accounts of the authors and committers of a pull request's commits."""
+        pairs = self._pulls.addresses(self._record(number))
+        people = [account_of(address) for pair in pairs for address in pair]
+        return PullAuthors(frozenset(p.id for p in people if p), complete=all(people) and bool(people))
+
+    def team_members(self, team: str) -> frozenset[int] | None:
+        """Return the members of a team."""
+        found = self._pulls.teams.of(team)
+        if found is None:
+            raise Dependency(f"no team {team}")
+        return frozenset(person.id for person in found)
+
+    def _record(self, number: int) -> PullRecord:
+        record = self._pulls.get(number)
+        if record is None:
+            raise Dependency(f"no pull request {number}")
+        return record
+
     @property
     def _author(self) -> str:
         return APP_AUTHOR if self._app else AUTHOR
@@ -79,4 +117,24 @@ def _annotation(fields: dict[str, object]) -> dict[str, object]:
 def _pull(record: PullRecord, merge: str | None = None) -> Pull:
     return Pull(
         record.number, record.sha, record.base, merge=merge, fork=record.fork, open=record.state == "open"
+    )
+
+
+def _review(record: ReviewRecord) -> Review:
+    url = f"https://github.example/pull/{record.pull}#pullrequestreview-{record.id}"
+    state, at = ReviewState(record.state), record.at.replace(microsecond=0)
+    return Review(
+        record.id, record.author.id, record.author.login, state, record.commit, at, url, record.body
+    )
+
+
+def _merged(record: PullRecord, repository: int, at: datetime) -> MergedPull:
+    return MergedPull(
+        number=record.number,
+        head=record.sha,
+        base=record.base,
+        repository=repository,
+        merge_commit=record.merge_commit,
+        author=PEOPLE[record.author].id,
+        at=at.replace(microsecond=0),
     )

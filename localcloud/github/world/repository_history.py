@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from localcloud.github.world.branches import ChangedFile
 from localcloud.github.world.git_commands import GitError, GitObject, run_git
 
 _PERSON = re.compile(r"^(.*?) ?<(.*?)> (\d+) ([+-])(\d\d)(\d\d)$")
@@ -99,6 +100,26 @@ def log(path: Path, *revisions: str, limit: int) -> Mapping[str, Touched]:
 def diff(path: Path, base: str, head: str) -> Touched:
     """Return the paths that differ between two commits."""
     return _touched(run_git(path, "diff", "-z", "--name-status", "--no-renames", base, head, "--"))
+
+
+def pull_files(path: Path, base: str, head: str) -> Sequence[ChangedFile]:
+    """Return what changed from the newest common ancestor to a head, with renames, as GitHub shows it."""
+    fields = iter(run_git(path, "diff", "-z", "--name-status", "-M", f"{base}...{head}", "--").split(b"\0"))
+    kinds = {"A": "added", "D": "removed", "R": "renamed"}
+    found = []
+    for status in fields:
+        if status:
+            names = [next(fields).decode(errors="replace") for _ in range(1 + status.startswith(b"R"))]
+            kind = kinds.get(status[:1].decode(), "modified")
+            found.append(ChangedFile(names[-1], kind, names[0] if kind == "renamed" else ""))
+    return found
+
+
+def addresses(path: Path, *revisions: str, limit: int) -> Sequence[tuple[str, str]]:
+    """Return the addresses of author and committer of the commits of a range, oldest first."""
+    lines = run_git(path, "log", "--reverse", f"--max-count={limit}", "--format=%ae%x00%ce", *revisions, "--")
+    pairs = (line.split("\0") for line in lines.decode(errors="replace").splitlines())
+    return [(author, committer) for author, committer in pairs]
 
 
 def _touched(output: bytes) -> Touched:

@@ -34,6 +34,9 @@ from shared.jobs.retry import retry_after
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""
 
+PAGE = 100
+"""The most that GitHub lists in one response."""
+
 SECONDARY_WAIT = 60.0
 """Seconds to wait when GitHub throttles without a Retry-After; its documentation asks for a minute."""
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shared.adapters.github.client import GitHubClient, json_call
+from shared.adapters.github.client import PAGE, GitHubClient, json_call
+from shared.adapters.github.reviews import GitHubReviews
 from shared.jobs.errors import Dependency, Unauthorized
 from shared.ports import Annotation, Check, Comment, Pull
-
-PAGE = 100
-"""The most that GitHub lists in one response."""
 
 COMMENT_PAGES = 5
 """Our comment is among the first of a pull request, because it is written when the pull request opens."""
@@ -25,7 +23,7 @@ ANNOTATIONS_PER_CALL = 50
 ANNOTATIONS = 1000
 
 
-class GitHubPullRequests:
+class GitHubPullRequests(GitHubReviews):
     """The ``PullRequests`` port on GitHub."""
 
     def __init__(self, client: GitHubClient) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -72,7 +72,10 @@ _SENTENCES: Mapping[HoldKind, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Hold:
-    """Why an item is not carried out; ``details`` has the values for its sentences."""
+    """Why an item is not carried out; ``details`` has the values for its sentences.
+
+    ``reviewers`` there are the teams whose review releases it, if there are any.
+    """
 
     kind: HoldKind
     details: Mapping[str, str] = field(default_factory=dict)
@@ -82,6 +85,12 @@ class Hold:
         """Whether an operator can release the delete by approving it."""
         return self.kind in _BY_APPROVAL
 
+    def reviewed_by(self, teams: Sequence[str]) -> Hold:
+        """Return the hold with the teams whose review releases it as well."""
+        if not teams or "{approve}" not in _SENTENCES[self.kind][1]:
+            return self
+        return Hold(self.kind, {**self.details, "reviewers": " or ".join(teams)})
+
     @property
     def cause(self) -> str:
         """Why the item is not carried out, without a full stop."""
@@ -90,6 +99,8 @@ class Hold:
 
     def remedy(self, approve: str = "roadstead approve") -> str:
         """Return what releases the item, "" where the cause implies it; ``approve`` is the command."""
+        if "reviewers" in self.details:
+            approve += f" or an approving review of its pull request by {self.details['reviewers']}"
         return _SENTENCES[self.kind][1].format_map({**self.details, "approve": approve})
 
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -196,11 +196,12 @@ def make_plan(
     *,
     now: datetime,
     approved: frozenset[str] = frozenset(),
+    reviewers: Sequence[str] = (),
 ) -> Plan:
     """Return the plan; it deletes nothing that a guard, a problem or a protection forbids.
 
     ``approved`` are the clusters whose deletion an operator approved at exactly this commit; ``now``
-    determines whether a suspension has ended.
+    determines whether a suspension has ended. ``reviewers`` are the teams whose reviews approve, too.
     """
     present = desired.clusters.keys() | desired.invalid.keys()
     removed = [name for name in sorted(recorded) if name not in present]
@@ -210,6 +211,8 @@ def make_plan(
     holds = rename_holds(gone, added, approved)
     items = [_wanted(name, desired, recorded.get(name), holds.get(name)) for name in sorted(present)]
     items += _removed(removed, desired, recorded, approved, now, holds)
+    if reviewers:
+        items = [replace(item, hold=item.hold and item.hold.reviewed_by(reviewers)) for item in items]
     return Plan(
         commit,
         tuple(sorted(items, key=lambda item: item.cluster)),

@@ -90,6 +90,8 @@ def _facts(plan: schema.Plan) -> Iterator[str]:
         facts["Approved"] = _text(f"{approval['clusterCount']} deletes, by {who}, {approval['at']}")
     if plan["howToApprove"]:
         facts["To approve"] = f'<code class="wait">roadstead approve {_text(commit[:8])}</code>'
+    if plan["reviews"]:
+        facts["Reviews"] = _text(plan["reviews"])
     yield f"<dl>{''.join(f'<dt>{name}</dt><dd>{value}</dd>' for name, value in facts.items())}</dl>"
 
 

@@ -63,6 +63,7 @@ def _summary(plan_record: PlanRecord, *, newest: bool) -> schema.PlanSummary:
         "needsApprovalCount": len(plan.deletes_needing_approval),
         "approval": _approval(plan_record.approval),
         "howToApprove": _how_to_approve(plan) if newest else "",
+        "reviews": str(plan_record.review or ""),
     }
 
 

@@ -217,7 +217,10 @@ class Approval(TypedDict):
 
 
 class PlanSummary(TypedDict):
-    """A plan; ``howToApprove`` is "" when it has no delete that can be approved now."""
+    """A plan; ``howToApprove`` is "" when it has no delete that can be approved now.
+
+    ``reviews`` is what the reviews on GitHub said when they were read last, "" if they were not read.
+    """
 
     commit: str
     plannedAt: str | None
@@ -227,6 +230,7 @@ class PlanSummary(TypedDict):
     needsApprovalCount: int
     approval: Approval | None
     howToApprove: str
+    reviews: str
 
 
 @final

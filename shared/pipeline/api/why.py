@@ -13,7 +13,8 @@ def why_view(name: str, ports: Ports) -> schema.Why | None:
     """Return why a cluster is in its phase; None when nothing is known of it."""
     fleet, record = ports.state.fleet(), ports.state.cluster(name)
     plan_record = ports.state.plan(fleet.commit)
-    newest = NewestPlan(fleet.commit, items_of(plan_record).get(name), fleet.problem)
+    review = plan_record.review if plan_record else None
+    newest = NewestPlan(fleet.commit, items_of(plan_record).get(name), fleet.problem, review)
     phase, diagnosis = schema.NOT_CREATED, None
     if record is not None:
         phase = record.phase.value

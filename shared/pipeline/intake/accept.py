@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.http_result import HttpResult, rejected
-from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Refused
-from shared.pipeline.outbox import request_plan, request_preview
-from shared.ports import Ports
+from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Refused, Reviewed
+from shared.pipeline.outbox import request_plan, request_preview, request_review
+from shared.ports import FleetRecord, Ports
 
 
 def accept(delivery: Delivery, ports: Ports) -> HttpResult:
@@ -21,13 +21,20 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
         return HttpResult(200, {"ignored": delivery.reason})
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
-    source = ports.state.fleet().source
+    fleet = ports.state.fleet()
+    source = fleet.source
     if source is not None and delivery.repository not in (0, source.repository):
         same_name = f"{ports.config.repository} with the id {delivery.repository}"
         return HttpResult(
             200, {"ignored": f"{same_name} is not the fleet's, whose id is {source.repository}"}
         )
-    if isinstance(delivery, PullChanged):
+    if isinstance(delivery, Reviewed):
+        needless = _needless(delivery, fleet, ports)
+        if needless:
+            return HttpResult(200, {"ignored": needless})
+        request_review(delivery.commit, ports)
+        commit = delivery.commit
+    elif isinstance(delivery, PullChanged):
         reason, commit = f"pull request {delivery.action}", delivery.head
         request_preview(PlanRequest(kind="pull", pull=delivery.number, head=commit, reason=reason), ports)
     else:
@@ -37,3 +44,12 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
     ports.state.remember_delivery(delivery.digest, ports.clock())
     return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
+
+
+def _needless(review: Reviewed, fleet: FleetRecord, ports: Ports) -> str:
+    """Return why a review cannot approve anything, "" if it may."""
+    if not ports.config.approval_teams:
+        return "no review approves anything; set APPROVAL_TEAMS to change that"
+    if review.commit not in (fleet.commit, fleet.planning):
+        return f"{review.commit[:8]} is not the commit that was planned last"
+    return ""

@@ -69,7 +69,17 @@ class PullChanged:
     repository: int = 0
 
 
-Delivery = Refused | Ignored | Pushed | PullChanged
+@dataclass(frozen=True)
+class Reviewed:
+    """A review of what was merged into the tracked branch as ``commit`` approves, or was dismissed."""
+
+    delivery: str
+    digest: str
+    commit: str
+    repository: int = 0
+
+
+Delivery = Refused | Ignored | Pushed | PullChanged | Reviewed
 
 PLANNED_ACTIONS = ("opened", "synchronize", "reopened")
 
@@ -87,8 +97,9 @@ def read_delivery(
     event, delivery = header.get("x-github-event", ""), header.get("x-github-delivery", "")
     if event == "ping":
         return Ignored("pong")
-    if event not in ("push", "pull_request"):
-        return Ignored(f"the event {event[:40] or '(none)'} is neither push nor pull_request")
+    read = _READERS.get(event)
+    if read is None:
+        return Ignored(f"the event {event[:40] or '(none)'} is none of {', '.join(_READERS)}")
     payload = _json_object(body)
     if payload is None:
         return Refused(
@@ -102,7 +113,6 @@ def read_delivery(
         return Refused(400, f"the {event} has no repository.full_name")
     if name.lower() != repository.lower():
         return Ignored(f"the repository {name[:100]} is not {repository}")
-    read = _read_push if event == "push" else _read_pull
     return read(payload, delivery, hashlib.sha256(body).hexdigest(), branch)
 
 
@@ -172,6 +182,26 @@ def _read_pull(payload: dict[str, Any], delivery: str, digest: str, branch: str)
     if not _COMMIT.fullmatch(head):
         return Refused(400, "the pull_request's head.sha is not the id of a commit")
     return PullChanged(delivery, digest, number, head, action, _repository_id(payload))
+
+
+def _read_review(payload: dict[str, Any], delivery: str, digest: str, branch: str) -> Delivery:
+    """Return a review of a merged pull request; GitHub writes its state in lower case here alone."""
+    action, state = payload.get("action"), _at(payload, "review.state")
+    base, commit = _at(payload, "pull_request.base.ref"), _at(payload, "pull_request.merge_commit_sha")
+    if not (isinstance(action, str) and isinstance(state, str) and isinstance(base, str)):
+        return Refused(400, "the pull_request_review has no action, review.state or base.ref")
+    if (action, state.lower()) != ("submitted", "approved") and action != "dismissed":
+        return Ignored(f"a review that was {action[:40]} as {state[:40]} approves nothing")
+    if base != branch:
+        return Ignored(f"the pull request goes into {base[:100]}, not {branch}")
+    if not isinstance(_at(payload, "pull_request.merged_at"), str):
+        return Ignored("the pull request is not merged; its reviews are read with the plan of its merge")
+    if not (isinstance(commit, str) and _COMMIT.fullmatch(commit)):
+        return Refused(400, "the pull_request_review's merge_commit_sha is not the id of a commit")
+    return Reviewed(delivery, digest, commit, _repository_id(payload))
+
+
+_READERS = {"push": _read_push, "pull_request": _read_pull, "pull_request_review": _read_review}
 
 
 def _at(value: Any, path: str) -> Any:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from shared.fleet.planning.plan import Item, make_plan
+from shared.fleet.planning.plan import Item
 from shared.jobs.errors import OtherRepository, ReconcileError, Retryable, Stale
 from shared.jobs.fleet_problem import Failed, FleetProblem
-from shared.jobs.messages import Approval, HeadConfirmation, PlanRequest
+from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import (
     PREVIEWS,
@@ -25,6 +25,7 @@ from shared.pipeline.outbox import (
     request_report,
 )
 from shared.pipeline.planner import commit_status
+from shared.pipeline.planner.approvals import approved_plan
 from shared.pipeline.planner.branch_head import (
     CONFIRM_SECONDS,
     announced_after,
@@ -34,6 +35,7 @@ from shared.pipeline.planner.branch_head import (
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import hand_over, supersede
+from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
 from shared.ports import BranchHead, BranchRead, FleetRecord, PlanRecord, Ports
@@ -74,6 +76,11 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
     if request.kind in PREVIEWS:  # the version before queued pull requests here
         request_plan(request, message_id=f"moved:{request.pull}:{request.head[:12]}", ports=ports)
         return
+    if request.kind == "review":
+        reviewed = approved_request(request, ports)
+        if reviewed is None:
+            return
+        request = reviewed
     if request.kind == "plan" and not _plan_head(request, ports):
         return
     commit_status.report_open_plans(ports)
@@ -218,13 +225,13 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     """
     head, desired = fleet.planning, inputs.desired
     earlier = ports.state.plan(head)
-    approval = _approval(request, head, earlier if fleet.commit == head else None)
-    approved = frozenset(approval.clusters) if approval else frozenset[str]()
-    plan = make_plan(head, desired, inputs.records, now=ports.clock(), approved=approved)
-    plan = plan.resume(earlier.plan if earlier else None)
+    approved = approved_plan(request, inputs, fleet, earlier, ports)
+    plan = approved.plan.resume(earlier.plan if earlier else None)
     plan = replace(plan, items=tuple(_with_uid(item, ports) for item in plan.items))
     reports = earlier.reports if earlier else 0
-    plan_record = PlanRecord(plan, ports.clock(), approval=approval, reports=reports)
+    plan_record = PlanRecord(
+        plan, ports.clock(), approval=approved.approval, reports=reports, review=approved.review
+    )
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     index_groups(plan, inputs, fleet, ports)
@@ -234,23 +241,6 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
     planned = replace(fleet, commit=head, at=plan_record.at, planning="", problem=None, groups_indexed=True)
     ports.state.save_fleet(replace(planned, awaiting_deletion=awaiting))
-
-
-def _approval(request: PlanRequest, head: str, earlier: PlanRecord | None) -> Approval | None:
-    """Return the approval that counts at this commit: of exactly the deletes that need it, or an earlier one.
-
-    ``earlier`` is the present plan, None when other commits were planned since: the clusters of an older plan
-    may have been deleted and created again.
-    """
-    if earlier is None:
-        return None
-    given = request.approval
-    exact = (
-        given is not None
-        and given.commit == head
-        and {*given.clusters} == earlier.plan.deletes_needing_approval
-    )
-    return given if exact else earlier.approval
 
 
 def _with_uid(item: Item, ports: Ports) -> Item:

@@ -156,7 +156,8 @@ def _instead(pull: Pull) -> str:
 def _planned(
     view: PullPlan, desired: DesiredFleet, records: Mapping[str, ClusterRecord], ports: Ports
 ) -> PullPlan:
-    plan: Plan = make_plan(view.head, desired, records, now=ports.clock())
+    teams = ports.config.approval_teams
+    plan: Plan = make_plan(view.head, desired, records, now=ports.clock(), reviewers=teams)
     documents = {}
     for item in plan.items:
         record, cluster = records.get(item.cluster), desired.clusters.get(item.cluster)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from shared.jobs.errors import ReconcileError, Stale
 from shared.jobs.fleet_problem import Failed, FleetProblem
@@ -12,9 +14,12 @@ from shared.jobs.messages import PlanRequest
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
-from shared.ports import Ports
+from shared.ports import PlanRecord, Ports
 
 log = logging.getLogger(__name__)
+
+UNREAD_REVIEWS = timedelta(hours=1)
+"""How long after a failed attempt the reviews of a plan are read again."""
 
 
 def plan_missed_head(ports: Ports) -> bool:
@@ -70,7 +75,18 @@ def resend_overdue(ports: Ports) -> int:
                 "%s: its continuation is overdue since %s; sending it again", record.name, record.job.due(now)
             )
             send_overdue(record, times, ports)
-    if any(not plan_record.settled for plan_record in ports.state.open_plans()):
+    open_plans = ports.state.open_plans()
+    if any(not plan_record.settled for plan_record in open_plans):
         outbox.request_report(ports)
+    _ask_for_unread_reviews(open_plans, ports)
     outbox.request_awaited_plan(ports)
     return late
+
+
+def _ask_for_unread_reviews(open_plans: Sequence[PlanRecord], ports: Ports) -> None:
+    """Have reviews of the newest plan read again that could not be read: a permission may be there now."""
+    before = ports.clock() - UNREAD_REVIEWS
+    unread = [r.plan.commit for r in open_plans if r.review and r.review.unread_since(before)]
+    newest = ports.state.fleet().commit if unread else ""
+    if newest in unread:
+        outbox.request_review(newest, ports)

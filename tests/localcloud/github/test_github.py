@@ -5,45 +5,28 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from werkzeug.wrappers import Request, Response
 
 from localcloud.common.http_server import HttpServer
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_commands import git_environment
 from shared.adapters.github import GitHubRepository, github_auth
+from tests.support.waiting import until
+from tests.support.webhook_receiver import Receiver
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    pass
 
 ZERO = "0" * 40
 SECRET = "a webhook secret"
-
-
-@dataclass
-class Receiver:
-    """Remembers what the webhook sends, and answers with ``status``."""
-
-    status: int = 202
-    seen: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-
-    def app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = Request(environ)
-        self.seen.append(({k.lower(): v for k, v in request.headers.items()}, request.get_data()))
-        return Response("taken", self.status)(environ, start_response)
-
-    def events(self, number: int) -> Sequence[dict[str, Any]]:
-        wait_for(lambda: len(self.seen) >= number)
-        return [json.loads(body) for _, body in self.seen]
 
 
 @dataclass(frozen=True)
@@ -75,13 +58,6 @@ class Local:
     def deliveries(self) -> list[dict[str, Any]]:
         answer: list[dict[str, Any]] = httpx.get(f"{self.server.url}/_local/deliveries").json()
         return answer
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -171,13 +147,13 @@ def test_a_redelivery_keeps_the_guid_and_the_body(local: Local) -> None:
     local.receiver.status = 500
     local.commit("a.yaml", b"1")
     local.git("push", "--quiet", "origin", "main")
-    wait_for(lambda: local.deliveries()[0]["status"] == "Invalid HTTP Response: 500")
+    until(lambda: local.deliveries()[0]["status"] == "Invalid HTTP Response: 500")
     time.sleep(0.05)
     assert len(local.receiver.seen) == 1  # GitHub does not try again by itself
     local.receiver.status = 202
     answer = httpx.post(f"{local.server.url}/_local/deliveries/1/redeliver")
     assert answer.status_code == 202
-    wait_for(lambda: local.deliveries()[-1]["status"] == "OK")
+    until(lambda: local.deliveries()[-1]["status"] == "OK")
     (before, body), (after, again) = local.receiver.seen
     assert (before["x-github-delivery"], body) == (after["x-github-delivery"], again)
     first, second = local.deliveries()
@@ -203,7 +179,7 @@ def test_a_receiver_that_is_down_loses_the_event_and_a_ping_reaches_one_that_is_
     with HttpServer(local.receiver.app) as stopped:
         up, local.server.webhook_url = local.server.webhook_url, stopped.url
     local.server.ping("acme/fleet")
-    wait_for(lambda: local.deliveries()[0]["status"].startswith("failed to connect"))
+    until(lambda: local.deliveries()[0]["status"].startswith("failed to connect"))
     local.server.webhook_url = up
     local.server.ping("acme/fleet")
     local.receiver.events(1)

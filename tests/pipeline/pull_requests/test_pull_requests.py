@@ -14,9 +14,10 @@ from shared.fleet.planning.plan import Action, Item
 from shared.jobs.errors import Terminal, Throttled
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.pull_requests.comment import OUTDATED
-from shared.ports import Check, Comment, Pull, PullRequests
+from shared.ports import Comment
 from tests.support import fleet_files
 from tests.support.proposals import Repo
+from tests.support.replaced_ports import around
 
 
 @pytest.fixture
@@ -150,31 +151,18 @@ def test_a_pull_request_with_too_many_new_manifests_is_refused_before_they_are_r
     assert "cluster-1" not in body
 
 
-class Failing:
-    """Pull requests that raise an error the first time anything is written."""
+def fails_once(cloud: MemoryCloud, error: Exception) -> list[Exception]:
+    """Let the next comment fail; return what was raised so far."""
+    write, raised = cloud.ports.pulls.write_comment, list[Exception]()
 
-    def __init__(self, inner: PullRequests, error: Exception) -> None:
-        self.inner, self.error, self.failed = inner, error, 0
+    def once(number: int, body: str, *, over: Comment | None) -> None:
+        if not raised:
+            raised.append(error)
+            raise error
+        write(number, body, over=over)
 
-    can_check = False
-
-    def open_pulls(self, base: str) -> list[Pull]:
-        return list(self.inner.open_pulls(base))
-
-    def pull(self, number: int) -> Pull | None:
-        return self.inner.pull(number)
-
-    def comment(self, number: int, marker: str) -> Comment | None:
-        return self.inner.comment(number, marker)
-
-    def write_comment(self, number: int, body: str, *, over: Comment | None) -> None:
-        if not self.failed:
-            self.failed += 1
-            raise self.error
-        self.inner.write_comment(number, body, over=over)
-
-    def check(self, commit: str, check: Check) -> None:
-        self.inner.check(commit, check)
+    around(cloud, "pulls", write_comment=once)
+    return raised
 
 
 @pytest.mark.parametrize(
@@ -185,7 +173,7 @@ class Failing:
     ],
 )
 def test_retryable_errors_are_retried_and_others_reported(repo: Repo, error: Exception, text: str) -> None:
-    repo.cloud.with_ports(lambda ports: replace(ports, pulls=Failing(ports.pulls, error)))
+    fails_once(repo.cloud, error)
     number = repo.propose(fleet_files.fleet("one", "two", "three"))
     (body,) = repo.comments(number)
     assert text in body
@@ -193,10 +181,9 @@ def test_retryable_errors_are_retried_and_others_reported(repo: Repo, error: Exc
 
 def test_errors_of_pull_requests_never_prevent_the_plan_of_a_push(repo: Repo) -> None:
     repo.propose(fleet_files.fleet("one", "two", "three"))
-    failing = Failing(repo.cloud.ports.pulls, Terminal("no"))
-    repo.cloud.with_ports(lambda ports: replace(ports, pulls=failing))
+    raised = fails_once(repo.cloud, Terminal("no"))
     repo.push(fleet_files.fleet("one", "two", "four"))
-    assert failing.failed == 1
+    assert len(raised) == 1
     assert {record.name for record in repo.cloud.state.clusters()} == {"one", "two", "four"}
 
 

@@ -1,0 +1,53 @@
+"""What pull requests need of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file of a pull request; ``status`` is added, removed, modified or renamed from ``previous``."""
+
+    path: str
+    status: str
+    previous: str = ""
+
+
+class Branches(Protocol):
+    """A repository with branches."""
+
+    @property
+    def id(self) -> int:
+        """GitHub's number of the repository."""
+        ...
+
+    def head(self, branch: str) -> str:
+        """Return the commit that the branch points to; raise Dependency."""
+        ...
+
+    def merge(self, base: str, head: str) -> str | None:
+        """Return the commit that merges two commits; None when they conflict."""
+        ...
+
+    def squash(self, base: str, head: str) -> str | None:
+        """Return the one commit that brings another's changes to a base; None when they conflict."""
+        ...
+
+    def reset(self, commit: str, branch: str = "main") -> None:
+        """Let a branch point to a commit."""
+        ...
+
+    def changed_files(self, base: str, head: str) -> Sequence[ChangedFile]:
+        """Return what changed from the newest common ancestor of two commits to the second."""
+        ...
+
+    def addresses(self, base: str, head: str) -> Sequence[tuple[str, str]]:
+        """Return the addresses of author and committer of each commit that only the second has."""
+        ...
+
+    def has(self, commit: str, base: str, head: str) -> bool:
+        """Return whether a commit is an ancestor of, or equal to, the second of two and not of the first."""
+        ...

@@ -1,0 +1,144 @@
+"""One suite for reviews: in memory, on a bare repository, and the adapter over the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from localcloud.common.front_door import Fault
+from localcloud.github.wire.github_auth import GitHubApp
+from localcloud.github.wire.github_server import GitHubServer
+from localcloud.github.world.people import CONTRIBUTOR, OPERATOR, PEOPLE, REVIEWER
+from shared.adapters.github import GitHubRepository, github_auth
+from shared.adapters.github import reviews as adapter_reviews
+from shared.jobs.errors import Dependency, Unauthorized, Unavailable
+from shared.ports import MergedPull, PullAuthors, Review, ReviewState
+from tests.support.github_app import APP, KEY
+from tests.support.pull_request_ports import Case
+
+
+def reviewed(case: Case, number: int, login: str, event: str, body: str = "") -> int:
+    record = case.git.pulls.get(number)
+    assert record is not None
+    return case.git.pulls.reviews.submit(record, PEOPLE[login], event, body).id
+
+
+@pytest.mark.parametrize("squash", [False, True])
+def test_a_commit_shows_the_pull_request_that_was_merged_as_it(case: Case, squash: bool) -> None:
+    head = case.branch("next", {"a.yaml": b"2\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    assert case.port.merged_as(head) == []
+    merged = case.git.pulls.merged_into_base(number, squash=squash)
+    assert merged.merged_at is not None
+    commit, at = merged.merge_commit, merged.merged_at.replace(microsecond=0)
+    expected = MergedPull(number, head, "main", case.git.id, commit, OPERATOR.id, at)
+    assert case.port.merged_as(commit) == [expected]
+    assert case.port.merged_as(head) == [expected]
+    later = case.git.commit({"c.yaml": b"3\n"})
+    assert (case.git.head("main"), case.port.merged_as(later)) == (later, [])
+
+
+def test_the_reviews_of_a_pull_request_are_listed_from_the_oldest_with_what_was_seen(case: Case) -> None:
+    first = case.branch("next", {"a.yaml": b"2\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    ids = [reviewed(case, number, "reviewer", "APPROVE", "Good.")]
+    second = case.git.commit({"b.yaml": b"2\n"}, branch="next")
+    ids.append(reviewed(case, number, "contributor", "REQUEST_CHANGES", "No."))
+    case.git.pulls.reviews.dismiss(ids[1])
+    case.git.pulls.merged_into_base(number)
+    ids.append(reviewed(case, number, "reviewer", "COMMENT", "Late."))
+    found = case.port.reviews(number)
+    assert found is not None
+    assert [(r.id, r.reviewer, r.login, r.state, r.commit, r.text) for r in found] == [
+        (ids[0], REVIEWER.id, "reviewer", ReviewState.APPROVED, first, "Good."),
+        (ids[1], CONTRIBUTOR.id, "contributor", ReviewState.DISMISSED, second, "No."),
+        (ids[2], REVIEWER.id, "reviewer", ReviewState.COMMENTED, second, "Late."),
+    ]
+    assert all(r.at.tzinfo and r.url.endswith(f"/pull/{number}#pullrequestreview-{r.id}") for r in found)
+
+
+def test_long_lists_are_read_to_their_end(case: Case) -> None:
+    case.branch("next", {f"new/{name:03}.yaml": b"" for name in range(120)})
+    number = case.git.pulls.open("Many", "next", "main").number
+    for _ in range(130):
+        reviewed(case, number, "contributor", "COMMENT", "x")
+    last = reviewed(case, number, "reviewer", "APPROVE")
+    found = case.port.reviews(number)
+    assert found is not None
+    assert (len(found), found[-1].id) == (131, last)
+    assert case.port.removed_files(number) == frozenset()
+
+
+def test_removed_and_renamed_files_are_those_of_the_pull_request_alone(case: Case) -> None:
+    case.git.commit({"c.yaml": b"some lines\nof a file\nthat stays\n", "d.yaml": b"4\n"})
+    files: dict[str, bytes | None] = {"a.yaml": None, "b.yaml": b"2\n", "c.yaml": None}
+    case.branch("next", files | {"moved.yaml": b"some lines\nof a file\nthat stays\n"})
+    number = case.git.pulls.open("Two", "next", "main").number
+    case.git.commit({"d.yaml": None})
+    assert case.port.removed_files(number) == frozenset({"a.yaml", "c.yaml"})
+    case.git.pulls.merged_into_base(number)
+    assert case.port.removed_files(number) == frozenset({"a.yaml", "c.yaml"})
+
+
+def test_the_authors_of_a_pull_request_are_accounts_and_some_have_none(case: Case) -> None:
+    case.branch("next", {"a.yaml": b"2\n"}, author="Contributor@example.com")
+    number = case.git.pulls.open("Two", "next", "main").number
+    known = frozenset({CONTRIBUTOR.id, OPERATOR.id})
+    assert case.port.pull_authors(number) == PullAuthors(known, complete=True)
+    case.git.commit({"b.yaml": b"2\n"}, branch="next", author="somebody@example.com")
+    assert case.port.pull_authors(number) == PullAuthors(known, complete=False)
+
+
+def test_the_members_of_a_team_are_accounts(case: Case) -> None:
+    assert case.port.team_members("acme/approvers") == frozenset({REVIEWER.id})
+    case.teams.members["acme/two"] = ("operator", "contributor")
+    assert case.port.team_members("Acme/Two") == frozenset({OPERATOR.id, CONTRIBUTOR.id})
+    with pytest.raises(Dependency, match="no team acme/none"):
+        case.port.team_members("acme/none")
+
+
+@contextmanager
+def served(folder: Path, *, app: GitHubApp | None = None) -> Iterator[tuple[GitHubServer, GitHubRepository]]:
+    """Serve a repository; the adapter is the App, or has a token without one."""
+    credentials = {"app_id": APP.id, "private_key": KEY, "installation_id": str(APP.installation)}
+    auth = github_auth(**credentials) if app else github_auth(token="local")
+    with GitHubServer(folder, token="local", webhook_secret="s", app=app) as server:
+        server.create_repository("acme/fleet").commit({"a.yaml": b"1\n"})
+        adapter = GitHubRepository("acme/fleet", auth, base_url=server.url)
+        yield server, adapter
+        adapter.close()
+
+
+def test_an_app_without_the_permission_hears_which_one(tmp_path: Path) -> None:
+    app = replace(APP, reads_members=False)
+    with served(tmp_path, app=app) as (_, adapter), pytest.raises(Unauthorized) as refused:
+        adapter.pulls.team_members("acme/approvers")
+    assert str(refused.value) == (
+        "acme/fleet: Resource not accessible by integration; give the GitHub App the organization permission "
+        "Members: read, and accept it for acme"
+    )
+
+
+def test_a_token_that_does_not_see_the_team_hears_which_permission_it_may_lack(tmp_path: Path) -> None:
+    with served(tmp_path) as (server, adapter):
+        with pytest.raises(Dependency, match="the permission Members: read of acme") as refused:
+            adapter.pulls.team_members("acme/none")
+        assert "no team acme/none, or the credential cannot read it" in str(refused.value)
+        server.door.faults = [Fault("GET .*/members", status=502)]
+        with pytest.raises(Unavailable):
+            adapter.pulls.team_members("acme/approvers")
+
+
+def test_a_list_beyond_the_limit_is_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(adapter_reviews, "PAGES", 1)
+    with served(tmp_path) as (server, adapter):
+        git = server.repository("acme/fleet")
+        git.reset(git.head("main"), "next")
+        git.commit({f"{name}.yaml": b"" for name in range(100)}, branch="next")
+        number = git.pulls.open("Many", "next", "main").number
+        assert adapter.pulls.removed_files(number) is None
+        assert adapter.pulls.reviews(number) == list[Review]()
