@@ -82,7 +82,7 @@ def test_servers_that_share_threads_answer_at_their_own_ports_and_need_no_more_t
         before = threading.active_count()
         served = [servers.serve(_named(f"app {number}".encode())) for number in range(50)]
         assert [_get(one.port) for one in served] == [f"app {number}".encode() for number in range(50)]
-        assert threading.active_count() == before
+        assert threading.active_count() <= before
 
 
 def test_a_closed_server_refuses_and_cuts_off_its_clients_and_its_neighbours_serve_on() -> None:

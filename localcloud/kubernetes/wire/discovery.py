@@ -6,16 +6,53 @@ leave validation to the server.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcloud.kubernetes.world.kinds import POD, Kind
+from werkzeug.wrappers import Response
+
+from localcloud.common.http_server import json_response
+from localcloud.kubernetes.world.kinds import NODE, POD, Kind
+from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_DEFAULT_VERSION = "1.33.0"
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]
 _EVICTION = {"group": "policy", "version": "v1", "kind": "Eviction"}
+
+
+def described(path: str, accepts: str, world: KubernetesWorld) -> Response | None:
+    """Answer a question about the API itself; return None when the path is about objects."""
+    kinds = world.kinds.all()
+    if path == "/version":
+        return json_response(200, version_info(_version(world)))
+    if path in ("/api", "/apis"):
+        if "v=v2;as=APIGroupDiscoveryList" in accepts.replace(" ", ""):
+            return Response(json.dumps(aggregated(kinds, core=path == "/api")), content_type=AGGREGATED)
+        return json_response(200, api_versions() if path == "/api" else group_list(kinds))
+    if path == "/openapi/v3":
+        return json_response(200, openapi_index(kinds))
+    found: Mapping[str, Any] | None = None
+    parts = path.strip("/").split("/")
+    if path.startswith("/openapi/v3/"):
+        found = openapi(path.removeprefix("/openapi/v3/"), kinds)
+    elif parts[0] == "apis" and len(parts) == 2:
+        found = group(parts[1], kinds)
+    elif parts[0] in ("api", "apis") and len(parts) == (2 if parts[0] == "api" else 3):
+        found = resource_list("/".join(parts[1:]), kinds)
+    return None if found is None else json_response(200, found)
+
+
+def _version(world: KubernetesWorld) -> str:
+    """Return the newest version of the nodes."""
+    nodes = world.list(NODE)[0]
+    versions = [((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") for node in nodes]
+    numbers = [version.removeprefix("v") for version in versions if version]
+    newest = max(numbers, key=lambda text: [int(part) for part in text.split(".")], default="")
+    return newest or _DEFAULT_VERSION
 
 
 def version_info(version: str) -> dict[str, str]:

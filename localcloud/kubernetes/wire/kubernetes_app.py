@@ -28,7 +28,6 @@ from localcloud.kubernetes.wire.resource_paths import Route, group_is_served, ro
 from localcloud.kubernetes.wire.watch_streams import Watch, hung_up, stream, too_new, version_of
 from localcloud.kubernetes.world.api_errors import ApiError, bad_request, invalid_options, no_such_path
 from localcloud.kubernetes.world.deletion.deletion import answers_with_object
-from localcloud.kubernetes.world.kinds import NODE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.object_store import Deletion, Object, Write
 from localcloud.kubernetes.world.writes.patches import APPLY, unknown_patch
@@ -36,8 +35,6 @@ from localcloud.kubernetes.world.writes.patches import accepted as patch_types
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-_DEFAULT_VERSION = "1.33.0"
 
 
 class ClusterApi:
@@ -66,7 +63,7 @@ class ClusterApi:
         if path in ("/readyz", "/livez", "/healthz"):
             return Response("ok", content_type="text/plain; charset=utf-8")
         self._world.tick()
-        described = self._described(request, path)
+        described = discovery.described(path, request.headers.get("Accept", ""), self._world)
         if described is not None:
             return described
         if path == access_reviews.PATH and request.method == "POST":
@@ -95,38 +92,6 @@ class ClusterApi:
             message = "the server does not allow this method on the requested resource"
             raise ApiError(405, "MethodNotAllowed", message)
         return rule(request, found)
-
-    def _described(self, request: Request, path: str) -> Response | None:
-        """Answer discovery; return None when the path is about objects."""
-        kinds = self._world.kinds.all()
-        if path == "/version":
-            return json_response(200, discovery.version_info(self._version()))
-        if path in ("/api", "/apis"):
-            if "v=v2;as=APIGroupDiscoveryList" in request.headers.get("Accept", "").replace(" ", ""):
-                content = json.dumps(discovery.aggregated(kinds, core=path == "/api"))
-                return Response(content, content_type=discovery.AGGREGATED)
-            plain = discovery.api_versions() if path == "/api" else discovery.group_list(kinds)
-            return json_response(200, plain)
-        if path == "/openapi/v3":
-            return json_response(200, discovery.openapi_index(kinds))
-        found: Mapping[str, Any] | None = None
-        parts = path.strip("/").split("/")
-        if path.startswith("/openapi/v3/"):
-            found = discovery.openapi(path.removeprefix("/openapi/v3/"), kinds)
-        elif parts[0] == "apis" and len(parts) == 2:
-            found = discovery.group(parts[1], kinds)
-        elif parts[0] in ("api", "apis") and len(parts) == (2 if parts[0] == "api" else 3):
-            found = discovery.resource_list("/".join(parts[1:]), kinds)
-        return None if found is None else json_response(200, found)
-
-    def _version(self) -> str:
-        nodes = self._world.list(NODE)[0]
-        versions = [
-            ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") for node in nodes
-        ]
-        numbers = [version.removeprefix("v") for version in versions if version]
-        newest = max(numbers, key=lambda text: [int(part) for part in text.split(".")], default="")
-        return newest or _DEFAULT_VERSION
 
     def _list(self, request: Request, found: Route) -> Response:
         form = accepted(request, custom=found.kind.custom, streamed=True)

@@ -5,146 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from localcloud.common.clock import ManualClock
-from localcloud.common.control_plane import Node
-from localcloud.kubernetes.world.api_errors import ApiError
-from localcloud.kubernetes.world.controllers import Delays
-from localcloud.kubernetes.world.kinds import BUILT_IN, CRD, DEPLOYMENT, NAMESPACE
+from localcloud.kubernetes.world.kinds import CRD, NAMESPACE
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
-from localcloud.kubernetes.world.node_objects import IMAGE_LABEL, mirror_nodes
 from localcloud.kubernetes.world.object_store import At, Deletion, Write
-from localcloud.kubernetes.world.writes.field_paths import from_wire, to_wire
 from localcloud.kubernetes.world.writes.patches import JSON, MERGE, STRATEGIC
-
-KINDS = {kind.kind: kind for kind in BUILT_IN}
-MAP = At(KINDS["ConfigMap"], "settings", "default")
-WEB = At(DEPLOYMENT, "web", "default")
-ALICE, BOB = Write(manager="alice"), Write(manager="bob")
-
-
-def a_world(**delays: float) -> tuple[KubernetesWorld, ManualClock]:
-    clock = ManualClock()
-    return KubernetesWorld(clock, delays=Delays(**delays)), clock
+from tests.support.kubernetes_worlds import (
+    ALICE,
+    KINDS,
+    MAP,
+    WEB,
+    a_world,
+    deployment,
+    images,
+    refusal,
+    widgets,
+    with_widgets,
+)
 
 
 @pytest.fixture
 def world() -> KubernetesWorld:
     return a_world()[0]
-
-
-def deployment(*images: tuple[str, str], replicas: int = 1) -> dict[str, Any]:
-    containers = [{"name": name, "image": image} for name, image in images]
-    labels = {"app": "web"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
-    return {"spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}}
-
-
-def images(world: KubernetesWorld) -> dict[str, str]:
-    containers = world.get(WEB)["spec"]["template"]["spec"]["containers"]
-    return {container["name"]: container["image"] for container in containers}
-
-
-def refusal(code: int, reason: str) -> Any:
-    def is_it(error: ApiError) -> bool:
-        return (error.code, error.reason, error.status()["code"]) == (code, reason, code)
-
-    return pytest.raises(ApiError, check=is_it)
-
-
-ANY = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-CONTAINERS = [{"name": "web", "image": "web:1"}]
-
-
-def widgets(**version: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "widgets.example.org"},
-        "spec": {
-            "group": "example.org",
-            "scope": "Namespaced",
-            "names": {"kind": "Widget", "plural": "widgets"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": ANY, **version}],
-        },
-    }
-
-
-def with_widgets(world: KubernetesWorld, clock: ManualClock, **version: Any) -> At:
-    world.create(CRD, "", widgets(**version))
-    clock.advance(1)
-    kind = world.kind("example.org/v1", "Widget")
-    assert kind is not None
-    return At(kind, "one", "default")
-
-
-def test_a_conflict_names_the_other_manager_and_the_field(world: KubernetesWorld) -> None:
-    world.apply(WEB, deployment(("web", "web:1"), ("log", "log:1")), ALICE)
-    with refusal(409, "Conflict") as refused:
-        world.apply(WEB, deployment(("web", "web:2")), BOB)
-    field = '.spec.template.spec.containers[name="web"].image'
-    assert refused.value.message == f'Apply failed with 1 conflict: conflict with "alice": {field}'
-    assert refused.value.details["causes"][0]["field"] == field
-    world.apply(WEB, deployment(("web", "web:2")), Write(manager="bob", force=True))
-    assert images(world) == {"web": "web:2", "log": "log:1"}
-
-
-def test_the_same_value_from_two_managers_is_shared_until_both_drop_it(world: KubernetesWorld) -> None:
-    world.apply(MAP, {"data": {"colour": "blue"}}, ALICE)
-    world.apply(MAP, {"data": {"colour": "blue"}}, BOB)
-    assert world.apply(MAP, {}, ALICE)["data"] == {"colour": "blue"}
-    assert "data" not in world.apply(MAP, {}, BOB)
-
-
-def test_a_container_that_is_no_longer_applied_is_removed_with_all_its_fields(world: KubernetesWorld) -> None:
-    world.apply(WEB, deployment(("web", "web:1"), ("log", "log:1")), ALICE)
-    world.apply(WEB, deployment(("web", "web:1")), ALICE)
-    assert images(world) == {"web": "web:1"}
-
-
-def test_a_plain_write_takes_the_fields_it_changes_from_an_applier(world: KubernetesWorld) -> None:
-    world.apply(MAP, {"data": {"colour": "blue", "size": "1"}}, ALICE)
-    world.patch(MAP, {"data": {"colour": "red"}}, MERGE, BOB)
-    owners = {entry["manager"]: entry["fieldsV1"] for entry in world.get(MAP)["metadata"]["managedFields"]}
-    assert owners == {
-        "alice": {"f:data": {"f:size": {}}},
-        "bob": {"f:data": {"f:colour": {}}},
-    }
-
-
-def test_lists_of_custom_kinds_are_replaced_as_a_whole() -> None:
-    world, clock = a_world()
-    one = with_widgets(world, clock)
-    world.apply(one, {"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}, ALICE)
-    with refusal(409, "Conflict"):
-        world.apply(one, {"spec": {"containers": [{"name": "a"}]}}, BOB)
-
-
-names = st.text("abc", min_size=1, max_size=2)
-data = st.dictionaries(names, names, max_size=4)
-
-
-@given(first=data, second=data, foreign=data)
-def test_what_an_applier_owns_is_what_it_last_applied(
-    first: dict[str, str], second: dict[str, str], foreign: dict[str, str]
-) -> None:
-    world, _ = a_world()
-    theirs = {f"x-{key}": value for key, value in foreign.items()}
-    world.apply(MAP, {"data": theirs}, BOB)
-    world.apply(MAP, {"data": first}, ALICE)
-    after = world.apply(MAP, {"data": second}, ALICE)
-    assert after.get("data", {}) == {**theirs, **second}
-    assert world.apply(MAP, {"data": second}, ALICE) == after
-
-
-paths = st.sets(
-    st.lists(st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"']), min_size=1, max_size=4).map(tuple)
-)
-
-
-@given(paths)
-def test_field_sets_survive_the_wire(fields: set[tuple[str, ...]]) -> None:
-    assert from_wire(to_wire(frozenset(fields))) == fields
 
 
 def test_a_dry_run_answers_and_changes_nothing(world: KubernetesWorld) -> None:
@@ -323,73 +205,3 @@ def test_the_text_of_a_secret_is_stored_as_data(world: KubernetesWorld) -> None:
     stored = world.create(KINDS["Secret"], "default", body)
     assert stored["data"] == {"password": "eA=="}
     assert "stringData" not in stored
-
-
-def test_nodes_mirror_those_of_the_pools(world: KubernetesWorld) -> None:
-    def seen() -> dict[str, str]:
-        nodes = world.list(KINDS["Node"])[0]
-        return {node["metadata"]["name"]: node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
-
-    one, two = Node("aks-a-0", "a", "1.32.1"), Node("aks-a-1", "a", "1.32.1", {"zone": "1"})
-    mirror_nodes(world, [one, two])
-    assert seen() == {"aks-a-0": "v1.32.1", "aks-a-1": "v1.32.1"}
-    before = world.version
-    mirror_nodes(world, [one, two])
-    assert world.version == before
-    mirror_nodes(world, [Node("aks-a-1", "a", "1.33.0", {"zone": "1"})])
-    assert seen() == {"aks-a-1": "v1.33.0"}
-    mirror_nodes(world, [])
-    assert seen() == {}
-
-
-def test_a_cordon_lasts_until_azure_replaces_the_node(world: KubernetesWorld) -> None:
-    node = At(KINDS["Node"], "aks-a-0")
-
-    def cordoned() -> bool:
-        return bool(world.get(node)["spec"].get("unschedulable"))
-
-    def mirrored(version: str, image: str, **labels: str) -> None:
-        labels |= {IMAGE_LABEL: image}
-        mirror_nodes(world, [Node("aks-a-0", "a", version, labels)])
-
-    mirrored("1.33.4", "old")
-    for changed in (("1.33.5", "old"), ("1.33.5", "new")):
-        world.patch(node, {"spec": {"unschedulable": True}}, MERGE)
-        mirrored(world.get(node)["status"]["nodeInfo"]["kubeletVersion"].removeprefix("v"), "old", tier="web")
-        assert cordoned()
-        mirrored(*changed)
-        assert not cordoned()
-
-
-def test_a_pod_runs_if_it_is_bound_to_a_node_and_ends_with_the_node(world: KubernetesWorld) -> None:
-    mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
-    kind = KINDS["Pod"]
-    bound, unbound = At(kind, "bound", "default"), At(kind, "unbound", "default")
-    spec = {"containers": CONTAINERS}
-    world.create(kind, "default", {"metadata": {"name": "unbound"}, "spec": spec})
-    world.create(kind, "default", {"metadata": {"name": "bound"}, "spec": {**spec, "nodeName": "aks-a-0"}})
-    assert world.get(unbound)["status"]["phase"] == "Pending"
-    assert world.get(bound)["status"]["phase"] == "Running"
-    with refusal(422, "Invalid"):
-        world.patch(unbound, {"spec": {"nodeName": "aks-a-0"}}, MERGE)
-    mirror_nodes(world, [])
-    assert world.find(bound) is None
-
-
-def test_pods_without_a_controller_or_of_an_unknown_one_give_a_portion_no_room(
-    world: KubernetesWorld,
-) -> None:
-    mirror_nodes(world, [Node("aks-a-0", "a", "1.33.4")])
-    budget = At(KINDS["PodDisruptionBudget"], "all", "default")
-    world.create(
-        budget.kind, "default", {"metadata": {"name": "all"}, "spec": {"selector": {}, "maxUnavailable": 1}}
-    )
-    spec = {"nodeName": "aks-a-0", "containers": CONTAINERS}
-    world.create(KINDS["Pod"], "default", {"metadata": {"name": "a"}, "spec": spec})
-    with refusal(429, "TooManyRequests"):
-        world.evict("default", "a")
-    uid = world.create(MAP.kind, "default", {"metadata": {"name": "settings"}})["metadata"]["uid"]
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "settings", "uid": uid, "controller": True}
-    body = {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": spec}
-    world.create(KINDS["Pod"], "default", body)
-    assert world.get(budget)["status"]["disruptionsAllowed"] == 0

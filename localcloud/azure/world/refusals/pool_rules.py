@@ -5,31 +5,14 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
-from localcloud.azure.world.catalog import parse
-from localcloud.azure.world.refusals import node_settings
-from localcloud.azure.world.refusals.rule import Asked, Rule, outside, unless, without
+from localcloud.azure.world.refusals import node_settings, windows_rules
+from localcloud.azure.world.refusals.rule import Asked, Rule, outside, without
+from localcloud.azure.world.refusals.windows_rules import windows
 
 _TAINT = re.compile(r"[^=:\s]+=[^=:\s]*:(NoSchedule|PreferNoSchedule|NoExecute)")
 _SURGE = re.compile(r"\d+%?")
-_WINDOWS_2019_UNTIL = (1, 32)
 _KUBERNETES = ("kubernetes.io", "k8s.io")
 _FOR_NODES = ("kubelet.kubernetes.io", "node.kubernetes.io", "node-role.kubernetes.io")
-
-
-def _windows(asked: Asked) -> bool:
-    return bool(asked.now("osType") == "Windows")
-
-
-def _version(asked: Asked) -> tuple[int, ...]:
-    return parse(asked.now("orchestratorVersion") or "")[:2]
-
-
-def _os_mismatch(asked: Asked) -> bool:
-    return (asked.now("osSKU") or "").startswith("Windows") is not _windows(asked)
-
-
-def _to_windows_2025(asked: Asked) -> bool:
-    return bool(asked.was("osSKU") == "Windows2022" and asked.now("osSKU") == "Windows2025")
 
 
 def _labels_of_aks(asked: Asked) -> bool:
@@ -97,60 +80,10 @@ RULES = (
         "mode",
         "A System agent pool must be a regular Linux pool.",
         lambda asked: (
-            asked.now("mode") == "System" and (_windows(asked) or asked.now("scaleSetPriority") == "Spot")
+            asked.now("mode") == "System" and (windows(asked) or asked.now("scaleSetPriority") == "Spot")
         ),
     ),
-    Rule(
-        "windows-name",
-        "models ManagedClusterAgentPoolProfile.name: 6 characters or less",
-        "name",
-        "The name of a Windows agent pool must have 6 characters or less.",
-        lambda asked: _windows(asked) and len(asked.now("name")) > 6,
-    ),
-    Rule(
-        "windows-needs-azure-network",
-        "docs windows-faq: kubenet is not supported with Windows nodes",
-        "osType",
-        "A Windows agent pool needs networkPlugin azure.",
-        lambda asked: _windows(asked) and asked.now("cluster.networkProfile.networkPlugin") == "kubenet",
-    ),
-    Rule(
-        "windows-without-cilium",
-        "docs azure-cni-powered-by-cilium: available only for Linux",
-        "osType",
-        "A Windows agent pool is not supported with networkDataplane cilium.",
-        lambda asked: _windows(asked) and asked.now("cluster.networkProfile.networkDataplane") == "cilium",
-    ),
-    Rule(
-        "sku-of-its-system",
-        "models OSSKU",
-        "osSKU",
-        "osSKU does not go with osType.",
-        _os_mismatch,
-    ),
-    Rule(
-        "windows-2019-retired",
-        "docs upgrade-windows-os: not supported from Kubernetes 1.33; Azure/AKS#4091",
-        "osSKU",
-        "osSKU Windows2019 is not supported from Kubernetes 1.33.",
-        lambda asked: asked.now("osSKU") == "Windows2019" and _version(asked) > _WINDOWS_2019_UNTIL,
-    ),
-    Rule(
-        "windows-2025-is-fips",
-        "Azure/azure-cli-extensions#10255: AKS refuses it; hashicorp/terraform-provider-azurerm#32084",
-        "enableFIPS",
-        "osSKU Windows2025 needs enableFIPS.",
-        lambda asked: asked.now("osSKU") == "Windows2025" and not asked.now("enableFIPS"),
-    ),
-    Rule(
-        "windows-sku-stays",
-        "docs upgrade-windows-os: not from one Windows Server version to another; "
-        "Azure/azure-cli-extensions#10255: except from 2022 to 2025; target: Azure/azure-cli#29520",
-        "agentPoolProfile.OSSKU",
-        "Changing property 'agentPoolProfile.OSSKU' is not allowed.",
-        lambda asked: asked.changes("osSKU") and _windows(asked) and not _to_windows_2025(asked),
-        code="PropertyChangeNotAllowed",
-    ),
+    *windows_rules.RULES,
     Rule(
         "wasm-retired",
         "Azure/AKS#4770: no new WASI node pools from 5 May 2025",
@@ -239,7 +172,7 @@ RULES = (
         "models AgentPool.message_of_the_day: base64; not for Windows nodes",
         "messageOfTheDay",
         "messageOfTheDay must be base64-encoded, on Linux only.",
-        lambda asked: _not_base64(asked) or (_windows(asked) and asked.says("messageOfTheDay")),
+        lambda asked: _not_base64(asked) or (windows(asked) and asked.says("messageOfTheDay")),
     ),
     Rule(
         "surge",
@@ -275,35 +208,6 @@ RULES = (
         "networkProfile.allowedHostPorts",
         "allowedHostPorts must be ranges within 1 to 65535.",
         _ports,
-    ),
-    Rule(
-        "outbound-nat-off",
-        "models AgentPoolWindowsProfile.disable_outbound_nat",
-        "windowsProfile.disableOutboundNat",
-        "disableOutboundNat needs a NAT gateway or user-defined routing, and no node public IP.",
-        lambda asked: (
-            asked.now("windowsProfile.disableOutboundNat")
-            and (
-                asked.now("cluster.networkProfile.outboundType") in ("loadBalancer", "none")
-                or asked.now("enableNodePublicIP")
-            )
-        ),
-    ),
-    Rule(
-        "windows-profile-of-windows",
-        "models AgentPool.windows_profile: the Windows agent pool's specific profile",
-        "windowsProfile",
-        "windowsProfile is allowed only on a Windows agent pool.",
-        unless("windowsProfile", "osType", "Windows"),
-    ),
-    Rule(
-        "windows-fips-stays",
-        "docs enable-fips-nodes: existing Linux node pools can be updated; "
-        "Azure/azure-cli-extensions#10255: with Windows2025",
-        "properties.enableFIPS",
-        "Changing property 'properties.enableFIPS' is not allowed.",
-        lambda asked: asked.changes("enableFIPS") and _windows(asked) and not _to_windows_2025(asked),
-        code="PropertyChangeNotAllowed",
     ),
     Rule(
         "stops-when-ready",

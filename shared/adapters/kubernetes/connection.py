@@ -1,126 +1,36 @@
-"""The Kubernetes port on the official client: raw JSON calls with server-side apply.
-
-For clusters with local accounts disabled (kubeconfigs with an exec plugin), the adapter uses an Entra token
-instead of the plugin. A connection lives for five minutes, so a rotated credential is picked up.
-"""
+"""The API of one cluster: raw JSON calls with server-side apply, over the official client."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
-from azure.core.exceptions import AzureError, ClientAuthenticationError
 from kubernetes.client.exceptions import ApiException
 
-from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
+from shared.adapters.kubernetes.answers import Answer, refusal, refused_eviction
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.errors import (
-    Blocked,
-    Conflict,
-    Dependency,
-    InvalidManifest,
-    NamespaceTerminating,
-    ReconcileError,
-    Unauthenticated,
-    Unauthorized,
-    Unavailable,
-    from_http,
-)
-from shared.jobs.retry import retry_after
-from shared.ports import Clock, KubernetesApi
+from shared.jobs.errors import Blocked, Dependency, ReconcileError, Unauthorized, Unavailable
 from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch
 
-AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
-"""The Entra scope of every AKS API server: the same application in all tenants."""
-
 _CONNECT_READ_SECONDS = (5.0, 20.0)
-_LIFETIME = timedelta(minutes=5)
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
 _PAGE = 500
 _REVIEWS = "authorization.k8s.io/v1"
-_INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")
-"""What the API server answers, with HTTP 500, to an apply with an unknown field or a value of a wrong type.
-
-Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/structuredmerge.go``.
-"""
-_REFUSED_BY_ADMISSION = ("denied the request", "denied request", "failed calling webhook")
-"""What the API server says when a webhook or an admission policy refuses a request, or a webhook is away.
-
-Sources: kubernetes/apiserver ``pkg/admission/plugin/webhook/errors/statuserror.go`` and
-``pkg/admission/plugin/policy/validating/dispatcher.go``.
-"""
 
 
-class KubernetesConnections:
-    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token."""
-
-    def __init__(
-        self,
-        kubeconfig: Callable[[ClusterId], str],
-        *,
-        aad_token: Callable[[str], str] | None,
-        clock: Clock,
-    ) -> None:
-        self._kubeconfig, self._aad_token, self._clock = kubeconfig, aad_token, clock
-        self._open: dict[ClusterId, tuple[_Connection, datetime]] = {}
-        self._lock = threading.Lock()
-
-    def connect(
-        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
-    ) -> KubernetesApi:
-        """Return the API of a cluster, over a connection at most five minutes old."""
-        now = self._clock()
-        with self._lock:
-            self._drop([other for other, (_, until) in self._open.items() if until <= now])
-            if cluster in self._open:
-                return self._open[cluster][0]
-        login = read_login(cluster, (kubeconfig or self._kubeconfig)(cluster))
-        if login.exec_plugin and self._aad_token is not None:
-            login = Login(login.url, login.ca, token=_token(self._aad_token))
-        connection = _Connection(cluster, open_client(cluster, login), self._discard)
-        with self._lock:
-            self._drop([cluster] if cluster in self._open else [])
-            self._open[cluster] = (connection, now + _LIFETIME)
-        return connection
-
-    def close(self) -> None:
-        """Close every connection."""
-        with self._lock:
-            self._drop(list(self._open))
-
-    def _discard(self, cluster: ClusterId, connection: _Connection) -> None:
-        with self._lock:
-            if cluster in self._open and self._open[cluster][0] is connection:
-                self._drop([cluster])
-
-    def _drop(self, clusters: list[ClusterId]) -> None:
-        for cluster in clusters:
-            self._open.pop(cluster)[0].close()
-
-
-@dataclass(frozen=True)
-class _Answer:
-    status: int
-    headers: Mapping[str, str]
-    body: Mapping[str, Any]
-
-
-class _Connection:
+class Connection:
     """A KubernetesApi over the official client."""
 
     def __init__(
-        self, cluster: ClusterId, client: Any, discard: Callable[[ClusterId, _Connection], None]
+        self, cluster: ClusterId, client: Any, discard: Callable[[ClusterId, Connection], None]
     ) -> None:
         self._cluster, self._client, self._discard = cluster, client, discard
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -228,9 +138,9 @@ class _Connection:
         answer = self._call("POST", path, eviction, _JSON)
         if answer.status < 300 or answer.status == 404:
             return
-        refusal = _budget(answer.body) or _admission(answer)
-        if refusal:
-            raise Blocked(f"pod {pod} in {namespace}: {refusal}", code=str(answer.body.get("reason") or ""))
+        why = refused_eviction(answer)
+        if why:
+            raise Blocked(f"pod {pod} in {namespace}: {why}", code=answer.reason)
         raise self._error(answer, f"pod {pod} in {namespace}")
 
     def close(self) -> None:
@@ -265,7 +175,7 @@ class _Connection:
                 key = (api_version, resource["kind"])
                 self._resources[key] = (resource["name"], bool(resource["namespaced"]))
 
-    def _call(self, method: str, path: str, body: Json | None = None, media_type: str = "") -> _Answer:
+    def _call(self, method: str, path: str, body: Json | None = None, media_type: str = "") -> Answer:
         headers = {**self._client.default_headers, "Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = media_type
@@ -284,73 +194,12 @@ class _Connection:
             name = reason or type(error).__name__
             raise Unavailable(f"the API server of {self._cluster.name} does not answer: {name}") from error
         self._accepted = self._accepted or reply.status < 300
-        return _Answer(reply.status, dict(reply.headers), _parsed(content))
+        return Answer.of(reply.status, dict(reply.headers), content)
 
-    def _error(self, answer: _Answer, subject: str, *, secret: bool = False) -> ReconcileError:
-        """Return the port's error for a rejected request; for a Secret it contains only the reason."""
-        reason, said = str(answer.body.get("reason") or ""), str(answer.body.get("message") or "")
-        invalid = answer.status == 500 and any(mark in said for mark in _INVALID_FIELDS)
-        fallback = reason or ("Invalid" if invalid else f"HTTP {answer.status}")
-        message = f"{subject}: {('' if secret else said) or fallback}"
-        headers = {name.lower(): value for name, value in answer.headers.items()}
+    def _error(self, answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
+        """Return the port's error for a rejected request; after a 401 the next connection is a new one."""
         if answer.status == 401:
             self._discard(self._cluster, self)
             if self._accepted:  # they expired: the next connection fetches new ones
-                return Dependency(f"{subject}: the credentials are no longer accepted", code=reason)
-        causes = (answer.body.get("details") or {}).get("causes") or ()
-        if invalid:
-            return InvalidManifest(message, code=reason)
-        if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
-            return NamespaceTerminating(message, code=reason)
-        if answer.status == 410:
-            return Conflict(message, code=reason)
-        return from_http(
-            answer.status,
-            reason,
-            message,
-            retry_after=retry_after(headers),
-            request_id=headers.get("audit-id", ""),
-        )
-
-
-def _budget(status: Mapping[str, Any]) -> str:
-    """Return what a rejected eviction says about its disruption budget; "" when no budget rejected it.
-
-    The API server rejects a pod with two budgets with a server error that only its message identifies.
-    """
-    causes = (status.get("details") or {}).get("causes") or ()
-    budgets = [cause for cause in causes if cause.get("reason") == "DisruptionBudget"]
-    message = str(status.get("message") or "")
-    if budgets or "more than one PodDisruptionBudget" in message:
-        return " ".join([message, *(str(cause.get("message") or "") for cause in budgets)]).strip()
-    return ""
-
-
-def _admission(answer: _Answer) -> str:
-    """Return why an admission policy or webhook refused an eviction, "" when none did.
-
-    An eviction has nothing that could be invalid, so only a policy answers 422 to it.
-    """
-    message = str(answer.body.get("message") or "")
-    refused = answer.status == 422 or any(mark in message for mark in _REFUSED_BY_ADMISSION)
-    return (message or f"HTTP {answer.status}") if refused and answer.status not in (401, 429) else ""
-
-
-def _parsed(content: bytes) -> Mapping[str, Any]:
-    try:
-        value = json.loads(content)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _token(fetch: Callable[[str], str]) -> str:
-    """Return an Entra token for the API servers; errors omit the message of the identity library."""
-    try:
-        return fetch(AKS_SCOPE)
-    except ClientAuthenticationError as error:  # CredentialUnavailableError is one
-        message = f"Entra issued no token for the API servers: {type(error).__name__}"
-        raise Unauthenticated(message) from error
-    except AzureError as error:
-        message = f"Entra did not answer a token request for the API servers: {type(error).__name__}"
-        raise Unavailable(message) from error
+                return Dependency(f"{subject}: the credentials are no longer accepted", code=answer.reason)
+        return refusal(answer, subject, secret=secret)

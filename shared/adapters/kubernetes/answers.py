@@ -1,0 +1,97 @@
+"""Answers of an API server, and the errors that the refusals among them are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shared.jobs.errors import Conflict, InvalidManifest, NamespaceTerminating, ReconcileError, from_http
+from shared.jobs.retry import retry_after
+
+_INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")
+"""What the API server answers, with HTTP 500, to an apply with an unknown field or a value of a wrong type.
+
+Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/structuredmerge.go``.
+"""
+_REFUSED_BY_ADMISSION = ("denied the request", "denied request", "failed calling webhook")
+"""What the API server says when a webhook or an admission policy refuses a request, or a webhook is away.
+
+Sources: kubernetes/apiserver ``pkg/admission/plugin/webhook/errors/statuserror.go`` and
+``pkg/admission/plugin/policy/validating/dispatcher.go``.
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The status, headers and JSON object of a response; {} for any other content."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, status: int, headers: Mapping[str, str], content: bytes) -> Answer:
+        """Parse a response."""
+        try:
+            value = json.loads(content)
+        except ValueError:
+            value = {}
+        return cls(status, headers, value if isinstance(value, dict) else {})
+
+    @property
+    def reason(self) -> str:
+        """Why Kubernetes refuses the request, "" without a reason."""
+        return str(self.body.get("reason") or "")
+
+
+def refusal(answer: Answer, subject: str, *, secret: bool = False) -> ReconcileError:
+    """Return the port's error for a rejected request; for a Secret it contains only the reason."""
+    reason, said = answer.reason, str(answer.body.get("message") or "")
+    invalid = answer.status == 500 and any(mark in said for mark in _INVALID_FIELDS)
+    fallback = reason or ("Invalid" if invalid else f"HTTP {answer.status}")
+    message = f"{subject}: {('' if secret else said) or fallback}"
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    causes = (answer.body.get("details") or {}).get("causes") or ()
+    if invalid:
+        return InvalidManifest(message, code=reason)
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
+        return NamespaceTerminating(message, code=reason)
+    if answer.status == 410:
+        return Conflict(message, code=reason)
+    return from_http(
+        answer.status,
+        reason,
+        message,
+        retry_after=retry_after(headers),
+        request_id=headers.get("audit-id", ""),
+    )
+
+
+def refused_eviction(answer: Answer) -> str:
+    """Return why a budget, an admission policy or a webhook refused an eviction, "" when none did."""
+    return _budget(answer.body) or _admission(answer)
+
+
+def _budget(status: Mapping[str, Any]) -> str:
+    """Return what a rejected eviction says about its disruption budget; "" when no budget rejected it.
+
+    The API server rejects a pod with two budgets with a server error that only its message identifies.
+    """
+    causes = (status.get("details") or {}).get("causes") or ()
+    budgets = [cause for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    message = str(status.get("message") or "")
+    if budgets or "more than one PodDisruptionBudget" in message:
+        return " ".join([message, *(str(cause.get("message") or "") for cause in budgets)]).strip()
+    return ""
+
+
+def _admission(answer: Answer) -> str:
+    """Return why an admission policy or webhook refused an eviction, "" when none did.
+
+    An eviction has nothing that could be invalid, so only a policy answers 422 to it.
+    """
+    message = str(answer.body.get("message") or "")
+    refused = answer.status == 422 or any(mark in message for mark in _REFUSED_BY_ADMISSION)
+    return (message or f"HTTP {answer.status}") if refused and answer.status not in (401, 429) else ""

@@ -1,0 +1,83 @@
+"""The Kubernetes port: connections to the clusters of the fleet, and their credentials.
+
+For clusters with local accounts disabled (kubeconfigs with an exec plugin), the adapter uses an Entra token
+instead of the plugin. A connection lives for five minutes, so a rotated credential is picked up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from azure.core.exceptions import AzureError, ClientAuthenticationError
+
+from shared.adapters.kubernetes.connection import Connection
+from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.errors import Unauthenticated, Unavailable
+from shared.ports import Clock, KubernetesApi
+
+AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
+"""The Entra scope of every AKS API server: the same application in all tenants."""
+
+_LIFETIME = timedelta(minutes=5)
+
+
+class KubernetesConnections:
+    """Opens and caches connections; ``kubeconfig`` fetches a kubeconfig, ``aad_token`` a token."""
+
+    def __init__(
+        self,
+        kubeconfig: Callable[[ClusterId], str],
+        *,
+        aad_token: Callable[[str], str] | None,
+        clock: Clock,
+    ) -> None:
+        self._kubeconfig, self._aad_token, self._clock = kubeconfig, aad_token, clock
+        self._open: dict[ClusterId, tuple[Connection, datetime]] = {}
+        self._lock = threading.Lock()
+
+    def connect(
+        self, cluster: ClusterId, *, kubeconfig: Callable[[ClusterId], str] | None = None
+    ) -> KubernetesApi:
+        """Return the API of a cluster, over a connection at most five minutes old."""
+        now = self._clock()
+        with self._lock:
+            self._drop([other for other, (_, until) in self._open.items() if until <= now])
+            if cluster in self._open:
+                return self._open[cluster][0]
+        login = read_login(cluster, (kubeconfig or self._kubeconfig)(cluster))
+        if login.exec_plugin and self._aad_token is not None:
+            login = Login(login.url, login.ca, token=_token(self._aad_token))
+        connection = Connection(cluster, open_client(cluster, login), self._discard)
+        with self._lock:
+            self._drop([cluster] if cluster in self._open else [])
+            self._open[cluster] = (connection, now + _LIFETIME)
+        return connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            self._drop(list(self._open))
+
+    def _discard(self, cluster: ClusterId, connection: Connection) -> None:
+        with self._lock:
+            if cluster in self._open and self._open[cluster][0] is connection:
+                self._drop([cluster])
+
+    def _drop(self, clusters: list[ClusterId]) -> None:
+        for cluster in clusters:
+            self._open.pop(cluster)[0].close()
+
+
+def _token(fetch: Callable[[str], str]) -> str:
+    """Return an Entra token for the API servers; errors omit the message of the identity library."""
+    try:
+        return fetch(AKS_SCOPE)
+    except ClientAuthenticationError as error:  # CredentialUnavailableError is one
+        message = f"Entra issued no token for the API servers: {type(error).__name__}"
+        raise Unauthenticated(message) from error
+    except AzureError as error:
+        message = f"Entra did not answer a token request for the API servers: {type(error).__name__}"
+        raise Unavailable(message) from error
