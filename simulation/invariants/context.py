@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -36,8 +36,8 @@ class Context:
     a cluster, ``planned`` the heads that were planned, and ``accepted_at`` when a spec was accepted last.
     ``tombstones`` have the life for which each was accepted, ``created_by`` the uid of a cluster's creator.
     ``deletes`` are those that Azure accepted: fleet, name and uid of the record, and the life.
-    Of fleets whose tables were ``replaced``: what these may have ``unknown``, and the commits whose status
-    may stay ``unreported``.
+    Of fleets whose tables were ``replaced``, with how often: what these may have ``unknown``, and the commits
+    whose status may stay ``unreported``.
     """
 
     loop: EventLoop
@@ -51,14 +51,14 @@ class Context:
     tombstones: dict[tuple[str, str, str], int] = field(default_factory=dict)
     deletes: set[tuple[str, str, str, int]] = field(default_factory=set)
     created_by: dict[ClusterId, str] = field(default_factory=dict)
-    replaced: set[str] = field(default_factory=set)
+    replaced: Counter[str] = field(default_factory=Counter)
     unknown: set[ClusterId] = field(default_factory=set)
     unreported: set[str] = field(default_factory=set)
 
     def tables_replaced(self, cloud: MemoryCloud) -> None:
         """Note that the tables of a fleet were lost, or have an older moment."""
         fleet = cloud.ports.config.fleet
-        self.replaced.add(fleet)
+        self.replaced[fleet] += 1
         self.planned[fleet] = PlannedHead()
         for life in [life for life in self.creations if life[0] == fleet]:
             del self.creations[life]

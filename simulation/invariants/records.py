@@ -18,7 +18,7 @@ class Records:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._deleted: defaultdict[tuple[str, str, int], set[str]] = defaultdict(set)
+        self._deleted: defaultdict[tuple[str, str, int, int], set[str]] = defaultdict(set)
 
     def saved(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
         """Check a record that was written, against the version before."""
@@ -102,7 +102,7 @@ class Records:
             raise RuleViolated("unrequested delete", f"{name} is deleted, and it is suspended")
         if not self._exists(before, fleet):
             return
-        place = (fleet, commit, history.place(commit))
+        place = (fleet, commit, history.place(commit), self._context.replaced[fleet])
         others = [r for r in cloud.state.clusters() if r.name not in desired.clusters and not r.deleting]
         self._deleted[place].add(name)
         removed = ({r.name for r in others if self._exists(r, fleet)} | self._deleted[place]) - approved
