@@ -24,7 +24,7 @@ from shared.jobs.errors import ReconcileError, Retryable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord
 from shared.jobs.retry import wait_before_retry
-from shared.pipeline.outbox import request_plan_again
+from shared.pipeline.outbox import request_plan_again, request_preview
 from shared.pipeline.pull_requests import comment
 from shared.pipeline.pull_requests.comment import PullPlan
 from shared.pipeline.repository.branch_source import require_own
@@ -37,6 +37,8 @@ MERGE_SECONDS = 5.0
 MERGE_ATTEMPTS = 3
 """How often GitHub is asked for its test merge, and for the head that the webhook announced."""
 READ_ATTEMPTS = 5
+SLOW_SECONDS = 5.0
+"""A plan that takes longer may have lost its session, and another function may have planned a newer head."""
 NEW_MANIFESTS = 500
 """How many new manifests a pull request may have, compared with its base."""
 NEW_BYTES = 32 << 20
@@ -69,7 +71,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
     if request.kind == "outdated":
         mark_outdated(request.commit, ports)
         return
-    pull = None
+    pull, began = None, ports.elapsed()
     try:
         pull = ports.pulls.pull(request.pull)
         if pull is None or not pull.open or pull.base != ports.config.branch:
@@ -79,6 +81,8 @@ def handle(request: PlanRequest, ports: Ports) -> None:
             request_plan_again(_next_attempt(request), after=MERGE_SECONDS, ports=ports)
             return
         _report(pull, _view(pull, ports), ports)
+        if ports.elapsed() - began > SLOW_SECONDS:
+            _plan_newer_head(pull, request, ports)
     except ReconcileError as error:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
         wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
@@ -88,6 +92,16 @@ def handle(request: PlanRequest, ports: Ports) -> None:
             raise
         else:
             _report(pull, replace(_empty(pull, ports), refusal=f"could not be planned: {error.kind}"), ports)
+
+
+def _plan_newer_head(reported: Pull, request: PlanRequest, ports: Ports) -> None:
+    """Request a plan again when the head has moved since it was read.
+
+    A function that was frozen meanwhile has written its report over that of the newer head.
+    """
+    now = ports.pulls.pull(reported.number)
+    if now is not None and now.head != reported.head:
+        request_preview(request.model_copy(update={"head": now.head, "attempt": 0}), ports)
 
 
 def mark_outdated(commit: str, ports: Ports) -> None:
