@@ -6,35 +6,32 @@ ETags and request limits. Refusals are ``ArmError``; time and operations are ``a
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from localcloud.azure.world import request_limits as limits
-from localcloud.azure.world.arm_errors import AksError, ArmError, group_being_deleted, no_pool
-from localcloud.azure.world.arm_resources import Accepted, Condition, Group, Timings
+from localcloud.azure.world.arm_errors import AksError, ArmError, no_pool
+from localcloud.azure.world.arm_resources import Accepted, Condition, Timings
 from localcloud.azure.world.azure_engine import AzureEngine, group_key, key_of, set_state
 from localcloud.azure.world.body_shapes import (
     read_cluster,
-    read_group,
-    read_group_patch,
     read_pool,
     read_tags,
 )
-from localcloud.azure.world.catalog import REGIONS, SUBSCRIPTION, region
+from localcloud.azure.world.catalog import SUBSCRIPTION
 from localcloud.azure.world.interventions import Interventions
 from localcloud.azure.world.pools.pool_changes import pool_after, require_system_pool
 from localcloud.azure.world.pools.pool_power import state_of_put
 from localcloud.azure.world.power import PowerOperations
+from localcloud.azure.world.resource_groups import ResourceGroups
 from localcloud.azure.world.upkeep import Upkeep
 from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
 _ANY = Condition()
-_GROUP_NAME = re.compile(r"[-\w._()]{1,89}[-\w_()]|[-\w_()]")
 
 
 class AzureWorld:
@@ -57,6 +54,14 @@ class AzureWorld:
         )
         self.interventions = Interventions(self.engine)
         self.complete_due, self.request_id = self.engine.complete_due, self.engine.request_id
+        groups = ResourceGroups(self.engine)
+        self.list_groups, self.get_group, self.put_group = (
+            groups.list_groups,
+            groups.get_group,
+            groups.put_group,
+        )
+        self.patch_group, self.delete_group = groups.patch_group, groups.delete_group
+        self.list_resources = groups.list_resources
         upkeep = Upkeep(self.engine)
         self.list_versions, self.get_upgrade_profile = upkeep.list_versions, upkeep.get_upgrade_profile
         self.upgrade_node_image = upkeep.upgrade_node_image
@@ -122,73 +127,6 @@ class AzureWorld:
         """Return how long an operation still runs; 0 once it has ended."""
         with self.engine.lock:
             return self.engine.seconds_left(operation)
-
-    # Resource groups
-
-    def list_groups(self, subscription: str) -> list[Json]:
-        """Return the resource groups of a subscription."""
-        with self.engine.request(subscription, limits.ARM_READ):
-            groups = self.engine.groups.items()
-            return [deepcopy(group.document) for key, group in groups if key[0] == subscription.lower()]
-
-    def get_group(self, subscription: str, name: str) -> Json:
-        """Return a resource group."""
-        with self.engine.request(subscription, limits.ARM_READ):
-            return deepcopy(self.engine.group(subscription, name).document)
-
-    def put_group(self, subscription: str, name: str, body: Json) -> Accepted:
-        """Create or update a resource group; its location is fixed."""
-        with self.engine.request(subscription, limits.ARM_WRITE):
-            body = read_group(body)
-            location = region(body.get("location") or "")
-            group = self.engine.groups.get(group_key(subscription, name))
-            _check_group(name, location, group)
-            document = {
-                "id": f"/subscriptions/{subscription}/resourceGroups/{name}",
-                "name": name,
-                "type": "Microsoft.Resources/resourceGroups",
-                **(group.document if group else {}),
-                "location": location,
-                "tags": dict(body.get("tags") or {}),
-                "properties": {"provisioningState": "Succeeded"},
-            }
-            self.engine.groups[group_key(subscription, name)] = Group(document)
-            kind, status = ("update-group", 200) if group else ("create-group", 201)
-            return self.engine.accept(Accepted(kind, document["id"], status, document))
-
-    def patch_group(self, subscription: str, name: str, body: Json) -> Accepted:
-        """Set the tags of a group; without tags nothing changes."""
-        with self.engine.request(subscription, limits.ARM_WRITE):
-            tags = read_group_patch(body).get("tags")
-            document = self.engine.group(subscription, name).document
-            if tags is not None:
-                document["tags"] = dict(tags)
-            return self.engine.accept(Accepted("update-group", document["id"], 200, deepcopy(document)))
-
-    def delete_group(self, subscription: str, name: str) -> Accepted:
-        """Start to delete a group and all that is in it."""
-        with self.engine.request(subscription, limits.ARM_DELETE) as now:
-            group = self.engine.group(subscription, name)
-            if group.deleting is not None:
-                return Accepted("", group.document["id"], 202, operation=group.deleting)
-            inside = self.engine.inside(subscription, name)
-            ends = [now, *(self.engine.start_delete(cluster, now).due for cluster in inside)]
-            due = max(ends) + timedelta(seconds=self.engine.timings.of("delete-group"))
-            group.deleting = self.engine.schedule.start(
-                "delete-group", group.document["id"], group.document["location"], now=now, due=due
-            )
-            group.document["properties"] = {"provisioningState": "Deleting"}
-            return self.engine.accept(
-                Accepted("delete-group", group.document["id"], 202, operation=group.deleting)
-            )
-
-    def list_resources(self, subscription: str, name: str) -> list[Json]:
-        """Return what is in a group: id, name, type, location, tags."""
-        with self.engine.request(subscription, limits.ARM_READ):
-            self.engine.group(subscription, name)
-            keys = ("id", "name", "type", "location", "tags")
-            inside = self.engine.inside(subscription, name)
-            return [deepcopy({key: cluster.document[key] for key in keys}) for cluster in inside]
 
     # Managed clusters
 
@@ -313,25 +251,3 @@ class AzureWorld:
             if found is None:
                 raise ArmError(404, "NotFound", f"The operation '{identifier}' was not found.")
             return found.document()
-
-
-def _check_group(name: str, location: str, existing: Group | None) -> None:
-    if not _GROUP_NAME.fullmatch(name):
-        raise ArmError(400, "InvalidResourceGroupName", f"The resource group name '{name}' is invalid.")
-    if location not in REGIONS:
-        raise ArmError(
-            400,
-            "LocationNotAvailableForResourceGroup",
-            f"The provided location '{location}' is not available for resource group.",
-        )
-    if existing is None:
-        return
-    if existing.deleting is not None:
-        raise group_being_deleted(name)
-    if existing.document["location"] != location:
-        raise ArmError(
-            409,
-            "InvalidResourceGroupLocation",
-            f"Invalid resource group location '{location}'. The Resource group already exists in location "
-            f"'{existing.document['location']}'.",
-        )
