@@ -29,10 +29,13 @@ PLANNING = 2
 
 
 class FaultInjector:
-    """Lets ``rate`` of a thousand calls meet a fault of one of the ``kinds``; ``injected`` counts them."""
+    """Lets ``rate`` of a thousand calls meet a fault of one of the ``kinds``; ``injected`` counts them.
 
-    def __init__(self, scene: Scene, *, rate: int, kinds: frozenset[str]) -> None:
-        self.scene, self._rate, self._kinds = scene, rate, kinds
+    ``dense``: only calls at which one of the kinds can happen count.
+    """
+
+    def __init__(self, scene: Scene, *, rate: int, kinds: frozenset[str], dense: bool = False) -> None:
+        self.scene, self._rate, self._kinds, self._dense = scene, rate, kinds, dense
         self._left = self._gap()
         self.injected: Counter[str] = Counter()
 
@@ -66,12 +69,14 @@ class FaultInjector:
                 loop.actor.faulty = True
                 raise self.scene.refusals.get(call.port) or Unavailable(f"{call.port} does not answer")
             del outages[call.port]
+        if self._dense and not self._possible(call):
+            return call.now()
         planning = PLANNING if loop.actor.queue == "plans" else 1
         self._left -= WEIGHTS.get(call.name, 1) * planning
         if self._left > 0:
             return call.now()
         self._left = self._gap()
-        possible = [name for name, fault in FAULTS.items() if name in self._kinds and fault.where(call)]
+        possible = self._possible(call)
         if not possible:
             return call.now()
         name = loop.chance.choice(possible)
@@ -79,6 +84,9 @@ class FaultInjector:
         loop.actor.faulty = loop.actor.faulty or name not in HARMLESS
         loop.log("    fault: %s at %s.%s", name, call.port, call.name)
         return FAULTS[name].happens(call)
+
+    def _possible(self, call: Call) -> list[str]:
+        return [name for name, fault in FAULTS.items() if name in self._kinds and fault.where(call)]
 
 
 class Wire:

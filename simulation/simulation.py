@@ -70,10 +70,10 @@ class Result:
     trace: tuple[str, ...] = ()
 
 
-def simulate(seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> Result:
+def simulate(seed: int, *, only: frozenset[str] | None = None, verbose: bool = False) -> Result:
     """Run one seed to its end, or to the first rule that does not hold.
 
-    ``only``: many faults, of these kinds alone.
+    ``only``: many faults, of these kinds alone, or none.
     """
     simulation = Simulation(seed, only=only, verbose=verbose)
     loop = simulation.loop
@@ -97,10 +97,13 @@ def simulate(seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = F
 class Simulation:
     """Wires everything that one seed decides, and runs it."""
 
-    def __init__(self, seed: int, *, only: frozenset[str] = frozenset(), verbose: bool = False) -> None:
+    def __init__(self, seed: int, *, only: frozenset[str] | None = None, verbose: bool = False) -> None:
         chance = random.Random(seed)  # noqa: S311
-        kinds = only or frozenset(kind for kind in KINDS if chance.random() < 0.5) | rare_kinds(seed)
-        rate = 40 if only else chance.choice((2, 8, 20, 40))
+        if only is None:
+            kinds = frozenset(kind for kind in KINDS if chance.random() < 0.5) | rare_kinds(seed)
+            rate = chance.choice((2, 8, 20, 40))
+        else:
+            kinds, rate = only, 40
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = _clouds(states, chance)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
@@ -127,7 +130,7 @@ class Simulation:
         self._scene = scene = Scene(self.loop, history, self._operators, kinds)
         first = next(iter(self._operators.values()))
         self._contributors = Contributors(seed, first) if contributors.KIND in kinds else None
-        injector = FaultInjector(scene, rate=rate, kinds=kinds)
+        injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud.ports.config.fleet: self._workers(cloud, injector) for cloud in clouds}
         self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))

@@ -11,10 +11,10 @@ from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs import job, lease, stored_forms
 from shared.jobs.errors import Unauthenticated
-from shared.pipeline.planner import planner
+from shared.pipeline.planner import commit_status, planner
 from shared.pipeline.repository import commit_reader
 from shared.pipeline.worker.rate_limiter import RateLimiter
-from tests.support.mutations import Mutation
+from tests.support.mutations import Mutation, two_planners_may_plan_at_once
 
 
 def times_of_a_wrong_clock_are_believed(patch: pytest.MonkeyPatch) -> None:
@@ -43,6 +43,11 @@ def a_repository_that_may_not_be_read_counts_as_empty(patch: pytest.MonkeyPatch)
     patch.setattr(planner, "read_desired", read_desired)
 
 
+def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
+    link = commit_status._link
+    patch.setattr(commit_status, "_link", lambda *args: link(*args).removeprefix("https://"))
+
+
 def _mutation(remove: Any, faults: str, *rules: str) -> Mutation:
     return Mutation(remove, faults, frozenset(rules))
 
@@ -51,6 +56,12 @@ FAULT_MUTATIONS = (
     _mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work"),
     _mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
     _mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
+    _mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
+    _mutation(
+        two_planners_may_plan_at_once,
+        "list-in-pages",
+        *("unrequested delete", "unrequested change", "untrue", "lost record", "lost work"),
+    ),
     _mutation(
         a_repository_that_may_not_be_read_counts_as_empty, "wrong-settings", "unrequested delete", "untrue"
     ),

@@ -27,7 +27,7 @@ ALL = (
 @pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.remove.__name__)
 def test_the_simulation_fails_when(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.remove(monkeypatch)
-    faults = frozenset(mutation.faults.split())
+    faults = frozenset(mutation.faults.split()) or None
     for seed in range(MOST_SEEDS):
         violated = simulate(seed, only=faults).rule
         if violated:
