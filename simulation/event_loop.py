@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -58,7 +58,7 @@ class Actor:
 
 
 class EventLoop:
-    """Runs the functions of some fleets; ``workers`` are the ports of the workers of each fleet, by name.
+    """Runs the functions of some fleets; ``workers`` are the ports of the workers of each app.
 
     ``on_delivery`` is called before a message of a job is delivered, ``after_event`` after every event,
     ``on_end`` with each actor that has ended. ``instance`` changes the ports of an instance that is to
@@ -67,9 +67,9 @@ class EventLoop:
     """
 
     def __init__(self, chance: random.Random, clouds: Sequence[MemoryCloud], *, verbose: bool) -> None:
-        self.chance, self.clouds, self._verbose = chance, clouds, verbose
+        self.chance, self.clouds, self._verbose = chance, [*clouds], verbose
         self.clock, self.azure = clouds[0].clock, clouds[0].azure
-        self.workers: Mapping[str, Sequence[Ports]] = {}
+        self.workers: dict[MemoryCloud, Sequence[Ports]] = {}
         self.on_delivery: Callable[[MemoryCloud, str, str], None] = lambda _cloud, _queue, _session: None
         self.instance: Callable[[Ports], Ports] = lambda ports: ports
         self.on_end: Callable[[Actor], None] = lambda _actor: None
@@ -84,6 +84,17 @@ class EventLoop:
         self._thaws: list[datetime] = []
         self._scheduled: list[tuple[datetime, int, Callable[[], None]]] = []
         self._timer_due = {id(cloud): self.began + timedelta(seconds=TIMER_SECONDS) for cloud in clouds}
+
+    def start(self, cloud: MemoryCloud, workers: Sequence[Ports]) -> None:
+        """Let one more app run."""
+        self.clouds.append(cloud)
+        self.workers[cloud] = workers
+        self._timer_due[id(cloud)] = self.clock() + timedelta(seconds=TIMER_SECONDS)
+
+    def stop(self, cloud: MemoryCloud) -> None:
+        """Let an app run no more; while none of its functions is frozen."""
+        self.clouds.remove(cloud)
+        del self._timer_due[id(cloud)]
 
     def log(self, message: str, *values: object) -> None:
         """Add a line to the trace of a verbose run; a callable value is called for its text."""
@@ -218,7 +229,7 @@ class EventLoop:
         return items if len(items) < 2 or self.chance.random() < 0.5 else items[::-1]
 
     def _worker(self, cloud: MemoryCloud) -> Ports:
-        return self.instance(self.chance.choice(self.workers[cloud.ports.config.fleet]))
+        return self.instance(self.chance.choice(self.workers[cloud]))
 
     def _deliver(self, cloud: MemoryCloud, queue: str) -> bool:
         lock = cloud.broker.accept_session(queue)

@@ -50,7 +50,7 @@ class Operators:
     ) -> None:
         self.loop, self.oracle, self.cloud, self.names = loop, oracle, cloud, names
         self.chance, self.fleet = loop.chance, cloud.ports.config.fleet
-        self.history = FleetHistory()
+        self.history, self._branch = FleetHistory(), cloud.ports.config.branch
         self._azure, self._azure_history, self._workloads = loop.azure, azure_history, workloads
         self._created_by_hand: list[ClusterId] = []
         self._deliveries = 0
@@ -73,10 +73,10 @@ class Operators:
     def push(self, desired: DesiredFleet, *, back_to: str = "") -> None:
         """Push a commit, or move the branch back to one; the webhook comes, late, twice or never."""
         if back_to:
-            self.cloud.repository.reset(back_to)
+            self.cloud.repository.reset(back_to, self._branch)
             commit = back_to
         else:
-            commit = self.cloud.repository.push(desired.files(self.fleet))
+            commit = self.cloud.repository.push(desired.files(self.fleet), branch=self._branch)
             self.history.add(commit, desired)
         self.history.moved(commit, self.loop.clock())
         self._pushed_at = self.history.pushed_at = self.loop.clock().replace(microsecond=0)

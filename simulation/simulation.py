@@ -15,8 +15,9 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig, Ports
-from simulation.actors import contributors
+from simulation.actors import contributors, second_app
 from simulation.actors.contributors import Contributors
+from simulation.actors.second_app import SecondApp
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
@@ -40,6 +41,8 @@ DISASTERS = 0.3
 BETWEEN_ACTS = 400.0
 """Seconds in which a job mostly ends."""
 PEACE_SECONDS = 4 * 3600.0
+LOOK_SECONDS = 1800.0
+"""In which two apps of a fleet meet: longer than a job waits to try again."""
 ROUNDS = 12
 CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 """Until a custom resource definition is established."""
@@ -104,20 +107,22 @@ class Simulation:
             rate = chance.choice((2, 8, 20, 40))
         else:
             kinds, rate = only, 40
+        kinds = kinds - disasters.FAULTS.keys() if second_app.KIND in kinds else kinds
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         clouds = _clouds(states, chance)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
+        create = partial(Operators, self.loop, oracle, history, workloads)
         self._operators = {
-            cloud.ports.config.fleet: Operators(self.loop, oracle, history, workloads, cloud, names)
+            cloud.ports.config.fleet: create(cloud, names)
             for cloud, names in zip(clouds, _names(len(clouds)), strict=True)
         }
         histories = {name: operators.history for name, operators in self._operators.items()}
         self._context = Context(self.loop, oracle, history, histories)
         self._invariants = Invariants(self._context, workloads)
         for operators in self._operators.values():
-            operators.on_takeover = self._context.knows_life
+            operators.on_takeover = self._invariants.azure_writes.taken_over
         self._shown = shown = Shown(self.loop, oracle, history, histories)
         for cloud, state in zip(clouds, states, strict=True):
             state.observe(self._invariants, shown, cloud)
@@ -127,13 +132,26 @@ class Simulation:
         self.loop.azure.engine.timings = TIMINGS
         self.loop.azure.engine.accepted = ObservedWrites(self._invariants)
         self.loop.on_delivery = self._invariants.messages.delivered
-        self._scene = scene = Scene(self.loop, history, self._operators, kinds)
+        self._scene = scene = Scene(
+            self.loop, history, {each.cloud: each for each in self._operators.values()}, kinds
+        )
         first = next(iter(self._operators.values()))
         self._contributors = Contributors(seed, first) if contributors.KIND in kinds else None
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
-        self.loop.workers = {cloud.ports.config.fleet: self._workers(cloud, injector) for cloud in clouds}
+        self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
+        self._second = None
+        if second_app.KIND in kinds and len(clouds) == 1:
+            start = partial(self._start, injector)
+            self._second = SecondApp(seed, first, lambda cloud: create(cloud, first.names), start)
         self.loop.log("seed %d: %d faults in 1000 calls of %s", seed, rate, ", ".join(sorted(kinds)))
+
+    def _start(self, injector: FaultInjector, operators: Operators) -> None:
+        """Let a second app of the fleet run."""
+        self._scene.operators[operators.cloud] = operators
+        self._invariants.azure_writes.contests.met(operators.cloud, operators.history)
+        operators.on_takeover = self._invariants.azure_writes.taken_over
+        self.loop.start(operators.cloud, self._workers(operators.cloud, injector))
 
     def _workers(self, cloud: MemoryCloud, injector: FaultInjector) -> list[Ports]:
         """Return the ports of some workers, whose clocks differ."""
@@ -162,10 +180,13 @@ class Simulation:
             passed = self._schedule_disaster(passed)
         if self._contributors is not None:
             self._contributors.schedule(passed)
+        if self._second is not None:
+            self._second.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
+        contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
-            self._invariants.the_end.check(cloud)
+            (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)
         if self._contributors is not None:
             self.injected[contributors.KIND] += self._contributors.acts
             self._invariants.pull_requests.ended(loop.clouds[0], self._contributors)
@@ -201,12 +222,26 @@ class Simulation:
         self.loop.schedule(seconds, strike)
         return seconds
 
+    def _remaining(self, second: SecondApp) -> Operators:
+        """Let both apps look, check what they report, and stop one of them; return who takes over."""
+        winner, loser = second.both()
+        winner.unblock()
+        self.loop.run_until(self.loop.clock() + timedelta(seconds=LOOK_SECONDS))
+        self._invariants.azure_writes.contests.reported(*self.loop.clouds)
+        self.loop.log("%s: operators stop the app on %s", loser.fleet, loser.cloud.ports.config.branch)
+        self.loop.stop(loser.cloud)
+        self.injected[second_app.KIND] += 1
+        winner.take_over()
+        return winner
+
     def _run_in_peace(self) -> None:
         """End the faults, and let operators do what only they can, until nothing is left to do."""
         loop, everybody = self.loop, [*self._operators.values()]
         loop.end_faults()
         if self._contributors is not None:
             self._contributors.deliver_again()
+        if self._second is not None and self._second.both():
+            everybody = [self._remaining(self._second)]
         for _ in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)

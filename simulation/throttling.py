@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.rate_limits import SLACK
 from simulation.event_loop import MAX_SKEW, Actor, EventLoop
 from simulation.rule import RuleViolated
@@ -39,7 +40,7 @@ class Throttling:
         actor, now = self._loop.actor, self._loop.clock()
         if actor.cloud is None or limit not in SHARED:
             return
-        fleet = actor.cloud.ports.config.fleet
+        fleet = _app(actor.cloud)
         before = self._refusals.get((fleet, limit))
         known = before is not None and before.known_since is not None and before.known_since < actor.since
         if before is not None and known and now < before.until - EARLY and not self._excused(actor):
@@ -69,3 +70,9 @@ class Throttling:
             return True
         record = actor.cloud.state.cluster(actor.lock.session)
         return record is None or bool(record.job.next_run.reservations)
+
+
+def _app(cloud: MemoryCloud) -> str:
+    """Return the fleet of an app; a second app of the fleet, on another branch, has buckets of its own."""
+    config = cloud.ports.config
+    return config.fleet if config.branch == "main" else f"{config.fleet} on {config.branch}"

@@ -53,7 +53,8 @@ class Crash(BaseException):
 class MemoryCloud:
     """The cloud, the fleet repository and the function app, in memory.
 
-    ``peer`` is the cloud of another fleet: both share time, Azure and the clusters, and nothing else.
+    ``peer`` is the cloud of another fleet, or of another app of this one: both share time, Azure and the
+    clusters, two apps of a fleet also its ``repository``, and nothing else.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class MemoryCloud:
         config: FleetConfig | None = None,
         state: MemoryState | None = None,
         peer: MemoryCloud | None = None,
+        repository: MemoryRepository | None = None,
         lock_seconds: float = LOCK_SECONDS,
         delays: Delays = Delays(),  # noqa: B008 - frozen
     ) -> None:
@@ -71,7 +73,7 @@ class MemoryCloud:
         self._fleets: list[MemoryCloud] = peer._fleets if peer else []
         self._fleets.append(self)
         self.clock: ManualClock = peer.clock if peer else ManualClock()
-        self.repository = MemoryRepository(self.clock)
+        self.repository = repository or MemoryRepository(self.clock)
         self.broker = Broker([QueueConfig(name, lock_seconds=lock_seconds) for name in QUEUES], self.clock)
         self.kubernetes: KubernetesClusters = (
             peer.kubernetes

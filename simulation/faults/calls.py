@@ -62,7 +62,7 @@ class Scene:
 
     loop: EventLoop
     history: AzureHistory
-    operators: Mapping[str, Operators]
+    operators: dict[MemoryCloud, Operators]
     kinds: frozenset[str] = frozenset()
     outages: dict[str, datetime] = field(default_factory=dict)
     refusals: dict[str, ReconcileError] = field(default_factory=dict)
@@ -106,8 +106,8 @@ class Call:
 
     @property
     def operators(self) -> Operators:
-        """The operators of the fleet."""
-        return self.scene.operators[self.cloud.ports.config.fleet]
+        """The operators of the app."""
+        return self.scene.operators[self.cloud]
 
     def now(self) -> Any:
         """Make the call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from simulation.actors import contributors
+from simulation.actors import contributors, second_app
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -13,7 +13,7 @@ FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
-RARE: Mapping[str, float] = {contributors.KIND: 0.1}
+RARE: Mapping[str, float] = {contributors.KIND: 0.1, second_app.KIND: 0.06}
 """Who else acts, each in this part of all seeds."""
 
 

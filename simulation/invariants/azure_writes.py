@@ -8,6 +8,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.record import ClusterRecord
 from simulation.desired_state import matches_manual_cluster
+from simulation.invariants.contests import Contests
 from simulation.invariants.context import FROZEN, Context, Creations
 from simulation.oracle import serves
 from simulation.rule import RuleViolated
@@ -22,6 +23,12 @@ class AzureWrites:
 
     def __init__(self, context: Context, workloads: Workloads) -> None:
         self._context, self._workloads = context, workloads
+        self.contests = Contests(context)
+
+    def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Note that an operator takes a cluster over with an app."""
+        self.contests.taken_over(cloud, record)
+        self._context.knows_life(cloud, record)
 
     def accepted(self, kind: str, resource: str) -> None:
         """Check a write that Azure has accepted."""
@@ -32,6 +39,8 @@ class AzureWrites:
         key = ClusterId(parts[2], parts[4].lower(), name)
         if cloud is None:
             self._by_operators(kind, key)
+            return
+        if self.contests.accepted(kind, key, cloud):
             return
         what = f"{cloud.ports.config.fleet} does {kind} to {name}"
         if (self._context.loop.actor.queue == "deletes") != (kind in ("delete", "delete-group")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulation.simulation import simulate
+from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
@@ -20,6 +21,7 @@ ALL = (
     *DISASTER_MUTATIONS,
     *UPKEEP_MUTATIONS,
     *PULL_REQUEST_MUTATIONS,
+    *CONTEST_MUTATIONS,
 )
 
 

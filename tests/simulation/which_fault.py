@@ -1,8 +1,8 @@
 """Which fault finds each mutation: ``python -m tests.simulation.which_fault [words of names]``.
 
-Prints a row of a table for each mutation: the first seed that finds it with its faults, and the first that finds
-it in the same seeds, at least ``FEWEST``, while one of these faults is switched off. "-": none of them does, so
-the mutation is not found without that fault. Returns 1 when a mutation is not found at all.
+Prints a line of a table for each mutation: the first seed that finds it with its faults, and the first that
+finds it in the same seeds, at least ``FEWEST``, while one of these faults is switched off. "-": none of them
+does, so the mutation is not found without that fault. Returns 1 when a mutation is not found at all.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FEWEST = 20
 
 
 def first_seed(faults: frozenset[str] | None, seeds: int) -> int | None:
-    """Return the first seed in which a rule does not hold, None for none; faults None are those of the seed."""
+    """Return the first seed in which a rule does not hold, None for none; without faults: those of a seed."""
     return next((seed for seed in range(seeds) if simulate(seed, only=faults).rule), None)
 
 
-def row(mutation: Mutation) -> str:
-    """Return the row of a mutation: name, faults, first seed, and the first seed without each fault."""
+def line(mutation: Mutation) -> str:
+    """Return the line of a mutation: name, faults, first seed, and the first seed without each fault."""
     faults = frozenset(mutation.faults.split())
     with pytest.MonkeyPatch.context() as patch:
         mutation.remove(patch)
@@ -39,14 +39,14 @@ def row(mutation: Mutation) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the rows of the mutations whose names have one of the words, or of all."""
+    """Print the lines of the mutations whose names have one of the words, or of all."""
     logging.disable(logging.CRITICAL)
-    rows = []
+    lines = []
     for mutation in ALL:
         if not words or any(word in mutation.remove.__name__ for word in words):
-            rows.append(row(mutation))
-            print(rows[-1], flush=True)
-    return int(any("not found" in each for each in rows))
+            lines.append(line(mutation))
+            print(lines[-1], flush=True)
+    return int(any("not found" in each for each in lines))
 
 
 if __name__ == "__main__":

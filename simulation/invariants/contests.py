@@ -1,0 +1,185 @@
+"""The rules of two apps of one fleet, each with its own tables.
+
+"contested": an app wrote to a cluster that the other one manages, more than the contest tag and without a
+takeover; wrote to one of its own that carries the contest tag of the other one; deleted what its branch has;
+or did not report a cluster that it does not write to. "not in sync": after the takeover, a cluster differs
+from the branch of the app that remained.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.record import ClusterRecord, Phase
+from shared.pipeline.api.clusters import fleet_view
+from simulation.history import FleetHistory
+from simulation.invariants.context import FROZEN, Context
+from simulation.oracle import is_going
+from simulation.rule import RuleViolated
+
+INSTALLATION, MARK = "roadstead-installation", "roadstead-contested-by"
+"""The tags, as docs/concepts.md names them."""
+
+
+class Contests:
+    """Checks the writes of both apps, once a second one is up; ``rival`` is that one."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.rival: MemoryCloud | None = None
+        self._history = FleetHistory()
+        self._marked: dict[ClusterId, datetime] = {}
+        self._taken_over: set[tuple[str, ClusterId]] = set()
+        self._predecessors: set[tuple[str, tuple[str, str]]] = set()
+        self._changed: dict[ClusterId, datetime] = {}
+
+    def met(self, rival: MemoryCloud, history: FleetHistory) -> None:
+        """Note the second app, and what its operators push."""
+        self.rival, self._history = rival, history
+
+    def taken_over(self, cloud: MemoryCloud, record: ClusterRecord) -> None:
+        """Note that an operator takes a cluster over with an app."""
+        key = key_of(record.desired.id)
+        self._taken_over.add((self._name(cloud), key))
+        self._predecessors.add((self._name(cloud), (key.subscription, key.resource_group)))
+        self._marked.pop(key, None)
+
+    def _name(self, cloud: MemoryCloud) -> str:
+        fleet = cloud.ports.config.fleet
+        return f"{fleet}, second app" if cloud is self.rival else fleet
+
+    def accepted(self, kind: str, key: ClusterId, cloud: MemoryCloud) -> bool:
+        """Check a write that Azure has accepted; return whether no other rule applies to it."""
+        if self.rival is None:
+            return False
+        azure, who, group = self._context.azure, self._name(cloud), (key.subscription, key.resource_group)
+        if kind.endswith("-group"):
+            return self._to_group(kind, group, cloud)
+        if kind == "create":
+            self._marked.pop(key, None)
+            if cloud is self.rival:
+                azure.created(key, who)
+            return cloud is self.rival
+        owner = azure.owners.get(key, "")
+        what = f"{who} does {kind} to {key.name}"
+        if owner and owner != who:
+            if kind == "update" and self._is_mark(key, cloud):
+                self._marked.setdefault(key, self._context.loop.clock())
+                azure.disturb(key)
+                return True
+            if not self._may_overrule(key, cloud):
+                raise RuleViolated("contested", f"{what}, which {owner} manages")
+            self._change_owner(key, who)
+        since = self._marked.get(key)
+        if (
+            since is not None
+            and self._context.loop.clock() - since > FROZEN
+            and not self._may_overrule(key, cloud)
+        ):
+            raise RuleViolated("contested", f"{what}, which is contested since {since:%H:%M:%S}")
+        if cloud is self.rival:
+            self._of_rival(cloud, kind, key, owner, what)
+        return cloud is self.rival
+
+    def _may_overrule(self, key: ClusterId, cloud: MemoryCloud) -> bool:
+        """Return whether an operator took a cluster over with an app, and its job has not confirmed that."""
+        record = cloud.state.cluster(key.name)
+        overrules = record is not None and bool(record.overruled)
+        return overrules and (self._name(cloud), key) in self._taken_over
+
+    def _is_mark(self, key: ClusterId, cloud: MemoryCloud) -> bool:
+        """Return whether an update has set the contest tag of an app, and left the cluster to its owner."""
+        live, mine = self._context.oracle.live(key), cloud.state.fleet().installation
+        tags = live["tags"] if live is not None else {}
+        marked = str(tags.get(MARK, "")).startswith(f"{mine}@")
+        return marked and not str(tags.get(INSTALLATION, "")).startswith(f"{mine}@")
+
+    def _change_owner(self, key: ClusterId, who: str) -> None:
+        azure, group = self._context.azure, (key.subscription, key.resource_group)
+        before, azure.owners[key] = azure.owners[key], who
+        if azure.group_owners.get(group) == before:
+            azure.group_owners[group] = who
+        self._changed[key] = self._context.loop.clock()
+        azure.disturb(key)
+
+    def _since(self, key: ClusterId) -> datetime:
+        """Return from when on a record of the app that lost a cluster is of a job that could notice it."""
+        at = self._changed.get(key) or self._context.azure.cluster_created_at[key]
+        return at + FROZEN
+
+    def _to_group(self, kind: str, group: tuple[str, str], cloud: MemoryCloud) -> bool:
+        """Check a write of the second app to a group; the rules of one app suffice for the first one."""
+        azure, who = self._context.azure, self._name(cloud)
+        if (who, group) in self._predecessors and kind == "delete-group" and azure.group_owners.get(group):
+            azure.group_owners[group] = who
+        if cloud is not self.rival:
+            return False
+        if kind == "create-group":
+            azure.group_owners[group], azure.group_created_at[group] = who, self._context.loop.clock()
+        if kind == "delete-group":
+            inside = [
+                c.name for c in self._context.loop.azure.ids() if (c.subscription, c.resource_group) == group
+            ]
+            if inside or azure.group_owners.get(group) != who:
+                raise RuleViolated("contested", f"{who} deletes the group {group[1]}, with {inside} in it")
+        return True
+
+    def _of_rival(self, rival: MemoryCloud, kind: str, key: ClusterId, owner: str, what: str) -> None:
+        """Check that the branch of the second app asks for a write, and note its change."""
+        record = rival.state.cluster(key.name)
+        desired = self._history.desired(record.commit).clusters.get(key.name) if record else None
+        if kind == "delete":
+            self._context.azure.vanished[key] += 1
+        if kind == "delete" and (record is None or not record.deleting or desired is not None):
+            raise RuleViolated("unrequested delete", f"{what}, which its branch has")
+        if not owner:
+            if desired is None or not desired.adopt:
+                raise RuleViolated("foreign write", f"{what}, which belongs to no fleet")
+            self._context.azure.owners[key] = self._name(rival)
+        self._context.azure.disturb(key)
+
+    def reported(self, first: MemoryCloud, rival: MemoryCloud) -> None:
+        """Check, once both apps had time to look, that each reports what it does not write to."""
+        for key, owner in self._context.azure.owners.items():
+            live = self._context.oracle.live(key)
+            if live is None or is_going(live) or not owner:
+                continue
+            own, other = (rival, first) if owner == self._name(rival) else (first, rival)
+            record, marked = other.state.cluster(key.name), MARK in live["tags"]
+            if record is not None and record.phase is Phase.READY and record.job.started > self._since(key):
+                raise RuleViolated("contested", f"{self._name(other)}: {key.name} is Ready, and is {owner}'s")
+            if record is not None and record.contested:
+                self._shows(other, key.name)
+                idle = live["properties"]["powerState"]["code"] == "Running"
+                if idle and not marked and not record.deleting:
+                    raise RuleViolated(
+                        "contested", f"{self._name(other)} waits for {key.name}, without its tag"
+                    )
+            record = own.state.cluster(key.name)
+            if marked and record is not None and record.contested:
+                self._shows(own, key.name)
+
+    def _shows(self, cloud: MemoryCloud, name: str) -> None:
+        view = fleet_view(cloud.ports)
+        if name not in view["problem"] or not view["fleetSuggestedAction"]:
+            raise RuleViolated("contested", f"{self._name(cloud)} does not report {name}: {view['problem']}")
+
+    def converged(self, cloud: MemoryCloud) -> None:
+        """Check, at the end, that the world is what the branch of the second app asks for."""
+        fleet, head = cloud.ports.config.fleet, cloud.repository.head(cloud.ports.config.branch)
+        if cloud.state.fleet().commit != head:
+            raise RuleViolated("lost work", f"{self._name(cloud)}: the head {head[:8]} was never planned")
+        for name, wanted in self._history.desired(head).clusters.items():
+            record = cloud.state.cluster(name)
+            if record is None or record.phase is not Phase.READY:
+                what = f"{record.phase}: {record.job.reason}" if record else "there is no record"
+                raise RuleViolated("lost work", f"{self._name(cloud)}: {name}: {what}")
+            found = self._context.oracle.differences(fleet, wanted, key_of(record.desired.id))
+            if found:
+                raise RuleViolated("not in sync", f"{self._name(cloud)}: {name}: {found}")
+        for shown in cloud.repository.statuses.latest(head):
+            if shown.status.context == "roadstead" and shown.status.state != "success":
+                raise RuleViolated("open status", f"{self._name(cloud)}: {shown.status.description}")

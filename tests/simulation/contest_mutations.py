@@ -1,0 +1,41 @@
+"""Mutations that a second app of the fleet reveals: it is not looked for, not marked, or not believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from shared.fleet.aks import ownership
+from shared.fleet.aks.ownership import Installation, Owner
+from shared.fleet.json_tree import Json
+from shared.pipeline.worker.steps import contests
+from tests.support.mutations import Mutation
+
+
+def another_installation_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Owner, "rivals", lambda *_: ())
+
+
+def the_cluster_of_another_installation_gets_no_tag(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(contests, "_leave_mark", lambda *_: None)
+
+
+def the_contest_tag_stops_nobody(patch: pytest.MonkeyPatch) -> None:
+    def named(self: Owner, cluster: Json) -> Iterator[Installation]:
+        creator = ownership.tag(cluster, ownership.INSTALLATION_TAG)
+        if creator is not None and self.installation and Installation.of(creator).id != self.installation.id:
+            yield Installation.of(creator)
+
+    patch.setattr(Owner, "_named", named)
+
+
+def _mutation(remove: Callable[[pytest.MonkeyPatch], None], *rules: str) -> Mutation:
+    return Mutation(remove, "second-installation", frozenset(rules))
+
+
+CONTEST_MUTATIONS = (
+    _mutation(another_installation_is_not_looked_for, "contested"),
+    _mutation(the_cluster_of_another_installation_gets_no_tag, "contested"),
+    _mutation(the_contest_tag_stops_nobody, "contested"),
+)
