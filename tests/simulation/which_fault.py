@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 
 from simulation.simulation import simulate
-from tests.simulation.test_mutations import ALL, MOST_SEEDS
+from tests.simulation.all_mutations import ALL, MOST_SEEDS
 from tests.support.mutations import Mutation
 
 FEWEST = 20

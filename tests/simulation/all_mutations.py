@@ -1,0 +1,22 @@
+"""All mutations, and in how many seeds each must be found."""
+
+from __future__ import annotations
+
+from tests.simulation.contest_mutations import CONTEST_MUTATIONS
+from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
+from tests.simulation.fault_mutations import FAULT_MUTATIONS
+from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
+from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
+from tests.simulation.view_mutations import VIEW_MUTATIONS
+from tests.support.mutations import MUTATIONS
+
+MOST_SEEDS = 400
+ALL = (
+    *MUTATIONS,
+    *VIEW_MUTATIONS,
+    *FAULT_MUTATIONS,
+    *DISASTER_MUTATIONS,
+    *UPKEEP_MUTATIONS,
+    *PULL_REQUEST_MUTATIONS,
+    *CONTEST_MUTATIONS,
+)
