@@ -98,11 +98,20 @@ class ObservedState(MemoryState):
         self._no_preview(f"the plan of {plan_record.plan.commit[:8]}")
         super().save_plan(plan_record)
         if self._writes_as_before:
+            commit = plan_record.plan.commit
             stored = stored_forms.upgrade_plan(plan_with_added_fields(plan_record))
-            self._plans[plan_record.plan.commit] = _PLAN.validate_python(stored)
+            self._plans[commit] = replace(_PLAN.validate_python(stored), etag=self._plans[commit].etag)
         if self._observer is not None:
             _, shown, cloud = self._observer
             shown.changed(cloud)
+
+    def save_report(self, plan_record: PlanRecord) -> PlanRecord:
+        """Write what was reported of a plan."""
+        saved = super().save_report(plan_record)
+        if self._observer is not None:
+            _, shown, cloud = self._observer
+            shown.changed(cloud)
+        return saved
 
 
 class ObservedWrites(list[dict[str, str]]):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
+from shared.jobs.summary import ClusterSummary, summary_of
 from shared.ports import GroupMember
 
 ENTITY_BYTES = 1 << 20
@@ -35,6 +36,10 @@ class MemoryClusters:
         """Return the records of the whole fleet, by name."""
         with self._lock:
             return [record for _, record in sorted(self._clusters.items())]
+
+    def summaries(self) -> Sequence[ClusterSummary]:
+        """Return the summaries of the whole fleet, by name."""
+        return [summary_of(record) for record in self.clusters()]
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""

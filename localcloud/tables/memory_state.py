@@ -101,7 +101,23 @@ class MemoryState(MemoryClusters):
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit."""
         with self._lock:
-            self._plans[plan_record.plan.commit] = plan_record
+            self._plans[plan_record.plan.commit] = replace(plan_record, etag=f"v{next(self._versions)}")
+
+    def save_report(self, plan_record: PlanRecord) -> PlanRecord:
+        """Write what was reported of a plan over its version; raise Stale."""
+        with self._lock:
+            saved = self._plans.get(plan_record.plan.commit)
+            if saved is None or saved.etag != plan_record.etag:
+                raise Stale("another writer changed the record")
+            after = replace(plan_record, plan=saved.plan, at=saved.at, approval=saved.approval)
+            after = replace(after, etag=f"v{next(self._versions)}")
+            self._plans[plan_record.plan.commit] = after
+            return after
+
+    def next_report_at(self) -> datetime | None:
+        """Return when the newest open plan may be reported again."""
+        newest = next(iter(self.open_plans()), None)
+        return newest.not_before if newest else None
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
         """Return the plans created since a time, newest first."""

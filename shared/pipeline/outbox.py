@@ -142,9 +142,15 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 
 
 def request_report(ports: Ports, *, after: float = 0) -> None:
-    """Ask the planner for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
+    """Ask for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
     slot, at = _slot(REPORT_SECONDS, after, ports)
     _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", at, ports)
+
+
+def request_report_now(ports: Ports) -> None:
+    """Ask for a report at once, because of a new plan; one request a second gets through."""
+    second = int(ports.clock().timestamp())
+    _send_plan(PlanRequest(kind="report", reason="planned"), f"report:now:{second}", None, ports)
 
 
 def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
@@ -171,4 +177,6 @@ def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports
     queue, session = ports.plans, ports.config.fleet
     if request.kind in PREVIEWS:
         queue, session = ports.previews, f"pull-{request.pull}" if request.pull else request.kind
+    elif request.kind == "report":
+        session = f"{ports.config.fleet}:reports"
     queue.send(Message(session, message_id, request.model_dump_json(), at))

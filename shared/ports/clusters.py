@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shared.jobs.record import ClusterRecord
+from shared.jobs.summary import ClusterSummary
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Clusters(Protocol):
 
     def clusters(self) -> Sequence[ClusterRecord]:
         """Return the records of the whole fleet, by name."""
+        ...
+
+    def summaries(self) -> Sequence[ClusterSummary]:
+        """Return the summaries of the whole fleet, by name; this reads no record as a whole."""
         ...
 
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:

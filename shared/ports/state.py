@@ -24,7 +24,8 @@ class PlanRecord:
 
     ``open``: its commit status may still change. ``settled``: only a commit or a replay can change it.
     ``not_before`` is when the status may be sent to GitHub again, ``reports`` how many were sent.
-    ``review`` is what the reviews on GitHub said when they were read last, None if they were not.
+    ``review`` is what the reviews on GitHub said when they were read last, None if they were not. ``etag`` is
+    the version that was read, "" for a record not saved yet.
     """
 
     plan: Plan
@@ -36,6 +37,7 @@ class PlanRecord:
     approval: Approval | None = None
     reports: int = 0
     review: ReviewCheck | None = None
+    etag: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,18 @@ class Plans(Protocol):
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit; only the planner does."""
+        ...
+
+    def save_report(self, plan_record: PlanRecord) -> PlanRecord:
+        """Write what was reported of a plan over the version that was read, and leave the plan; raise Stale.
+
+        That is ``open``, ``settled``, ``reported``, ``not_before`` and ``reports``. Returns the record with
+        its new etag.
+        """
+        ...
+
+    def next_report_at(self) -> datetime | None:
+        """Return the ``not_before`` of the newest open plan; the size of plans does not matter."""
         ...
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:

@@ -195,4 +195,6 @@ def test_a_commit_holds_no_more_than_a_thousand_statuses_of_one_context(case: Ca
         case.git.statuses.add(commit, CommitStatus("pending", "", "c"))
     with pytest.raises(InvalidManifest, match="maximum number of statuses"):
         case.port.set_status(commit, CommitStatus("success", "", "c"))
+    with pytest.raises(InvalidManifest, match="maximum number of statuses"):
+        case.port.set_status(commit, CommitStatus("success", "", "C"))
     case.port.set_status(commit, CommitStatus("success", "", "another"))

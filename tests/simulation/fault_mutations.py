@@ -11,7 +11,7 @@ from shared.fleet.manifests.guards import Guards
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.jobs import job, lease, stored_forms
 from shared.jobs.errors import Unauthenticated
-from shared.pipeline.planner import commit_status, planner
+from shared.pipeline.planner import planner, reporter
 from shared.pipeline.repository import commit_reader
 from shared.pipeline.worker.rate_limiter import RateLimiter
 from tests.support.mutations import Mutation, two_planners_may_plan_at_once
@@ -44,8 +44,8 @@ def a_repository_that_may_not_be_read_counts_as_empty(patch: pytest.MonkeyPatch)
 
 
 def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
-    link = commit_status._link
-    patch.setattr(commit_status, "_link", lambda *args: link(*args).removeprefix("https://"))
+    link = reporter._link
+    patch.setattr(reporter, "_link", lambda *args: link(*args).removeprefix("https://"))
 
 
 def _mutation(remove: Any, faults: str, *rules: str) -> Mutation:

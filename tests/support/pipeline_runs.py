@@ -32,6 +32,12 @@ def step_until(cloud: MemoryCloud, done: Callable[[], bool]) -> None:
             cloud.clock.advance(1)
 
 
+def deliver_due(cloud: MemoryCloud, queue: str) -> None:
+    """Deliver the due messages of one queue, in the sessions that nobody has."""
+    while (lock := cloud.broker.accept_session(queue)) is not None:
+        cloud.deliver(queue, lock, cloud.ports)
+
+
 def phases(cloud: MemoryCloud) -> dict[str, Phase]:
     return {record.name: record.phase for record in cloud.state.clusters()}
 

@@ -1,7 +1,7 @@
 """Commit statuses in GitHub: a history for each commit and context, whose newest entry counts.
 
-GitHub's rules hold: four states, a description of at most 140 characters, an http(s) target, and at most
-1,000 statuses for one commit and context.
+GitHub's rules hold (docs.github.com/rest/commits/statuses): four states, a description of at most 140
+characters, an http(s) target, and at most 1,000 statuses for one commit and context, whatever its case.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Statuses:
         _check(status)
         with self._lock:
             records = self._by_commit.setdefault(commit, [])
-            if sum(r.status.context == status.context for r in records) >= MAX_PER_CONTEXT:
+            if sum(_context(r.status) == _context(status) for r in records) >= MAX_PER_CONTEXT:
                 raise InvalidManifest("This SHA and context has reached the maximum number of statuses.")
             record = StatusRecord(next(self._numbers), status, self._clock())
             records.append(record)
@@ -58,7 +58,7 @@ class Statuses:
         """Return the newest status of each context, newest first."""
         seen: dict[str, StatusRecord] = {}
         for record in self.history(commit):
-            seen.setdefault(record.status.context, record)
+            seen.setdefault(_context(record.status), record)
         return list(seen.values())
 
 
@@ -68,6 +68,10 @@ def combined(records: Sequence[StatusRecord]) -> str:
     if states & {"error", "failure"}:
         return "failure"
     return "success" if states == {"success"} else "pending"
+
+
+def _context(status: CommitStatus) -> str:
+    return status.context.casefold()
 
 
 def _check(status: CommitStatus) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from shared.adapters.tables.entities import packed, safe_key, unpacked
-from shared.adapters.tables.storage import TOGETHER, Storage, etag_of
+from shared.adapters.tables.storage import TOGETHER, Entity, Storage, etag_of
 from shared.jobs import record as records
-from shared.jobs.record import ClusterRecord
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.summary import ClusterSummary, summary_of
 from shared.ports import GroupMember
 
 CLUSTERS = "roadsteadclusters"
@@ -31,6 +33,13 @@ class ClustersTable:
         """Return the records of the whole fleet, by name."""
         return [_cluster(entity) for entity in self._storage.query(CLUSTERS, "PartitionKey eq @key")]
 
+    def summaries(self) -> Sequence[ClusterSummary]:
+        """Return the summaries of the whole fleet, by name; from whole records after an upgrade."""
+        entities = list(self._storage.keys(CLUSTERS, "PartitionKey eq @key", *_SUMMARY))
+        if any(entity.get("uid") is None for entity in entities):
+            return [summary_of(record) for record in self.clusters()]
+        return [_summary(entity) for entity in entities]
+
     def clusters_page(self, after: str, limit: int) -> Sequence[ClusterRecord]:
         """Return at most ``limit`` records, by name, of those after a name."""
         entities = self._storage.query(
@@ -50,11 +59,8 @@ class ClustersTable:
         entity = {
             "PartitionKey": self._fleet,
             "RowKey": record.name,
-            "phase": record.phase.value,
             "active": record.job.active,
-            "step": record.job.step.name.value,
-            "generation": record.generation,
-            "observedGeneration": record.observed_generation,
+            **_summary_columns(record),
             **packed(records.to_json(record)),
         }
         return records.with_etag(record, self._storage.write(CLUSTERS, entity, record.etag))
@@ -112,3 +118,41 @@ class ClustersTable:
 
 def _cluster(entity: Any) -> ClusterRecord:
     return records.from_json(unpacked(entity), etag_of(entity))
+
+
+_SUMMARY = (
+    *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
+    *("environment", "location"),
+)
+
+
+def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
+    summary = summary_of(record)
+    return {
+        "uid": summary.uid,
+        "phase": summary.phase.value,
+        "step": summary.step.value,
+        "reason": summary.reason,
+        "generation": summary.generation,
+        "observedGeneration": summary.observed_generation,
+        "needsAction": summary.needs_action,
+        "contested": summary.contested,
+        "environment": summary.environment,
+        "location": summary.location,
+    }
+
+
+def _summary(entity: Entity) -> ClusterSummary:
+    return ClusterSummary(
+        name=entity["RowKey"],
+        uid=entity["uid"],
+        phase=Phase(entity["phase"]),
+        step=Step(entity["step"]),
+        reason=entity["reason"],
+        generation=entity["generation"],
+        observed_generation=entity["observedGeneration"],
+        needs_action=entity["needsAction"],
+        contested=entity["contested"],
+        environment=entity["environment"],
+        location=entity["location"],
+    )

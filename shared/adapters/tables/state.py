@@ -124,17 +124,28 @@ class TablesState(ClustersTable, ActsTable):
 
     def _plan_of(self, entity: Entity) -> PlanRecord | None:
         text = self._storage.document(PLANS, entity)
-        return _plan(text) if text is not None else None
+        return _with_report(_plan(text), entity) if text is not None else None
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit."""
-        entity = {
-            "PartitionKey": self._fleet,
-            "RowKey": plan_record.plan.commit,
-            "open": plan_record.open,
-            "at": plan_record.at,
-        }
-        self._storage.upsert_document(PLANS, entity, _PLAN.dump_json(plan_record).decode())
+        entity = {**self._plan_key(plan_record), "at": plan_record.at, **_report(plan_record)}
+        text = _PLAN.dump_json(plan_record, exclude={"etag"}).decode()
+        self._storage.upsert_document(PLANS, entity, text)
+
+    def save_report(self, plan_record: PlanRecord) -> PlanRecord:
+        """Write what was reported of a plan over its version; raise Stale."""
+        entity = {**self._plan_key(plan_record), **_report(plan_record)}
+        return replace(plan_record, etag=self._storage.merge(PLANS, entity, plan_record.etag))
+
+    def _plan_key(self, plan_record: PlanRecord) -> dict[str, Any]:
+        return {"PartitionKey": self._fleet, "RowKey": plan_record.plan.commit}
+
+    def next_report_at(self) -> datetime | None:
+        """Return when the newest open plan may be reported again."""
+        query = "PartitionKey eq @key and open eq true"
+        plans = self._storage.keys(PLANS, query, "at", "notBefore")
+        newest = max(plans, key=lambda entity: entity["at"], default=None)
+        return _moment(newest.get("notBefore")) if newest is not None else None
 
     def plans_since(self, at: datetime) -> Sequence[PlanRecord]:
         """Return the plans since a time, newest first."""
@@ -264,3 +275,33 @@ def _batches(blobs: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
         size += len(content)
     if batch:
         yield batch
+
+
+def _report(plan_record: PlanRecord) -> dict[str, Any]:
+    """Return what was reported of a plan as properties of its entity; none can be null."""
+    return {
+        "open": plan_record.open,
+        "settled": plan_record.settled,
+        "reported": plan_record.reported,
+        "reports": plan_record.reports,
+        "notBefore": plan_record.not_before.isoformat() if plan_record.not_before else "",
+    }
+
+
+def _with_report(plan_record: PlanRecord, entity: Entity) -> PlanRecord:
+    """Return a plan with what was reported of it since; the version before saved that with the plan alone."""
+    read = replace(plan_record, etag=etag_of(entity))
+    if entity.get("notBefore") is None:
+        return read
+    return replace(
+        read,
+        open=entity["open"],
+        settled=entity["settled"],
+        reported=entity["reported"],
+        reports=entity["reports"],
+        not_before=_moment(entity["notBefore"]),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

@@ -104,6 +104,14 @@ class Storage:
                 return str(written["etag"])
             return str(self._creating(client, lambda: client.create_entity(entity))["etag"])
 
+    def merge(self, table: str, entity: dict[str, Any], etag: str) -> str:
+        """Write some properties of an entity over that version of it; return the new etag."""
+        with _translated():
+            written = self._tables[table].update_entity(
+                entity, mode=UpdateMode.MERGE, etag=etag, match_condition=MatchConditions.IfNotModified
+            )
+            return str(written["etag"])
+
     def upsert(self, table: str, entity: dict[str, Any]) -> None:
         """Write an entity over any existing one."""
         client = self._tables[table]

@@ -32,9 +32,9 @@ def plan_view(commit: str, ports: Ports, page: Page = FIRST_PAGE) -> schema.Plan
     plan_record = ports.state.plan(commit)
     if plan_record is None:
         return None
-    records = {record.name: record for record in ports.state.clusters()}
+    clusters = {summary.name: summary for summary in ports.state.summaries()}
     newest = commit == ports.state.fleet().commit
-    progress = progress_of(plan_record.plan, records, newest=newest)
+    progress = progress_of(plan_record.plan, clusters, newest=newest)
     items = sorted(plan_record.plan.items, key=lambda item: item.cluster)
     items = [item for item in items if item.cluster > page.after][: page.limit]
     return {

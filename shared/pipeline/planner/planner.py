@@ -1,4 +1,4 @@
-"""The planner: one actor per fleet, serialised by its Service Bus session.
+"""The planner: one actor per fleet, serialised by its Service Bus session. Reports have another session.
 
 It reads the head of the branch, makes the plan, saves it, hands each job over, and only then records the
 commit as planned. Every part is an "ensure": after a crash between any two lines, running it again completes
@@ -22,9 +22,8 @@ from shared.pipeline.outbox import (
     request_outdated_marks,
     request_plan,
     request_plan_again,
-    request_report,
+    request_report_now,
 )
-from shared.pipeline.planner import commit_status
 from shared.pipeline.planner.approvals import approved_plan
 from shared.pipeline.planner.branch_head import (
     CONFIRM_SECONDS,
@@ -33,8 +32,10 @@ from shared.pipeline.planner.branch_head import (
     needs_confirmation,
 )
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
+from shared.pipeline.planner.commit_status import status_of_problem
 from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import hand_over, supersede
+from shared.pipeline.planner.reporter import report, report_again
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
 from shared.pipeline.repository.commit_reader import PlanInputs, read_desired, read_known, save_fingerprints
@@ -76,14 +77,16 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
     if request.kind in PREVIEWS:  # the version before queued pull requests here
         request_plan(request, message_id=f"moved:{request.pull}:{request.head[:12]}", ports=ports)
         return
+    if request.kind == "report":
+        report(ports)
+        return
     if request.kind == "review":
         reviewed = approved_request(request, ports)
         if reviewed is None:
             return
         request = reviewed
-    if request.kind == "plan" and not _plan_head(request, ports):
-        return
-    commit_status.report_open_plans(ports)
+    if _plan_head(request, ports):
+        request_report_now(ports)
 
 
 def _plan_head(request: PlanRequest, ports: Ports) -> bool:
@@ -136,7 +139,7 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
         if fleet != planned:
             ports.state.save_fleet(planned)
         if request.attempt:
-            _report_again(head, ports)
+            report_again(head, ports)
         return False
     try:
         _plan(request, read.head, known, ports)
@@ -259,20 +262,12 @@ def _report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
         fleet = ports.state.fleet()
         if fleet.problem == problem or fleet.planning != head:
             return
-        ports.repository.set_status(head, commit_status.status_of_problem(problem))
+        ports.repository.set_status(head, status_of_problem(problem))
         ports.state.save_fleet(replace(fleet, problem=problem))
     except Stale:
-        _report_again(head, ports)
+        report_again(head, ports)
     except ReconcileError as second:
         log.warning("the problem could not be reported: %s: %s", second.kind, second)
-
-
-def _report_again(commit: str, ports: Ports) -> None:
-    """Write the status of a commit again that another one may have replaced."""
-    plan_record = ports.state.plan(commit)
-    if plan_record is not None:
-        ports.state.save_plan(replace(plan_record, open=True, settled=False, reported=""))
-        request_report(ports)
 
 
 def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:

@@ -16,7 +16,7 @@ from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dea
 from shared.pipeline.worker import worker
 from shared.ports.azure import DeleteCluster, PutCluster, Written
 from tests.support import fleet_files
-from tests.support.pipeline_runs import accepted, one_step_a_message, phases, push, ready
+from tests.support.pipeline_runs import accepted, deliver_due, one_step_a_message, phases, push, ready
 from tests.support.replaced_ports import around, on_azure
 
 
@@ -26,6 +26,7 @@ def deleting() -> MemoryCloud:
     push(cloud, fleet_files.fleet())
     while not record(cloud).deleting:
         assert cloud.step()
+    deliver_due(cloud, "plans")
     return cloud
 
 

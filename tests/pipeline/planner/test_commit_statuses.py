@@ -11,7 +11,9 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase
-from shared.pipeline.planner.commit_status import MAX_PENDING, OPEN_PLANS, progress_of, report_open_plans
+from shared.pipeline.planner.commit_status import progress_of
+from shared.pipeline.planner.report_pace import INTERIM
+from shared.pipeline.planner.reporter import OPEN_PLANS, report_open_plans
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
@@ -85,7 +87,7 @@ def test_a_long_rollout_leaves_room_for_the_status_that_ends_it() -> None:
     commit = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(10)
     (plan_record,) = cloud.state.open_plans()
-    cloud.state.save_plan(replace(plan_record, reports=MAX_PENDING, reported="an earlier text"))
+    cloud.state.save_plan(replace(plan_record, reports=INTERIM, reported="an earlier text"))
     written = len(cloud.repository.statuses.history(commit))
     report_open_plans(cloud.ports)
     assert len(cloud.repository.statuses.history(commit)) == written

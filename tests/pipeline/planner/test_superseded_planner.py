@@ -14,7 +14,7 @@ from shared.jobs.record import accept_new
 from shared.pipeline.api.plans import plan_view
 from shared.pipeline.api.why import why_view
 from shared.pipeline.outbox import send_continuation
-from shared.pipeline.planner.commit_status import report_open_plans
+from shared.pipeline.planner.reporter import report_open_plans
 from tests.support import one_cluster
 from tests.support.fleet_files import cluster, fleet
 from tests.support.pipeline_runs import accepted, phases, push

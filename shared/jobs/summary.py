@@ -1,0 +1,45 @@
+"""What is read of every cluster at once: a few fields of its record, which are stored next to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase
+
+REASON_LIMIT = 500
+"""Characters of a reason; a commit status has room for 140."""
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``."""
+
+    name: str
+    uid: str
+    phase: Phase
+    step: Step
+    reason: str
+    generation: int
+    observed_generation: int
+    needs_action: bool
+    contested: bool
+    environment: str
+    location: str
+
+
+def summary_of(record: ClusterRecord) -> ClusterSummary:
+    """Return the summary of a record."""
+    return ClusterSummary(
+        name=record.name,
+        uid=record.uid,
+        phase=record.phase,
+        step=record.job.step.name,
+        reason=record.job.reason[:REASON_LIMIT],
+        generation=record.generation,
+        observed_generation=record.observed_generation,
+        needs_action=record.needs_action,
+        contested=record.contested,
+        environment=record.desired.environment,
+        location=record.document["spec"]["location"],
+    )

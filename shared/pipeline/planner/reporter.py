@@ -1,0 +1,169 @@
+"""The reporter: it writes the commit statuses of the open plans, one report after the other.
+
+Workers only request a report. Requests within the same few seconds are one message, in a session of their
+own: no report waits for a plan that is handed over, and no push for a report. A report reads a few fields of
+every cluster. The next one follows after an interval that grows with the fleet and with the age of the plan.
+
+A commit may be planned again meanwhile. So what was reported is saved over the version of the plan that was
+read, and when that fails, the status is written again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.job import FARTHEST
+from shared.jobs.retry import wait_before_retry
+from shared.jobs.summary import ClusterSummary
+from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfinished_plan
+from shared.pipeline.planner.commit_status import CONTEXT, progress_of, status_of
+from shared.pipeline.planner.report_pace import has_room, interval
+from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
+
+log = logging.getLogger(__name__)
+
+OPEN_PLANS = 20
+
+
+def report(ports: Ports) -> None:
+    """Report the progress of the open plans, or ask for a report at the time of the next one."""
+    until, now = ports.state.next_report_at(), ports.clock()
+    if until is not None and _waits(until, now):
+        request_report(ports, after=(until - now).total_seconds())
+        return
+    report_open_plans(ports)
+
+
+def report_open_plans(ports: Ports) -> None:
+    """Write the commit status of every open plan whose text changed since the last report.
+
+    A status that GitHub refuses is abandoned, and the plan records that; when GitHub does not answer, the
+    report is requested again for the time that GitHub states. Neither prevents a plan.
+    """
+    fleet = ports.state.fleet()
+    plan_records = ports.state.open_plans()
+    if not (plan_records or fleet.contested) or fleet.other_source:
+        return
+    if _planned_since(fleet, ports):
+        request_report(ports)
+        return
+    clusters = {summary.name: summary for summary in ports.state.summaries()}
+    _save_contested(fleet, clusters, ports)
+    for position, plan_record in enumerate(plan_records):
+        if _is_overwritten(plan_record, fleet):
+            request_unfinished_plan(fleet.commit, ports)
+            continue
+        if plan_record.not_before is not None and _waits(plan_record.not_before, ports.clock()):
+            continue
+        pause = interval(ports.clock() - plan_record.at, len(clusters))
+        following = ports.clock() + pause if position == 0 else None
+        try:
+            _report(
+                replace(plan_record, not_before=following),
+                clusters,
+                fleet.commit,
+                ports,
+                last_time=position >= OPEN_PLANS,
+            )
+        except Stale:
+            log.info("%s was planned again while it was reported", plan_record.plan.commit[:8])
+            report_again(plan_record.plan.commit, ports)
+        except Retryable as error:
+            log.warning("the commit status waits: %s: %s", error.kind, error)
+            wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
+            _save(replace(plan_record, not_before=ports.clock() + timedelta(seconds=wait)), ports)
+            request_report(ports, after=wait)
+            return
+        except ReconcileError as error:
+            log.exception("the commit status of %s is abandoned", plan_record.plan.commit[:8])
+            reported = f"not reported: {error.kind}: {error}"[:500]
+            _save(replace(plan_record, reported=reported, open=False, settled=True), ports)
+
+
+def report_again(commit: str, ports: Ports) -> None:
+    """Have the status of a commit written again, which another one may have replaced."""
+    while (plan_record := ports.state.plan(commit)) is not None:
+        unknown = replace(plan_record, open=True, settled=False, reported="", not_before=None)
+        try:
+            ports.state.save_report(unknown)
+        except Stale:
+            continue
+        request_report(ports)
+        return
+
+
+def _save(plan_record: PlanRecord, ports: Ports) -> None:
+    """Save what was reported, unless the commit was planned again: then it is reported again in any case."""
+    try:
+        ports.state.save_report(plan_record)
+    except Stale:
+        log.info("%s was planned again meanwhile", plan_record.plan.commit[:8])
+
+
+def _planned_since(fleet: FleetRecord, ports: Ports) -> bool:
+    """Return whether a planner began or ended since: then the plans that were read may not fit the record."""
+    now = ports.state.fleet()
+    return (now.commit, now.planning, now.at) != (fleet.commit, fleet.planning, fleet.at)
+
+
+def _save_contested(fleet: FleetRecord, clusters: Mapping[str, ClusterSummary], ports: Ports) -> None:
+    """Save which clusters wait for a takeover; a planner that is at work has it reported at its end."""
+    contested = tuple(name for name, summary in clusters.items() if summary.contested)
+    if contested == fleet.contested or fleet.planning:
+        return
+    try:
+        ports.state.save_fleet(replace(fleet, contested=contested))
+    except Stale:
+        request_report(ports)
+
+
+def _is_overwritten(plan_record: PlanRecord, fleet: FleetRecord) -> bool:
+    """Return whether a superseded planner has written its plan over that of the newest commit."""
+    done = plan_record.plan.applied and plan_record.at == fleet.at
+    return plan_record.plan.commit == fleet.commit and not fleet.planning and not done
+
+
+def _waits(until: datetime, now: datetime) -> bool:
+    """Return whether a report waits for its time; one that no service asks for is of a wrong clock."""
+    return now < until < now + FARTHEST
+
+
+def _report(
+    plan_record: PlanRecord,
+    clusters: Mapping[str, ClusterSummary],
+    newest: str,
+    ports: Ports,
+    *,
+    last_time: bool,
+) -> None:
+    """Write the status of a plan if it says something new and there is room for it; raise Stale."""
+    plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
+    if plan.applied:
+        progress = progress_of(plan, clusters, newest=plan.commit == newest)
+        settled = progress.settled
+        ended = plan.commit != newest and (settled or last_time)
+        status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
+        closed = last_time or status.state == "success"
+    elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
+        return
+    else:
+        superseded = f"superseded by {newest[:8]} before it was carried out"
+        status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
+    reported, reports = f"{status.state}: {status.description}", plan_record.reports
+    interim = plan.commit != newest and not settled and plan_record.reported.startswith(f"{status.state}:")
+    if interim or not has_room(reports, settled=settled, ended=closed):
+        reported = plan_record.reported
+    if reported != plan_record.reported:
+        ports.repository.set_status(plan.commit, status)
+        reports += 1
+    after = replace(plan_record, reported=reported, reports=reports, open=not closed, settled=settled)
+    ports.state.save_report(after)
+
+
+def _link(ports: Ports, commit: str) -> str:
+    base = ports.config.public_url
+    return f"{base}/api/plans/{commit}/page" if base else ""

@@ -1,0 +1,124 @@
+"""What a report reads and writes of the state: summaries of clusters, and the open plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from azure.data.tables import UpdateMode
+
+from shared.adapters.tables import CLUSTERS, TablesState
+from shared.adapters.tables.entities import packed
+from shared.adapters.tables.state import PLANS
+from shared.jobs import record as records
+from shared.jobs.apply_outcome import apply_outcome
+from shared.jobs.errors import Stale
+from shared.jobs.job import Contest, ContestKind
+from shared.jobs.outcomes import Wait
+from shared.jobs.record import accept_delete, accept_new
+from shared.jobs.summary import REASON_LIMIT, summary_of
+from shared.ports import State
+from tests.support.azurite import connect
+from tests.support.cluster_records import NOW, plan_record
+from tests.support.desired_clusters import desired
+
+
+def test_the_summaries_of_a_fleet_say_what_its_records_say(state: State) -> None:
+    contest = Contest(ContestKind.INSTALLATION, ("0a0b0c0d",))
+    new = accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW)
+    state.save(apply_outcome(new, Wait(20, "ünicode " * 200, contest=contest), now=NOW, jitter=0))
+    other = accept_new(desired("a-two"), uid="later", commit="c" * 40, now=NOW)
+    state.save(accept_delete(other, commit="d" * 40, now=NOW))
+    summaries = state.summaries()
+    assert list(summaries) == [summary_of(record) for record in state.clusters()]
+    assert [(found.name, found.contested, len(found.reason)) for found in summaries] == [
+        ("a-two", False, 0),
+        ("one", True, REASON_LIMIT),
+    ]
+
+
+def test_a_saved_record_changes_its_summary(state: State) -> None:
+    saved = state.save(accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW))
+    state.save(replace(saved, observed_generation=1))
+    assert [found.observed_generation for found in state.summaries()] == [1]
+
+
+def test_what_was_reported_is_written_over_the_version_that_was_read(state: State) -> None:
+    state.save_plan(plan_record(items=3))
+    (read,) = state.open_plans()
+    later = NOW + timedelta(seconds=50)
+    reported = replace(read, reported="pending: 1 of 3", reports=7, not_before=later)
+    after = state.save_report(reported)
+    assert state.plan("c" * 40) == reported
+    with pytest.raises(Stale):
+        state.save_report(replace(read, reported="pending: 2 of 3"))
+    ended = state.save_report(replace(after, reported="success", open=False, settled=True, not_before=None))
+    assert state.plan("c" * 40) == ended
+    assert state.open_plans() == []
+
+
+def test_a_plan_that_was_made_again_is_not_overwritten_by_a_report(state: State) -> None:
+    state.save_plan(plan_record(items=3))
+    (read,) = state.open_plans()
+    again = replace(plan_record(items=4), at=NOW + timedelta(minutes=1))
+    state.save_plan(again)
+    with pytest.raises(Stale):
+        state.save_report(replace(read, reported="success", open=False))
+    assert state.plan("c" * 40) == again
+    (found,) = state.open_plans()
+    state.save_report(replace(found, plan=read.plan, reported="pending: 1 of 4"))
+    assert state.plan("c" * 40) == replace(again, reported="pending: 1 of 4")
+
+
+def test_a_report_of_a_plan_that_was_pruned_is_refused(state: State) -> None:
+    state.save_plan(replace(plan_record(), open=False))
+    read = state.plan("c" * 40)
+    assert read is not None
+    assert state.prune_plans(0) == 1
+    with pytest.raises(Stale):
+        state.save_report(read)
+
+
+def test_the_next_report_is_that_of_the_newest_open_plan(state: State) -> None:
+    assert state.next_report_at() is None
+    first, second, third = (NOW + timedelta(minutes=minutes) for minutes in (1, 2, 3))
+    state.save_plan(replace(plan_record("a" * 40), at=first, not_before=first))
+    state.save_plan(replace(plan_record("b" * 40), at=second, not_before=second))
+    state.save_plan(replace(plan_record("d" * 40), at=third, not_before=third, open=False))
+    assert state.next_report_at() == second
+    state.save_plan(replace(plan_record("d" * 40), at=third))
+    assert state.next_report_at() is None
+
+
+def test_a_plan_in_several_entities_keeps_them_when_it_is_reported(state: State) -> None:
+    state.save_plan(plan_record(items=5000))
+    (read,) = state.open_plans()
+    state.save_report(replace(read, reported="pending: 1 of 5000"))
+    assert state.plan("c" * 40) == replace(plan_record(items=5000), reported="pending: 1 of 5000")
+
+
+def test_records_and_plans_of_the_version_before_are_read_without_the_new_properties(azurite: int) -> None:
+    def as_before(table: str, entity: dict[str, Any]) -> None:
+        with connect(azurite) as service:
+            service.get_table_client(table).upsert_entity(entity, mode=UpdateMode.REPLACE)
+
+    fleet = "version-before"
+    one = accept_new(desired("one"), uid="0badcafe", commit="c" * 40, now=NOW)
+    with connect(azurite) as service:
+        state = TablesState(service, fleet)
+        state.save(accept_new(desired("two"), uid="later", commit="c" * 40, now=NOW))
+        state.save_plan(replace(plan_record(), reported="pending: text", not_before=NOW))
+        key = {"PartitionKey": fleet, "RowKey": "one", "phase": "Provisioning", "generation": 1}
+        as_before(CLUSTERS, {**key, **packed(records.to_json(one))})
+        assert [found.name for found in state.summaries()] == ["one", "two"]
+        assert list(state.summaries()) == [summary_of(record) for record in state.clusters()]
+        plans = service.get_table_client(PLANS)
+        stored = dict(plans.get_entity(fleet, "c" * 40))
+        added = ("settled", "reported", "reports", "notBefore")
+        as_before(PLANS, {name: value for name, value in stored.items() if name not in added})
+        (read,) = state.open_plans()
+        assert (read.reported, read.not_before, state.next_report_at()) == ("pending: text", NOW, None)
+        state.save_report(replace(read, reported="success", open=False))
+        assert state.open_plans() == []
