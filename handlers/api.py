@@ -16,9 +16,11 @@ from handlers.reply import html, reply
 from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
+from shared.jobs.record import Phase
 from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, takeover, why
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
+from shared.pipeline.api.cluster_list import Selection, Sort
 from shared.pipeline.api.import_cluster import import_cluster
 from shared.pipeline.api.parts import PAGE, Page
 from shared.pipeline.api.plan_page import message_page, plan_page
@@ -28,6 +30,9 @@ from shared.ports import Ports
 EVENTS_PAGE, MAX_EVENTS = 50, 1000
 MAX_PAGE = 500
 WRONG_PAGE = f"limit must be 1 to {MAX_EVENTS}, before a time such as 2026-01-31T12:00:00+00:00"
+WRONG_SELECTION = (
+    f"phase must be some of {', '.join(Phase)}, separated by commas, and sort {' or '.join(Sort)}"
+)
 LONGEST_NUMBER = 9
 """Python refuses to parse a number with thousands of digits."""
 
@@ -46,7 +51,11 @@ def blueprint(ports: Ports, sign_in: SignIn) -> func.Blueprint:
 def _add_clusters(routes: Routes, ports: Ports) -> None:
     @routes.add("clusters", "clusters", Role.READER)
     def fleet(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
-        return _paged(req, lambda page: clusters.fleet_view(ports, page))
+        try:
+            selection = _selection(req.params)
+        except ValueError:
+            return reply(rejected(400, WRONG_SELECTION))
+        return _paged(req, lambda page: clusters.fleet_view(ports, page, selection))
 
     @routes.add("cluster", "clusters/{name}", Role.READER)
     def cluster(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -175,6 +184,18 @@ def _paged(
         return reply(rejected(400, f"limit must be 1 to {MAX_PAGE}"))
     body = view(Page(req.params.get("after") or "", int(limit)))
     return reply(rejected(404, missing) if body is None else HttpResult(200, body))
+
+
+def _selection(params: Mapping[str, str]) -> Selection:
+    """Return which clusters are listed; raise ValueError for an unknown phase or order."""
+    phases = (params.get("phase") or "").split(",")
+    return Selection(
+        phases=frozenset(Phase(phase) for phase in phases if phase),
+        environment=params.get("environment") or "",
+        location=params.get("location") or "",
+        prefix=params.get("prefix") or "",
+        sort=Sort(params.get("sort") or Sort.NAME),
+    )
 
 
 def _events_page(params: Mapping[str, str]) -> tuple[int, datetime | None]:

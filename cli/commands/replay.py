@@ -54,7 +54,7 @@ def _check_class(name: str) -> None:
 
 
 def _replay_all(api: Api, error_class: str, reason: str) -> None:
-    names = _failed(api.fleet()["clusters"], error_class)
+    names = _failed(api.fleet(phase="Failed")["clusters"], error_class)
     if not names:
         echo("No cluster has failed" + (f" with {error_class}." if error_class else "."))
     started = 0

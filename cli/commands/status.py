@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 1.0
 AFTER_AN_ERROR = 5.0
+SHOWN = 50
+"""Clusters on a page."""
 
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until Ctrl-C.")]
 
@@ -28,6 +30,26 @@ Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show changes until C
 def status(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A cluster; without it the fleet.")] = "",
     *,
+    phase: Annotated[
+        str, typer.Option("--phase", metavar="PHASE", help="Only in these phases, such as Failed,Stalled.")
+    ] = "",
+    environment: Annotated[
+        str, typer.Option("--environment", metavar="NAME", help="Only of this environment.")
+    ] = "",
+    location: Annotated[str, typer.Option("--location", metavar="REGION", help="Only in this region.")] = "",
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="TEXT", help="Only with names that begin so.")
+    ] = "",
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="ORDER", help="name, or phase: what needs attention first.")
+    ] = "",
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=0, max=500, help="How many clusters; 50 in a table.")
+    ] = 0,
+    after: Annotated[
+        str, typer.Option("--after", metavar="CURSOR", help="Continue where the last page ended.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Show all clusters, not one page.")] = False,
     watch: Watch = False,
     output: OutputOption = Output.TABLE,
     url: Url = DEFAULT_URL,
@@ -37,20 +59,29 @@ def status(
     """Show the fleet, or one cluster in detail.
 
     The fleet: the phase and step of each cluster, what it waits for, and what the newest plan does not carry
-    out. One cluster: also its conditions and newest events.
+    out. A large fleet is shown page by page; json, yaml and name have all clusters. One cluster: also its
+    conditions and newest events.
     """
     name = cluster_name(name) if name else ""
+    filters = {
+        **{"phase": phase, "environment": environment, "location": location},
+        **{"prefix": prefix, "sort": sort},
+    }
+    for_people = output in (Output.TABLE, Output.WIDE)
+    whole = everything or not (for_people or limit or after)
+
+    def read(api: Api) -> Any:
+        if name:
+            return api.cluster(name)
+        return api.fleet(**filters) if whole else api.fleet_page(limit or SHOWN, after, **filters)
+
     with connect(url, key_file, timeout) as api:
         if not watch:
-            _show(_read(api, name), output)
-        elif console().is_terminal and output in (Output.TABLE, Output.WIDE):
-            _redraw(lambda: _read(api, name), wide=output is Output.WIDE)
+            _show(read(api), output)
+        elif console().is_terminal and for_people:
+            _redraw(lambda: read(api), wide=output is Output.WIDE)
         else:
-            _repeat(lambda: _read(api, name), output)
-
-
-def _read(api: Api, name: str) -> Any:
-    return api.cluster(name) if name else api.fleet()
+            _repeat(lambda: read(api), output)
 
 
 def _show(view: Any, output: Output) -> None:

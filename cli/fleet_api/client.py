@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -35,9 +35,14 @@ class Api:
         """Return the fleet with the commit that was planned last, and one cluster at most."""
         return self._typed(schema.Fleet, self.get("clusters?limit=1"))
 
-    def fleet(self) -> schema.Fleet:
-        """Return the fleet with all its clusters."""
-        return self._typed(schema.Fleet, self.whole("clusters", "clusters"))
+    def fleet(self, **filters: str) -> schema.Fleet:
+        """Return the fleet with all its clusters, or those that the filters of the API leave."""
+        return self._typed(schema.Fleet, self.whole("clusters", "clusters", **filters))
+
+    def fleet_page(self, limit: int, after: str = "", **filters: str) -> schema.Fleet:
+        """Return the fleet with a page of its clusters."""
+        query = urlencode(_given(limit=str(limit), after=after, **filters))
+        return self._typed(schema.Fleet, self.get(f"clusters?{query}"))
 
     def cluster(self, name: str) -> schema.Cluster | schema.MissingCluster:
         """Return one cluster; raise NotFound."""
@@ -106,15 +111,16 @@ class Api:
         """Return the JSON object at a path below ``/api/``; raise ApiError."""
         return self._call("GET", path)
 
-    def whole(self, path: str, *lists: str) -> dict[str, Any]:
+    def whole(self, path: str, *lists: str, **filters: str) -> dict[str, Any]:
         """Return the JSON object at a path with these lists of all its pages joined; raise ApiError.
 
         When another commit is planned meanwhile, all pages are read again: those of two commits differ.
         """
+        first = f"{path}?{urlencode(_given(limit=str(PAGE), **filters))}"
         for _ in range(ATTEMPTS):
-            joined = view = self.get(f"{path}?limit={PAGE}")
+            joined = view = self.get(first)
             while view.get("next"):
-                view = self.get(f"{path}?limit={PAGE}&after={quote(view['next'], safe='')}")
+                view = self.get(f"{first}&after={quote(view['next'], safe='')}")
                 if view.get("commit") != joined.get("commit"):
                     break
                 joined |= {name: joined[name] + view[name] for name in lists}
@@ -185,6 +191,10 @@ class Api:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _given(**parameters: str) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if value}
 
 
 def _reason(reply: httpx.Response) -> str:

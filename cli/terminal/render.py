@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,26 +37,41 @@ def fleet(view: schema.Fleet, now: datetime, *, wide: bool = False) -> Renderabl
     """Return the table of all clusters, below what is to be known of the fleet."""
     view = printable(view)
     clusters = view["clusters"]
-    head = _head(view)
+    head, rest = _head(view), _rest(view)
     if not clusters:
-        return head
-    return Group(head, *([_Wide(clusters, now)] if wide else _lines(clusters, now)))
+        return Group(head, *rest)
+    return Group(head, *([_Wide(clusters, now)] if wide else _lines(clusters, now)), *rest)
+
+
+def _rest(view: schema.Fleet) -> Iterator[Text]:
+    """Yield how many clusters the page does not show, and how to see them."""
+    counts, shown = view["counts"], len(view["clusters"])
+    matching = counts["matching"] if counts else None
+    if matching is not None and counts and matching < counts["total"]:
+        yield Text(f"{matching:,} of {counts['total']:,} clusters match", style="dim")
+    if view["next"]:
+        of = f" of {matching:,}" if matching is not None else ""
+        text = f"{shown:,}{of} clusters shown. More: --after {view['next']}, or --all. "
+        yield Text(f"{text}Fewer: --phase, --environment, --location, --prefix.", style="dim")
 
 
 def _head(view: schema.Fleet) -> Text:
-    clusters = view["clusters"]
-    ready = sum(1 for cluster in clusters if cluster["phase"] == "Ready")
+    clusters, counts = view["clusters"], view["counts"]
     commit = (view["commit"] or "none yet")[:8]
-    head = Text(f"{view['fleet']}: {ready} of {len(clusters)} clusters Ready, commit {commit}")
+    phases = counts["phases"] if counts else Counter(cluster["phase"] for cluster in clusters)
+    ready, total = phases.get("Ready", 0), counts["total"] if counts else len(clusters)
+    head = Text(f"{view['fleet']}: {ready} of {total} clusters Ready, commit {commit}")
+    others = ", ".join(f"{number} {phase}" for phase, number in phases.items() if phase != "Ready")
+    if total > len(clusters) and others:
+        head.append(f"\n{others}", style="dim")
     if view["problem"]:
         head.append(f"\n{view['problem']}", style="red")
         head.append(f"\n{view['fleetSuggestedAction']}", style="dim")
     if view["waiting"]:
         head.append(f"\n{view['waiting']}", style="yellow")
-    plan_parts = ((cluster["name"], cluster["plan"]) for cluster in clusters)
-    deletes = [name for name, part in plan_parts if part and part["needsApproval"]]
-    if deletes:
-        head.append(f"\n{to_approve(commit, deletes)}", style="yellow")
+    if view["needsApproval"]:
+        deletes = to_approve(commit, view["needsApproval"], view["needsApprovalCount"])
+        head.append(f"\n{deletes}", style="yellow")
     if view["notCreated"]:
         names = few(view["notCreated"], view["notCreatedCount"])
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
@@ -65,10 +81,12 @@ def _head(view: schema.Fleet) -> Text:
     return head
 
 
-def to_approve(commit: str, names: Sequence[str]) -> str:
-    """Return the command that approves the deletes of a commit, and which they are."""
-    verb = "needs" if len(names) == 1 else "need"
-    return f"{many(len(names), 'delete')} {verb} approval (roadstead approve {commit[:8]}): {few(names)}"
+def to_approve(commit: str, names: Sequence[str], total: int = 0) -> str:
+    """Return the command that approves the deletes of a commit, and which they are, or the first of more."""
+    number = max(total, len(names))
+    verb = "needs" if number == 1 else "need"
+    command = f"roadstead approve {commit[:8]}"
+    return f"{many(number, 'delete')} {verb} approval ({command}): {few(names, total)}"
 
 
 def few(names: Sequence[str], total: int = 0) -> str:

@@ -45,6 +45,10 @@ class MemoryClusters:
         """Return at most ``limit`` records, by name, of those after a name."""
         return [record for record in self.clusters() if record.name > after][:limit]
 
+    def clusters_named(self, names: Sequence[str]) -> Sequence[ClusterRecord]:
+        """Return the records of these clusters in this order."""
+        return [record for name in names if (record := self.cluster(name)) is not None]
+
     def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the records whose job is active."""
         return [record for record in self.clusters() if record.job.active]

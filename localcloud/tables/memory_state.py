@@ -110,6 +110,7 @@ class MemoryState(MemoryClusters):
             if saved is None or saved.etag != plan_record.etag:
                 raise Stale("another writer changed the record")
             after = replace(plan_record, plan=saved.plan, at=saved.at, approval=saved.approval)
+            after = replace(after, review=saved.review)
             after = replace(after, etag=f"v{next(self._versions)}")
             self._plans[plan_record.plan.commit] = after
             return after

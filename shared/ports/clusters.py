@@ -40,6 +40,10 @@ class Clusters(Protocol):
         """Return at most ``limit`` records, by name, after a name ("": from the first)."""
         ...
 
+    def clusters_named(self, names: Sequence[str]) -> Sequence[ClusterRecord]:
+        """Return the records of these clusters in this order, without those that do not exist."""
+        ...
+
     def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the records whose job is active; the cost depends on the number of jobs, not of clusters."""
         ...

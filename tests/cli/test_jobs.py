@@ -92,7 +92,7 @@ def test_a_cluster_deleted_since_it_was_listed_does_not_prevent_the_other_replay
 ) -> None:
     listed = [{"name": name, "phase": "Failed", "failure": None} for name in ("deleted", "one", "two")]
     monkeypatch.setenv("ROADSTEAD_KEY", ADMIN_KEY)
-    monkeypatch.setattr(Api, "fleet", lambda _: {"clusters": listed})
+    monkeypatch.setattr(Api, "fleet", lambda _, **__: {"clusters": listed})
     replay(everything=True, url=url)
     assert capsys.readouterr().out.splitlines() == [
         "there is no cluster deleted in the fleet example",

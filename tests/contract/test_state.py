@@ -131,6 +131,13 @@ def test_clusters_are_recorded_for_the_group_that_they_delete(state: State) -> N
     assert state.clusters() == []
 
 
+def test_named_records_come_in_the_order_of_their_names_given(state: State) -> None:
+    for name in ("a", "b", "c"):
+        state.save(fresh(name))
+    assert [found.name for found in state.clusters_named(["c", "missing", "a"])] == ["c", "a"]
+    assert list(state.clusters_named([])) == []
+
+
 def test_the_members_of_a_group_are_found_and_those_of_no_other_group(state: State) -> None:
     one, two, again = (
         GroupMember("one", "0badcafe"),

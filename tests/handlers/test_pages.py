@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import azure.functions as func
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import Phase
 from shared.pipeline.api.approval import approve
 from tests.support import fleet_files
 from tests.support.function_calls import ADMIN, functions
 from tests.support.pipeline_runs import push
 
+BAD_SELECTIONS = [{"phase": "failed"}, {"phase": "Ready,Gone"}, {"sort": "age"}]
 NAMES = ["five", "four", "one", "three", "two"]
 
 
@@ -89,3 +92,34 @@ def test_an_approval_is_shown_while_it_is_carried_out(cloud: MemoryCloud) -> Non
     cloud.run()
     _, plan = call(cloud, "plan", {"commit": commit})
     assert (plan["howToApprove"], plan["needsApprovalCount"], plan["approval"]["by"]) == ("", 0, "ada")
+
+
+def test_clusters_are_filtered_sorted_and_counted(cloud: MemoryCloud) -> None:
+    broken = cloud.state.cluster("three")
+    assert broken is not None
+    cloud.state.save(replace(broken, phase=Phase.FAILED))
+
+    def names(**params: str) -> list[str]:
+        status, body = call(cloud, "clusters", None, **params)
+        assert status == 200
+        assert (body["counts"]["total"], body["counts"]["phases"]) == (5, {"Failed": 1, "Ready": 4})
+        assert body["counts"]["matching"] == len(body["clusters"]) or body["next"]
+        return [cluster["name"] for cluster in body["clusters"]]
+
+    assert names(phase="Failed,Stalled") == ["three"]
+    assert names(prefix="f") == ["five", "four"]
+    assert names(sort="phase", limit="2") == ["three", "five"]
+    _, body = call(cloud, "clusters", sort="phase", limit="2")
+    assert names(sort="phase", limit="2", after=body["next"]) == ["four", "one"]
+    assert names(location="eastus", environment="nowhere") == []
+    assert names(phase="Ready", prefix="t") == ["two"]
+
+
+@pytest.mark.parametrize("wrong", BAD_SELECTIONS)
+def test_an_unknown_phase_or_order_is_refused_with_the_known_ones(
+    cloud: MemoryCloud, wrong: dict[str, str]
+) -> None:
+    status, body = call(cloud, "clusters", None, **wrong)
+    assert status == 400
+    assert "Failed" in body["error"]
+    assert "name or phase" in body["error"]

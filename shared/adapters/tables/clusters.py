@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from shared.adapters.tables.entities import packed, safe_key, unpacked
-from shared.adapters.tables.storage import TOGETHER, Entity, Storage, etag_of
+from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
 from shared.jobs import record as records
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
@@ -46,6 +47,11 @@ class ClustersTable:
             CLUSTERS, "PartitionKey eq @key and RowKey gt @after", page=limit, after=after
         )
         return [_cluster(entity) for entity in itertools.islice(entities, limit)]
+
+    def clusters_named(self, names: Sequence[str]) -> Sequence[ClusterRecord]:
+        """Return the records of these clusters in this order; a few are read in parallel."""
+        with ThreadPoolExecutor(READERS) as pool:
+            return [record for record in pool.map(self.cluster, names) if record is not None]
 
     def active_clusters(self) -> Sequence[ClusterRecord]:
         """Return the records whose job is active."""

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
-from shared.adapters.tables.storage import TOGETHER, Entity, Storage, etag_of
+from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
@@ -42,7 +42,6 @@ _FINGERPRINTS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 _BATCH = 100
 _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
-_READERS = 8
 
 
 class TablesState(ClustersTable, ActsTable):
@@ -163,7 +162,7 @@ class TablesState(ClustersTable, ActsTable):
 
     def blobs(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """Return those of these blobs that are saved; a few are read in parallel."""
-        with ThreadPoolExecutor(_READERS) as pool:
+        with ThreadPoolExecutor(READERS) as pool:
             entities = pool.map(lambda sha: self._storage.get(BLOBS, self._fleet, sha), ids)
             pairs = zip(ids, entities, strict=True)
             return {sha: entity["content"] for sha, entity in pairs if entity is not None}

@@ -33,6 +33,8 @@ Entity = Mapping[str, Any]
 
 _MOST_REMOVED = 20_000
 """How many entities a call removes, so that a run of the retention timer ends in time."""
+READERS = 8
+"""How many entities are read in parallel."""
 TOGETHER = 100
 """How many entities of one partition a transaction can have."""
 

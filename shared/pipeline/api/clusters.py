@@ -8,6 +8,7 @@ from shared.fleet.planning.plan import Item
 from shared.jobs.diagnosis import NewestPlan
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import schema
+from shared.pipeline.api.cluster_list import EVERYTHING, Selection, counts_of, names_of_page
 from shared.pipeline.api.parts import (
     FIRST_PAGE,
     Page,
@@ -24,18 +25,29 @@ from shared.pipeline.http_result import unknown_cluster
 from shared.ports import Ports
 
 EVENTS_SHOWN = 20
-NOT_CREATED_SHOWN = 20
+NOT_CREATED_SHOWN = NEEDS_APPROVAL_SHOWN = 20
 SAME_MOMENT = 100
 """More than a cluster's events of one millisecond."""
 
 
-def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
-    """Return the fleet: what was planned last, and a page of its clusters."""
+def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVERYTHING) -> schema.Fleet:
+    """Return the fleet: what was planned last, and a page of its clusters.
+
+    The records of the page alone are read as a whole. Its counts need the summaries of all clusters, and so
+    does a list of some; a later page of the list of all clusters has no counts.
+    """
     fleet = ports.state.fleet()
-    records = ports.state.clusters_page(page.after, page.limit)
+    summaries = ports.state.summaries() if not page.after or not selection.everything else None
+    if summaries is None or selection.everything:
+        records = ports.state.clusters_page(page.after, page.limit)
+        following = page.next([record.name for record in records])
+    else:
+        names, following = names_of_page(summaries, selection, page)
+        records = ports.state.clusters_named(names)
     newest = ports.state.plan(fleet.commit)
     items = items_of(newest)
     missing = not_created(items, ports.state)
+    approvable = sorted(newest.plan.deletes_needing_approval) if newest else []
     return {
         "fleet": ports.config.fleet,
         "repository": ports.config.repository,
@@ -46,8 +58,11 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE) -> schema.Fleet:
         "deadLetterCount": ports.state.count_dead_letters(),
         "notCreated": missing[:NOT_CREATED_SHOWN],
         "notCreatedCount": len(missing),
+        "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
+        "needsApprovalCount": len(approvable),
+        "counts": None if summaries is None else counts_of(summaries, selection),
         "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],
-        "next": page.next([record.name for record in records]),
+        "next": following,
     }
 
 
@@ -94,6 +109,7 @@ def cluster_view(record: ClusterRecord, item: Item | None, now: datetime) -> sch
         "observedGeneration": record.observed_generation,
         "commit": record.commit,
         "plan": plan_part(item) if item else None,
+        "environment": record.desired.environment,
         "location": spec["location"],
         "resourceGroup": spec["resourceGroup"],
         "subscriptionId": spec["subscriptionId"],

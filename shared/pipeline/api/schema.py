@@ -1,7 +1,7 @@
 """The objects of the HTTP API, version v1alpha, as the server writes them and the command reads them.
 
-Times are ISO 8601 in UTC. Lists of clusters come in pages, in order of their names: ``next`` is the ``after``
-of the next page, None on the last one. This module imports nothing, so that the command starts quickly.
+Times are ISO 8601 in UTC. Lists of clusters come in pages: ``next`` is the ``after`` of the next page, None
+on the last one. This module imports nothing, so that the command starts quickly.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class ClusterSummary(TypedDict):
     observedGeneration: int
     commit: str
     plan: PlanPart | None
+    environment: str
     location: str
     resourceGroup: str
     subscriptionId: str
@@ -96,9 +97,21 @@ class ClusterSummary(TypedDict):
     updatedAt: str | None
 
 
+class Counts(TypedDict):
+    """How many clusters the fleet has, how many of them the list has, and how many are in each phase."""
+
+    total: int
+    matching: int
+    phases: dict[str, int]
+
+
 @final
 class Fleet(FleetProblem):
-    """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create."""
+    """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
+
+    ``needsApproval`` are the first deletes of the newest plan that need approval. ``counts`` is None on a
+    later page of the list of all clusters.
+    """
 
     fleet: str
     repository: str
@@ -108,6 +121,9 @@ class Fleet(FleetProblem):
     deadLetterCount: int
     notCreated: list[str]
     notCreatedCount: int
+    needsApproval: list[str]
+    needsApprovalCount: int
+    counts: Counts | None
     clusters: list[ClusterSummary]
     next: str | None
 
