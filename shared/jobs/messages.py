@@ -92,6 +92,10 @@ class PlanRequest(_Versioned):
     def _of_the_version_before(cls, read: Any) -> Any:
         return stored_forms.upgrade_plan_request(read) if isinstance(read, dict) else read
 
+    def next_attempt(self) -> PlanRequest:
+        """Return the request with one more failed attempt."""
+        return self.model_copy(update={"attempt": self.attempt + 1})
+
 
 def job_message(record: ClusterRecord, at: datetime | None = None) -> JobMessage:
     """Return the message that the record waits for: its continuation."""

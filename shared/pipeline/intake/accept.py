@@ -6,19 +6,39 @@ because GitHub's signature covers the body alone; it then starts nothing, and no
 
 from __future__ import annotations
 
+import logging
+
+from shared.jobs.errors import Retryable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.http_result import HttpResult, rejected
-from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Refused, Reviewed
+from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed
 from shared.pipeline.outbox import request_plan, request_preview, request_review
 from shared.ports import FleetRecord, Ports
 
+log = logging.getLogger(__name__)
+
 
 def accept(delivery: Delivery, ports: Ports) -> HttpResult:
-    """Queue the plan request of a delivery, once."""
+    """Queue the plan request of a delivery, once.
+
+    A push is queued also while the state does not answer: the planner then says on its commit that it waits.
+    """
     if isinstance(delivery, Refused):
         return rejected(delivery.status, delivery.reason)
     if isinstance(delivery, Ignored):
         return HttpResult(200, {"ignored": delivery.reason})
+    try:
+        ignored = _ignored(delivery, ports)
+    except Retryable as error:
+        if not isinstance(delivery, Pushed):
+            raise
+        log.warning("a push is queued without asking the state: %s: %s", error.kind, error)
+        return _queued(delivery, ports)
+    return ignored or _queued(delivery, ports)
+
+
+def _ignored(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult | None:
+    """Return the answer to a delivery that starts nothing, None for any other."""
     if ports.state.delivery_seen(delivery.digest):
         return HttpResult(200, {"ignored": "this delivery was queued before", "delivery": delivery.delivery})
     fleet = ports.state.fleet()
@@ -28,10 +48,12 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
         return HttpResult(
             200, {"ignored": f"{same_name} is not the fleet's, whose id is {source.repository}"}
         )
+    needless = _needless(delivery, fleet, ports) if isinstance(delivery, Reviewed) else ""
+    return HttpResult(200, {"ignored": needless}) if needless else None
+
+
+def _queued(delivery: Pushed | PullChanged | Reviewed, ports: Ports) -> HttpResult:
     if isinstance(delivery, Reviewed):
-        needless = _needless(delivery, fleet, ports)
-        if needless:
-            return HttpResult(200, {"ignored": needless})
         request_review(delivery.commit, ports)
         commit = delivery.commit
     elif isinstance(delivery, PullChanged):
@@ -42,7 +64,10 @@ def accept(delivery: Delivery, ports: Ports) -> HttpResult:
         request_plan(request, message_id=f"push:{delivery.digest}", ports=ports)
         commit = delivery.commit
     # After the request: a crash before this line causes a second, harmless plan, and loses no push.
-    ports.state.remember_delivery(delivery.digest, ports.clock())
+    try:
+        ports.state.remember_delivery(delivery.digest, ports.clock())
+    except Retryable as error:
+        log.warning("a delivery is queued and not remembered: %s: %s", error.kind, error)
     return HttpResult(202, {"queued": "plan", "commit": commit, "delivery": delivery.delivery})
 
 

@@ -48,6 +48,8 @@ LOST_RACE_SECONDS = 5.0
 READ_ATTEMPTS = 8
 POSTPONED = 15
 """How often a request is postponed at most; the queue gets it back then, and dead-letters it."""
+OUTAGE = 3
+"""After so many attempts, about a minute, an outage of the state or a queue is reported on the commit."""
 SUPERSEDED_SECONDS = 120.0
 """How long after an unfinished plan the next one is repeated: the other planner may have saved records."""
 
@@ -66,11 +68,17 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         if seconds is None or request.attempt >= POSTPONED:
             raise
         log.warning("a request to plan is postponed by %d s: %s: %s", seconds, error.kind, error)
-        request_plan_again(_next_attempt(request), after=seconds, ports=ports)
+        if request.attempt == OUTAGE and request.commit:
+            _report_outage(request.commit, FleetProblem(str(error), error.kind, failed=Failed.PLAN), ports)
+        request_plan_again(request.next_attempt(), after=seconds, ports=ports)
 
 
-def _next_attempt(request: PlanRequest) -> PlanRequest:
-    return request.model_copy(update={"attempt": request.attempt + 1})
+def _report_outage(commit: str, problem: FleetProblem, ports: Ports) -> None:
+    """Say on a pushed commit that it cannot be planned, while no record can; its plan replaces that."""
+    try:
+        ports.repository.set_status(commit, commit_status.status_of_problem(problem))
+    except ReconcileError as second:
+        log.warning("the outage could not be reported: %s: %s", second.kind, second)
 
 
 def _handle(request: PlanRequest, ports: Ports) -> None:
@@ -279,7 +287,7 @@ def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: Fleet
     log.error("%s (attempt %d)", problem, request.attempt + 1)
     ports.state.save_fleet(replace(fleet, problem=problem))
     if seconds is not None:
-        again = _next_attempt(request).model_copy(
+        again = request.next_attempt().model_copy(
             update={"read_from": ports.clock() + timedelta(seconds=seconds)}
         )
         request_plan_again(again, after=seconds, ports=ports)

@@ -78,7 +78,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
             log.info("pull request %d is not open into %s", request.pull, ports.config.branch)
             return
         if (pull.merge is None or request.head not in ("", pull.head)) and request.attempt < MERGE_ATTEMPTS:
-            request_plan_again(_next_attempt(request), after=MERGE_SECONDS, ports=ports)
+            request_plan_again(request.next_attempt(), after=MERGE_SECONDS, ports=ports)
             return
         _report(pull, _view(pull, ports), ports)
         if ports.elapsed() - began > SLOW_SECONDS:
@@ -87,7 +87,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         log.warning("pull request %d could not be planned: %s: %s", request.pull, error.kind, error)
         wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
         if isinstance(error, Retryable) and wait is not None and request.attempt < READ_ATTEMPTS:
-            request_plan_again(_next_attempt(request), after=wait, ports=ports)
+            request_plan_again(request.next_attempt(), after=wait, ports=ports)
         elif pull is None:
             raise
         else:
@@ -120,10 +120,6 @@ def mark_outdated(commit: str, ports: Ports) -> None:
                 ports.pulls.write_comment(pull.number, body, over=existing)
     except ReconcileError as error:
         log.warning("open pull requests were not marked as out of date: %s: %s", error.kind, error)
-
-
-def _next_attempt(request: PlanRequest) -> PlanRequest:
-    return request.model_copy(update={"attempt": request.attempt + 1})
 
 
 def _view(pull: Pull, ports: Ports) -> PullPlan:
