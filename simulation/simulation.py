@@ -41,7 +41,6 @@ DISASTERS = 0.3
 BETWEEN_ACTS = 400.0
 """Seconds in which a job mostly ends."""
 PEACE_SECONDS = 4 * 3600.0
-FREEZES = {"freeze-before", "freeze-after", "list-in-pages"}
 LOOK_SECONDS = 1800.0
 """In which two apps of a fleet meet: longer than a job waits to try again."""
 ROUNDS = 12
@@ -190,9 +189,7 @@ class Simulation:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)
         if self._contributors is not None:
             self.injected[contributors.KIND] += self._contributors.acts
-            self._invariants.pull_requests.ended(
-                loop.clouds[0], self._contributors, frozen=bool(self._scene.kinds & FREEZES)
-            )
+            self._invariants.pull_requests.ended(loop.clouds[0], self._contributors)
 
     def _schedule_disaster(self, seconds: float) -> float:
         """Let a fleet lose its tables, or get older ones, in some seeds; return when that is over.

@@ -39,18 +39,15 @@ class PullRequests:
         if queue == "plans" and ('"kind":"pull"' in body or '"kind":"outdated"' in body):
             raise RuleViolated("pull request", f"{message.id} waits among the requests of the fleet")
 
-    def ended(self, cloud: MemoryCloud, contributors: Contributors, *, frozen: bool) -> None:
-        """Check, at the end, what GitHub shows on every commit of every pull request.
-
-        ``frozen``: functions were, so an older plan may have replaced the comment of a newer one.
-        """
+    def ended(self, cloud: MemoryCloud, contributors: Contributors) -> None:
+        """Check, at the end, what GitHub shows on every commit of every pull request."""
         for commit, proposal in contributors.proposals.items():
             if proposal.fork and "success" in _results(cloud, commit):
                 raise RuleViolated("pull request", f"the check of {commit[:8]}, of a fork, is a success")
         for pull in cloud.repository.pulls.listed():
-            self._has_check(cloud, pull, contributors.proposals[pull.sha], frozen=frozen)
+            self._has_check(cloud, pull, contributors.proposals[pull.sha])
 
-    def _has_check(self, cloud: MemoryCloud, pull: PullRecord, proposal: Proposal, *, frozen: bool) -> None:
+    def _has_check(self, cloud: MemoryCloud, pull: PullRecord, proposal: Proposal) -> None:
         results = _results(cloud, pull.sha)
         what = f"pull request {pull.number} at {pull.sha[:8]}"
         if not results or (results[0] in OPEN and not proposal.fork):
@@ -60,7 +57,7 @@ class PullRequests:
                 "pull request", f"the check of {what} is {results[0]}, and a manifest is invalid"
             )
         comments = [comment.body for comment in cloud.repository.pulls.comments(pull.number)]
-        if not comments or not (frozen or any(f" head={pull.sha} " in body for body in comments)):
+        if not any(f" head={pull.sha} " in body for body in comments):
             raise RuleViolated("pull request", f"{what} has no comment")
 
 
