@@ -54,7 +54,8 @@ def _job(job: Job, stored: dict[str, Any]) -> dict[str, Any]:
     if failure is not None:
         failure = {key: value for key, value in failure.items() if key != "attempts"}
         failure["kind"] = _error(failure["kind"])
-    renamed = {**step, "lease": stored["lease"]}
+    lease = stored["lease"] and {key: value for key, value in stored["lease"].items() if key != "due"}
+    renamed = {**step, "lease": lease}
     return {
         **{key: stored[key] for key in ("recipe", "sequence", "started", "active", "restarts")},
         "step": STEPS.get(step["name"], step["name"]),

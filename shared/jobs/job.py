@@ -27,10 +27,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Lease:
-    """The worker that runs the step now, and until when no other worker may."""
+    """The worker that runs the step now, and until when no other worker may.
+
+    ``due`` is when the message that the worker handles was due; None for a lease of the version before.
+    """
 
     owner: str
     until: datetime
+    due: datetime | None = field(default=None, compare=False)
 
 
 class WriteKind(StrEnum):

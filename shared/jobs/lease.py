@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.jobs.job import FARTHEST, Lease
 from shared.jobs.messages import JobMessage
+from shared.jobs.recipes import Recipe
 from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8
 """Leases of one step that may run out without an outcome: after that, the step itself kills its worker."""
+LONGEST_BACKLOG = 3600.0
+"""Seconds after which a message counts as lost, whatever is served."""
 EARLY = timedelta(seconds=1)
 """How much before its time a message may run; clocks differ a little."""
 
@@ -61,7 +65,8 @@ def acquire_lease(
         return Resend(record)
     if record.job.due(now) > now + EARLY:
         return NotYet(record)
-    job = replace(record.job, lease=Lease(owner, now + timedelta(seconds=seconds)))
+    lease = Lease(owner, now + timedelta(seconds=seconds), record.job.due(now))
+    job = replace(record.job, lease=lease)
     if record.job.lease is not None:
         abandoned = job.step.abandoned_leases + 1
         job = replace(job, step=replace(job.step, abandoned_leases=abandoned, rechecking=False))
@@ -78,21 +83,32 @@ def keep_lease(
     advanced = after.job.active and after.job.step.name is not before.job.step.name
     if before.job.lease is None or not advanced or after.job.next_run.at > now or not seconds:
         return None
-    lease = Lease(before.job.lease.owner, now + timedelta(seconds=seconds))
+    lease = replace(before.job.lease, until=now + timedelta(seconds=seconds))
     return replace(after, job=replace(after.job, lease=lease))
 
 
-def overdue(record: ClusterRecord, *, now: datetime, grace: float) -> int:
+def served_until(records: Iterable[ClusterRecord], recipe: Recipe, now: datetime) -> datetime | None:
+    """Return the newest time for which a message of a recipe is being handled, None when none is.
+
+    A queue serves messages about in the order in which they are due: those of a later time still wait.
+    """
+    leases = (record.job.lease for record in records if record.job.recipe is recipe)
+    times = (lease.due for lease in leases if lease is not None and lease.due and lease.until > now)
+    return max(times, default=None)
+
+
+def overdue(record: ClusterRecord, *, now: datetime, grace: float, served: datetime | None = None) -> int:
     """Return how often the record's continuation should have been sent again by now; 0: it is not overdue.
 
-    1 after ``grace`` seconds, and one more each time the lateness doubles, so that a backlog is not
-    answered with ever more messages.
+    1 after ``grace`` seconds, and one more each time the lateness doubles. A message that was due later than
+    those that are ``served`` now waits in a backlog: it is not lost, and a copy would only make others wait.
     """
     if not record.job.active:
         return 0
     if record.job.next_run.at > now + FARTHEST:  # a wrong clock: its message may come in years
         return 1 + int(now.timestamp() // grace)
     late = (now - record.job.due(now)).total_seconds()
-    if late < grace:
+    waits = served is not None and record.job.due(now) > served - timedelta(seconds=grace)
+    if late < grace or (waits and late < LONGEST_BACKLOG):
         return 0
     return 1 + int(math.log2(late / grace))

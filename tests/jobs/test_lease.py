@@ -10,10 +10,21 @@ import pytest
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import NotYetVisible, Unavailable, Unexpected
 from shared.jobs.job import FARTHEST, Delay, Lease
-from shared.jobs.lease import Decision, NotYet, Resend, Run, Superseded, acquire_lease, keep_lease, overdue
+from shared.jobs.lease import (
+    LONGEST_BACKLOG,
+    Decision,
+    NotYet,
+    Resend,
+    Run,
+    Superseded,
+    acquire_lease,
+    keep_lease,
+    overdue,
+    served_until,
+)
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.jobs.recipes import Step
+from shared.jobs.recipes import Recipe, Step
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
@@ -26,7 +37,7 @@ def decide(current: ClusterRecord | None, message: JobMessage) -> Decision:
 def test_the_message_that_the_record_waits_for_acquires_the_lease() -> None:
     decision = decide(record(), job_message(record()))
     assert isinstance(decision, Run)
-    assert decision.record.job.lease == Lease("me", later(60))
+    assert decision.record.job.lease == Lease("me", later(60), due=NOW)
     assert decision.record.etag == "v1"
 
 
@@ -115,6 +126,24 @@ def test_a_continuation_is_overdue_after_its_grace_and_again_as_its_lateness_dou
     assert overdue(current, now=NOW, grace=60) == times
 
 
+def test_a_message_that_is_due_later_than_what_is_served_now_waits_and_is_not_lost() -> None:
+    current = record()
+    assert overdue(current, now=later(600), grace=60, served=later(30)) == 0
+    assert overdue(current, now=later(600), grace=60, served=later(61)) > 0
+    assert overdue(current, now=later(LONGEST_BACKLOG), grace=60, served=later(30)) > 0
+
+
+def test_what_is_served_is_the_newest_time_of_the_live_leases_of_a_recipe() -> None:
+    def handled(due: float, until: float) -> ClusterRecord:
+        lease = Lease("me", later(until), due=later(due))
+        return replace(record(), job=replace(record().job, lease=lease))
+
+    records = [handled(10, 60), handled(30, 60), handled(50, 39), record()]
+    assert served_until(records, Recipe.PROVISION, later(40)) == later(30)
+    assert served_until(records, Recipe.DELETE, later(40)) is None
+    assert served_until([leased(), record()], Recipe.PROVISION, later(61)) is None
+
+
 def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> None:
     assert continuation_id(record()) == continuation_id(record()) == "one:0badcafe:1:1"
     assert continuation_id(record(), "overdue2") == "one:0badcafe:1:1@overdue2"
@@ -159,7 +188,7 @@ def test_a_step_that_is_due_at_once_continues_the_lease_of_the_step_before() -> 
     before = leased()
     after = keep_lease(before, apply_outcome(before, Done(), now=NOW, jitter=0), now=NOW, seconds=60)
     assert after is not None
-    assert after.job.lease == Lease("me", later(60))
+    assert after.job.lease == Lease("me", later(60), due=NOW)
     assert (after.job.step.name, after.job.sequence) == (Step.CLUSTER, 2)
 
 

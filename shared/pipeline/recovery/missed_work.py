@@ -9,8 +9,9 @@ from datetime import timedelta
 
 from shared.jobs.errors import ReconcileError, Stale
 from shared.jobs.fleet_problem import Failed, FleetProblem
-from shared.jobs.lease import overdue
+from shared.jobs.lease import overdue, served_until
 from shared.jobs.messages import PlanRequest
+from shared.jobs.recipes import Recipe
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
@@ -63,12 +64,14 @@ def resend_overdue(ports: Ports) -> int:
     """Send the continuation of every overdue record again; return how many there are.
 
     A continuation is overdue two leases after its time: by then a worker that received it has ended or died.
+    One that waits in a backlog is not.
     """
     now = ports.clock()
     grace = 2 * ports.config.lease_seconds
-    late = 0
-    for record in ports.state.active_clusters():
-        times = overdue(record, now=now, grace=grace)
+    late, records = 0, ports.state.active_clusters()
+    served = {recipe: served_until(records, recipe, now) for recipe in Recipe}
+    for record in records:
+        times = overdue(record, now=now, grace=grace, served=served[record.job.recipe])
         if times:
             late += 1
             log.warning(

@@ -1,0 +1,43 @@
+"""What waits in a backlog is not lost: it is sent again only when others of a later time are served."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.recovery.missed_work import resend_overdue
+from tests.support import fleet_files
+from tests.support.pipeline_runs import push
+from tests.support.replaced_ports import around
+
+NAMES = [f"cluster-{number}" for number in range(10)]
+
+
+def backlog() -> MemoryCloud:
+    """Return a cloud in which ten clusters wait for their first step since ten minutes."""
+    cloud = MemoryCloud()
+    push(cloud, fleet_files.fleet(*NAMES, budget=10))
+    while len(cloud.state.clusters()) < len(NAMES) or cloud.state.fleet().planning:
+        assert cloud.step()
+    cloud.clock.advance(600)
+    return cloud
+
+
+def test_a_backlog_that_is_served_gets_no_copies() -> None:
+    cloud, sent = backlog(), list[int]()
+    save = cloud.state.save
+
+    def saving(record: ClusterRecord) -> ClusterRecord:
+        saved = save(record)
+        if saved.job.lease is not None and not sent:  # the timer runs while the first of them is handled
+            sent.append(resend_overdue(cloud.ports))
+        return saved
+
+    around(cloud, "state", save=saving)
+    while not sent:
+        assert cloud.step()
+    assert sent == [0]
+
+
+def test_messages_that_nobody_serves_are_sent_again() -> None:
+    cloud = backlog()
+    assert resend_overdue(cloud.ports) == len(NAMES)
