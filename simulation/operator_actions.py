@@ -78,7 +78,8 @@ def _protect(operators: Operators) -> None:
 
 
 def _make_invalid(operators: Operators) -> None:
-    operators.change(lambda cluster: replace(cluster, invalid=not cluster.invalid))
+    large = operators.chance.random() < 0.3
+    operators.change(lambda cluster: replace(cluster, invalid=not cluster.invalid, large=large))
 
 
 def _make_fleet_invalid(operators: Operators) -> None:
