@@ -76,9 +76,12 @@ def handle(request: PlanRequest, ports: Ports) -> None:
 def _report_outage(commit: str, problem: FleetProblem, ports: Ports) -> None:
     """Say on a pushed commit that it cannot be planned, while no record can; its plan replaces that."""
     try:
-        ports.repository.set_status(commit, status_of_problem(problem))
-    except ReconcileError as second:
-        log.warning("the outage could not be reported: %s: %s", second.kind, second)
+        ports.state.fleet()  # an answer: the record can say it
+    except Retryable:
+        try:
+            ports.repository.set_status(commit, status_of_problem(problem))
+        except ReconcileError as error:
+            log.warning("the outage could not be reported: %s: %s", error.kind, error)
 
 
 def _handle(request: PlanRequest, ports: Ports) -> None:
