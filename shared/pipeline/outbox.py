@@ -144,7 +144,8 @@ def request_unfinished_plan(commit: str, ports: Ports) -> None:
 def request_report(ports: Ports, *, after: float = 0) -> None:
     """Ask for a report of progress a few seconds from now, ``after`` seconds at the earliest."""
     slot, at = _slot(REPORT_SECONDS, after, ports)
-    _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", at, ports)
+    after_all = at + timedelta(seconds=CLOCKS_DIFFER)
+    _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", after_all, ports)
 
 
 def request_report_now(ports: Ports) -> None:
