@@ -6,7 +6,6 @@ Few fields and few Flux objects, on purpose. How the desired state changes from 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,8 +14,6 @@ SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
 WINDOW = "aksManagedAutoUpgradeSchedule"
-TAGS = 40
-"""Azure allows 50 of a resource, with values of 256 characters; Roadstead has some."""
 NEWEST_IMAGE = "202511.01.0"
 """The date of the newest node image of the local Azure."""
 
@@ -39,7 +36,6 @@ SYSTEM = Pool("system", mode="System")
 class DesiredCluster:
     """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git.
 
-    ``large``: the error is that its record would be larger than an entity of the state.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
     """
 
@@ -53,7 +49,6 @@ class DesiredCluster:
     adopt: str = ""
     window: str = ""
     newest_image: bool = False
-    large: bool = False
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -113,11 +108,11 @@ apiVersion: roadstead.dev/v1alpha1
 kind: Cluster
 metadata: {{name: {cluster.name}{adopt}}}
 spec:
-  {"locaton" if cluster.invalid and not cluster.large else "location"}: eastus
+  {"locaton" if cluster.invalid else "location"}: eastus
   resourceGroup: {group_of(cluster.name)}
   kubernetesVersion: "{cluster.version}"
   deletionProtection: {str(cluster.protected).lower()}
-  tags: {{{_tags(cluster)}}}
+  tags: {{{f"cost: {cluster.tag}" if cluster.tag else ""}}}
   nodePools:
 """
     for pool in cluster.pools:
@@ -131,14 +126,6 @@ spec:
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
-
-
-def _tags(cluster: DesiredCluster) -> str:
-    tags = {"cost": cluster.tag} if cluster.tag else {}
-    if cluster.invalid and cluster.large:
-        chance = random.Random(cluster.name)  # noqa: S311 - values that cannot be compressed
-        tags |= {f"t{number}": f"v{chance.getrandbits(1000):x}" for number in range(TAGS)}
-    return ", ".join(f"{name}: {value}" for name, value in tags.items())
 
 
 def _window(day: str) -> str:

@@ -26,12 +26,7 @@ BETWEEN_BACKUPS = timedelta(seconds=20)
 
 
 class ObservedState(MemoryState):
-    """A state that reports every record that is written, once ``observe`` was called.
-
-    Its entities are smaller than those of Table Storage, so that a manifest can be too large for them.
-    """
-
-    entity_bytes = 4 << 10
+    """A state that reports every record that is written, once ``observe`` was called."""
 
     def __init__(self) -> None:
         super().__init__()

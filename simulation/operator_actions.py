@@ -78,8 +78,7 @@ def _protect(operators: Operators) -> None:
 
 
 def _make_invalid(operators: Operators) -> None:
-    large = operators.chance.random() < 0.3
-    operators.change(lambda cluster: replace(cluster, invalid=not cluster.invalid, large=large))
+    operators.change(lambda cluster: replace(cluster, invalid=not cluster.invalid))
 
 
 def _make_fleet_invalid(operators: Operators) -> None:

@@ -124,7 +124,7 @@ class Contributors:
             case "remove":
                 return now.without(name), False, {}
             case "mistake":
-                mistaken = replace(cluster, invalid=True, large=False, tag=self._chance.choice("uvw"))
+                mistaken = replace(cluster, invalid=True, tag=self._chance.choice("uvw"))
                 return now.with_cluster(mistaken), True, {}
             case "large":
                 return now, True, {f"docs/video-{len(self.proposals)}.mp4": _large()}

@@ -10,7 +10,6 @@ from rich.console import Console
 from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import TooLarge
 from shared.pipeline.api import schema
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.plans import plan_view
@@ -40,8 +39,6 @@ class ShownFleets:
         history = self._histories[cloud.ports.config.fleet]
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
-        if fleet.problem is not None and fleet.problem.kind == TooLarge.__name__:
-            raise untrue(cloud, f"one cluster is too large, and it stops the fleet: {view['problem']}")
         if self._loop.calm_seconds > CALM_SECONDS:
             self._planned(cloud, view)
         self._command(cloud, view)
@@ -56,9 +53,7 @@ class ShownFleets:
             for name, one in desired.clusters.items()
             if name not in known and (one.invalid or desired.invalid)
         }
-        newest = cloud.state.plan(fleet.commit)
-        overwritten = newest is not None and not newest.plan.applied  # by a frozen planner; a report finds it
-        if set(view["notCreated"]) != missing and not overwritten:
+        if set(view["notCreated"]) != missing:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
         for cluster in view["clusters"]:

@@ -1,4 +1,4 @@
-"""Mutations of upkeep: windows, node images, disruption budgets, large records, and the daily purge."""
+"""Mutations of upkeep: windows, node images, drains with disruption budgets, and the daily purge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs.outcomes import Done
 from shared.jobs.recipes import Step
-from shared.pipeline.planner import handover
 from shared.pipeline.worker.steps import drain, node_pools, registry
 from tests.support.mutations import Mutation
 
@@ -37,15 +36,7 @@ def open_plans_expire(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryState, "prune_plans", lambda self, _: len(self._plans.clear() or ()))
 
 
-def a_cluster_that_is_too_large_stops_the_plan(patch: pytest.MonkeyPatch) -> None:
-    def refuse(_: object, error: Exception) -> None:
-        raise error
-
-    patch.setattr(handover, "_not_storable", refuse)
-
-
 UPKEEP_MUTATIONS = (
-    Mutation(a_cluster_that_is_too_large_stops_the_plan, "refused", frozenset({"untrue"})),
     Mutation(events_of_living_clusters_expire, "refused", frozenset({"purged"})),
     Mutation(files_of_the_newest_commit_expire, "refused", frozenset({"purged"})),
     Mutation(open_plans_expire, "refused", frozenset({"purged", "untrue", "silent"})),
