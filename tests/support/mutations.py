@@ -168,7 +168,7 @@ MUTATIONS = (
         "untrue",
     ),
     _mutation(leases_are_ignored, "freeze-before", "single writer"),
-    _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete"),
+    _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete", "unrequested change"),
     _mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
     _mutation(deletes_need_no_approval, "refused", "unrequested delete"),
     _mutation(every_app_runs_every_recipe, "misplaced", "identity"),
