@@ -103,6 +103,7 @@ class Contests:
         if azure.group_owners.get(group) == before:
             azure.group_owners[group] = who
         self._changed[key] = self._context.loop.clock()
+        self._context.oracle.keeps_labels.add(key)  # the new owner knows no label of the other one
         azure.disturb(key)
 
     def _since(self, key: ClusterId) -> datetime:

@@ -46,7 +46,7 @@ def report_open_plans(ports: Ports) -> None:
     """
     fleet = ports.state.fleet()
     plan_records = ports.state.open_plans()
-    if not (plan_records or fleet.contested) or fleet.other_source:
+    if fleet.other_source:
         return
     if _planned_since(fleet, ports):
         request_report(ports)
