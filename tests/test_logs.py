@@ -17,7 +17,7 @@ def written() -> Iterator[io.StringIO]:
     factory = logging.getLogRecordFactory()
     out = io.StringIO()
     handler = logging.StreamHandler(out)
-    logger = logging.getLogger("another.library")
+    logger = logging.getLogger("some_client")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -28,7 +28,7 @@ def written() -> Iterator[io.StringIO]:
 
 def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.StringIO) -> None:
     logs.configure(Masker(["canary-secret", "canary-secret-long"]))
-    logger = logging.getLogger("another.library")
+    logger = logging.getLogger("some_client")
     logger.info("token canary-secret and %s", "canary-secret-long")
     try:
         int("canary-secret")
@@ -41,7 +41,7 @@ def test_a_secret_is_masked_in_messages_arguments_and_tracebacks(written: io.Str
 
 def test_short_values_are_not_masked(written: io.StringIO) -> None:
     logs.configure(Masker(["", "git"]))
-    logging.getLogger("another.library").info("git %d", 5)
+    logging.getLogger("some_client").info("git %d", 5)
     assert written.getvalue() == "git 5\n"
 
 

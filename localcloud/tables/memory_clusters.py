@@ -58,7 +58,7 @@ class MemoryClusters:
         with self._lock:
             self._check(record)
             etag, text = f"v{next(self._versions)}", to_json(record)
-            if len(text) > ENTITY_BYTES / 4 and len(zlib.compress(text.encode())) > ENTITY_BYTES:
+            if len(text) > ENTITY_BYTES and len(zlib.compress(text.encode())) > ENTITY_BYTES:
                 raise TooLarge("EntityTooLarge: the entity is larger than 1 MiB")
             self._clusters[record.name] = from_json(text, etag)
         return with_etag(record, etag)

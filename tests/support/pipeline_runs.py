@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.record import Phase
@@ -12,6 +13,7 @@ from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.worker.worker import INVOCATION_SECONDS
 from tests.support import fleet_files
+from tests.support.replaced_ports import around
 
 
 def pushed(cloud: MemoryCloud, commit: str) -> Pushed:
@@ -74,3 +76,10 @@ def one_step_a_message(cloud: MemoryCloud) -> MemoryCloud:
         cloud.ports, config=replace(cloud.ports.config, lease_seconds=INVOCATION_SECONDS + 1)
     )
     return cloud
+
+
+def without_group_index(cloud: MemoryCloud) -> None:
+    """Let the planner of the version before plan from now on: it saves no members, and knows of no index."""
+    save = cloud.state.save_fleet
+    unknown = partial(replace, groups_indexed=False)
+    around(cloud, "state", add_group_members=lambda _: None, save_fleet=lambda fleet: save(unknown(fleet)))

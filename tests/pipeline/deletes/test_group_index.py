@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.jobs.errors import Throttled
 from shared.jobs.record import ClusterRecord, Phase
 from shared.ports import GroupMember, Ports
-from shared.ports.azure import PutCluster, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import SUBSCRIPTION
-from tests.support.pipeline_runs import accepted, phases, push
-from tests.support.replaced_ports import Around, around, on_azure
+from tests.support.pipeline_runs import phases, push, without_group_index
+from tests.support.replaced_ports import Around, around
 
 
 class Counted(MemoryCloud):
@@ -76,37 +73,10 @@ def test_every_cluster_is_a_member_of_its_group_from_before_its_first_record_unt
     assert cloud.state.group_members(f"{SUBSCRIPTION}|rg-one") == []
 
 
-def without_index(cloud: MemoryCloud) -> None:
-    """Let the planner of the version before plan from now on: it saves no members, and knows of no index."""
-    save = cloud.state.save_fleet
-    unknown = partial(replace, groups_indexed=False)
-    around(cloud, "state", add_group_members=lambda _: None, save_fleet=lambda fleet: save(unknown(fleet)))
-
-
-def test_without_an_index_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
-    cloud = MemoryCloud()
-    without_index(cloud)
-    push(cloud, fleet_files.in_one_group("one"))
-    cloud.run()
-    azure, refusals = cloud.ports.azure, iter(range(20))
-
-    def slow(write: PutCluster) -> Written:
-        if write.target.name == "two" and next(refusals, None) is not None:
-            raise Throttled("slow down", retry_after=5)
-        return azure.call(write)
-
-    on_azure(cloud, PutCluster, slow)
-    two = fleet_files.cluster("two", count=2).replace(b"rg-two", b"rg-shared")  # no rename of the other one
-    push(cloud, fleet_files.fleet() | {"clusters/two/cluster.yaml": two})
-    cloud.run()
-    assert phases(cloud) == {"two": Phase.READY}
-    assert not any(kind == "delete-group" for kind, _ in accepted(cloud))
-
-
 @pytest.mark.parametrize("indexed", [False, True])
 def test_the_first_plan_with_an_index_has_the_clusters_of_the_whole_fleet_in_it(indexed: bool) -> None:
     cloud = MemoryCloud()
-    without_index(cloud)
+    without_group_index(cloud)
     push(cloud, fleet_files.in_one_group("one", "two"))
     cloud.run()
     cloud.with_ports(lambda ports: replace(ports, state=cloud.state))

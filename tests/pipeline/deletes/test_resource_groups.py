@@ -22,12 +22,15 @@ from shared.ports import GroupMember
 from shared.ports.azure import DeleteGroup, GetGroup, PutCluster, PutGroup, Written
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, SUBSCRIPTION
-from tests.support.pipeline_runs import accepted, phases, push
+from tests.support.pipeline_runs import accepted, phases, push, without_group_index
 from tests.support.replaced_ports import around, frozen_before, on_azure
 
 
-def test_a_group_that_another_cluster_will_use_is_not_deleted() -> None:
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_group_that_another_cluster_will_use_is_not_deleted(indexed: bool) -> None:
     cloud = MemoryCloud()
+    if not indexed:
+        without_group_index(cloud)
     push(cloud, fleet_files.in_one_group("one"))
     cloud.run()
     azure, writes = cloud.ports.azure, iter(range(20))

@@ -12,8 +12,7 @@ from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase
 from shared.pipeline.planner.commit_status import progress_of
-from shared.pipeline.planner.report_pace import INTERIM
-from shared.pipeline.planner.reporter import OPEN_PLANS, report_open_plans
+from shared.pipeline.planner.reporter import OPEN_PLANS
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files
 from tests.support.pipeline_runs import phases, push, ready, status
@@ -82,20 +81,8 @@ def test_a_commit_with_many_later_ones_ends_although_its_cluster_still_changes()
     assert superseded not in [record.plan.commit for record in cloud.state.open_plans()]
 
 
-def test_a_long_rollout_leaves_room_for_the_status_that_ends_it() -> None:
-    cloud = MemoryCloud()
-    commit = push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run(10)
-    (plan_record,) = cloud.state.open_plans()
-    cloud.state.save_plan(replace(plan_record, reports=INTERIM, reported="an earlier text"))
-    written = len(cloud.repository.statuses.history(commit))
-    report_open_plans(cloud.ports)
-    assert len(cloud.repository.statuses.history(commit)) == written
-    cloud.run()
-    assert status(cloud, commit)[0] == "success"
-
-
-def test_a_superseded_commit_that_restored_a_cluster_ends_when_the_cluster_is_there_again() -> None:
+def restored_while_it_is_deleted() -> tuple[MemoryCloud, str]:
+    """Return a fleet in which git has restored "two" during its delete, and the commit that did it."""
     cloud = ready("one", "two")
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
@@ -103,6 +90,11 @@ def test_a_superseded_commit_that_restored_a_cluster_ends_when_the_cluster_is_th
     restored = push(cloud, fleet_files.fleet("one", "two"))
     cloud.run(until=lambda: cloud.state.fleet().commit == restored)
     cloud.clock.advance(2)
+    return cloud, restored
+
+
+def test_a_superseded_commit_that_restored_a_cluster_ends_when_the_cluster_is_there_again() -> None:
+    cloud, restored = restored_while_it_is_deleted()
     newest = push(cloud, fleet_files.fleet("one", "two") | {"README.md": b"meanwhile"})
     cloud.run(until=lambda: cloud.state.fleet().commit == newest)
     assert phases(cloud)["two"] is Phase.DELETING
@@ -111,13 +103,7 @@ def test_a_superseded_commit_that_restored_a_cluster_ends_when_the_cluster_is_th
 
 
 def test_a_superseded_commit_that_restored_a_cluster_ends_when_a_later_one_removes_it_again() -> None:
-    cloud = ready("one", "two")
-    push(cloud, fleet_files.fleet("one"))
-    cloud.run(until=lambda: phases(cloud).get("two") is Phase.DELETING)
-    cloud.clock.advance(2)
-    restored = push(cloud, fleet_files.fleet("one", "two"))
-    cloud.run(until=lambda: cloud.state.fleet().commit == restored)
-    cloud.clock.advance(2)
+    cloud, restored = restored_while_it_is_deleted()
     newest = push(cloud, fleet_files.fleet("one") | {"README.md": b"removed again"})
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}

@@ -12,6 +12,7 @@ from shared.jobs.job import ContestKind
 from shared.jobs.record import Phase
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.takeover import take_over
+from shared.pipeline.planner.reporter import report_open_plans
 from shared.ports import FleetConfig
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster
 from tests.support import fleet_files
@@ -81,6 +82,15 @@ def test_both_apps_report_each_other_and_neither_writes() -> None:
     state, description = status(first, commit)
     assert state == "pending"
     assert "one: the cluster one is not written to" in description
+
+
+def test_a_contest_is_reported_also_while_no_plan_is_open() -> None:
+    _, other = two()
+    for plan_record in other.state.open_plans():
+        other.state.save_report(replace(plan_record, open=False))
+    other.state.save_fleet(replace(other.state.fleet(), contested=()))
+    report_open_plans(other.ports)
+    assert fleet_view(other.ports)["problem"].endswith(": one")
 
 
 def test_a_takeover_by_the_second_app_moves_the_cluster_and_the_first_one_reports_it() -> None:
