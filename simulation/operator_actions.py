@@ -20,15 +20,25 @@ SIZES = ("Standard_D4s_v5", "Standard_D8s_v5")
 REGRETTED = (2.0, 5.0, 20.0, 90.0)
 """Seconds after which somebody restores a cluster that was removed by mistake, or removes it once more."""
 ATTEMPTS, WAIT = 10, 60.0
+OFTEN = 20
+"""By how many times actions that a seed is to have often are likelier than usual."""
 VERSIONS = ("1.32", "1.33", "1.34")
 
 
 def act(operators: Operators) -> None:
     """Carry out one action, chosen at random by weight."""
-    weights = [weight for weight, _ in ACTIONS]
+    names = [_name(action) for _, action in ACTIONS]
+    weights = [
+        weight * (OFTEN if name in operators.often else 1)
+        for name, (weight, _) in zip(names, ACTIONS, strict=True)
+    ]
     (action,) = operators.chance.choices([action for _, action in ACTIONS], weights)
-    operators.loop.acted[action.__name__.strip("_").replace("_", "-")] += 1
+    operators.loop.acted[_name(action)] += 1
     action(operators)
+
+
+def _name(action: Callable[[Operators], None]) -> str:
+    return action.__name__.strip("_").replace("_", "-")
 
 
 def _scale(operators: Operators) -> None:

@@ -55,6 +55,8 @@ class Operators:
         self._created_by_hand: list[ClusterId] = []
         self._deliveries = 0
         self._pushed_at = loop.began
+        self.often: frozenset[str] = frozenset()
+        """The actions that these operators carry out more often than others."""
         self.on_takeover: Callable[[MemoryCloud, ClusterRecord], None] = lambda _cloud, _record: None
 
     @property

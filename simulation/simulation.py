@@ -73,12 +73,20 @@ class Result:
     trace: tuple[str, ...] = ()
 
 
-def simulate(seed: int, *, only: frozenset[str] | None = None, verbose: bool = False) -> Result:
+def simulate(
+    seed: int,
+    *,
+    only: frozenset[str] | None = None,
+    often: frozenset[str] = frozenset(),
+    verbose: bool = False,
+) -> Result:
     """Run one seed to its end, or to the first rule that does not hold.
 
-    ``only``: many faults, of these kinds alone, or none.
+    ``only``: many faults, of these kinds alone, or none; ``often``: the actions of operators, by their names
+    in the summary of a run, that are to happen often.
     """
     simulation = Simulation(seed, only=only, verbose=verbose)
+    simulation.act_often(often)
     loop = simulation.loop
     rule = message = ""
     try:
@@ -165,6 +173,11 @@ class Simulation:
         }
         ports = injector.around(replace(cloud.ports, **observed), cloud)
         return [replace(ports, clock=skewed(seconds)) for seconds in SKEWS]
+
+    def act_often(self, actions: frozenset[str]) -> None:
+        """Let operators carry out these actions more often than others."""
+        for operators in self._operators.values():
+            operators.often = actions
 
     def run(self) -> None:
         """Run it: first with faults, then in peace, then the last check."""

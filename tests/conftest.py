@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from pathlib import Path
 
@@ -16,6 +17,12 @@ settings.load_profile("untimed")
 
 # A shell that starts the tests in the background has them, and every process below, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what lives as long as the tests do: modules, and thousands of items."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

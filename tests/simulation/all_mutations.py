@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.simulation.contest_mutations import CONTEST_MUTATIONS
 from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
+from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
-from tests.support.mutations import MUTATIONS
 
 MOST_SEEDS = 400
 ALL = (

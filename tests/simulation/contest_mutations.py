@@ -10,7 +10,7 @@ from shared.fleet.aks import ownership
 from shared.fleet.aks.ownership import Installation, Owner
 from shared.fleet.json_tree import Json
 from shared.pipeline.worker.steps import contests
-from tests.support.mutations import Mutation
+from tests.simulation.mutations import Mutation
 
 
 def another_installation_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from shared.pipeline.worker.steps import delete
-from tests.support.mutations import Mutation
+from tests.simulation.mutations import mutation
 
 
 def a_delete_begins_whatever_git_says_by_then(patch: pytest.MonkeyPatch) -> None:
@@ -18,11 +16,7 @@ def a_tombstone_deletes_any_life(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delete, "of_later_life", lambda *_: None)
 
 
-def _mutation(remove: Any, faults: str, *rules: str) -> Mutation:
-    return Mutation(remove, faults, frozenset(rules))
-
-
 DISASTER_MUTATIONS = (
-    _mutation(a_delete_begins_whatever_git_says_by_then, "tables-restored", "unrequested delete"),
-    _mutation(a_tombstone_deletes_any_life, "tables-restored", "later life"),
+    mutation(a_delete_begins_whatever_git_says_by_then, "tables-restored", "unrequested delete"),
+    mutation(a_tombstone_deletes_any_life, "tables-restored", "later life"),
 )

@@ -14,7 +14,7 @@ from shared.jobs.errors import Unauthenticated
 from shared.pipeline.planner import planner, reporter
 from shared.pipeline.repository import commit_reader
 from shared.pipeline.worker.rate_limiter import RateLimiter
-from tests.support.mutations import Mutation, two_planners_may_plan_at_once
+from tests.simulation.mutations import mutation, two_planners_may_plan_at_once
 
 
 def times_of_a_wrong_clock_are_believed(patch: pytest.MonkeyPatch) -> None:
@@ -48,21 +48,21 @@ def links_of_statuses_have_no_scheme(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reporter, "_link", lambda *args: link(*args).removeprefix("https://"))
 
 
-def _mutation(remove: Any, faults: str, *rules: str) -> Mutation:
-    return Mutation(remove, faults, frozenset(rules))
-
-
 FAULT_MUTATIONS = (
-    _mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work"),
-    _mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
-    _mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
-    _mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
-    _mutation(
+    mutation(times_of_a_wrong_clock_are_believed, "clock-jump", "lost work"),
+    mutation(a_refusal_empties_no_bucket, "limit-used-up", "rate limit"),
+    mutation(the_version_before_did_not_know_what_it_created, "version-before", "orphan"),
+    mutation(links_of_statuses_have_no_scheme, "other-settings", "open status"),
+    mutation(
         two_planners_may_plan_at_once,
         "list-in-pages",
         *("unrequested delete", "unrequested change", "untrue", "lost record", "lost work"),
+        often="add remove",
     ),
-    _mutation(
-        a_repository_that_may_not_be_read_counts_as_empty, "wrong-settings", "unrequested delete", "untrue"
+    mutation(
+        a_repository_that_may_not_be_read_counts_as_empty,
+        "wrong-settings",
+        *("unrequested delete", "untrue"),
+        often="add-note",
     ),
 )

@@ -10,7 +10,7 @@ from shared.pipeline import outbox
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.pull_requests.comment import PullPlan
 from shared.ports import PlanRecord, Ports
-from tests.support.mutations import Mutation
+from tests.simulation.mutations import Mutation
 
 
 def a_preview_saves_its_plan(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from localcloud.tables.memory_state import MemoryState
 from shared.jobs.outcomes import Done
 from shared.jobs.recipes import Step
 from shared.pipeline.worker.steps import drain, node_pools, registry
-from tests.support.mutations import Mutation
+from tests.simulation.mutations import mutation
 
 
 def maintenance_windows_are_not_written(patch: pytest.MonkeyPatch) -> None:
@@ -37,10 +37,10 @@ def open_plans_expire(patch: pytest.MonkeyPatch) -> None:
 
 
 UPKEEP_MUTATIONS = (
-    Mutation(events_of_living_clusters_expire, "", frozenset({"purged"})),
-    Mutation(files_of_the_newest_commit_expire, "refused", frozenset({"purged"})),
-    Mutation(open_plans_expire, "refused", frozenset({"purged", "untrue", "silent"})),
-    Mutation(maintenance_windows_are_not_written, "refused", frozenset({"false ready"})),
-    Mutation(node_images_are_not_upgraded, "refused", frozenset({"false ready", "not in sync"})),
-    Mutation(a_pool_is_deleted_without_a_drain, "refused", frozenset({"disruption"})),
+    mutation(events_of_living_clusters_expire, "", "purged", often="purge"),
+    mutation(files_of_the_newest_commit_expire, "refused", "purged", often="purge"),
+    mutation(open_plans_expire, "refused", "purged", "untrue", "silent", often="purge"),
+    mutation(maintenance_windows_are_not_written, "refused", "false ready", often="set-window"),
+    mutation(node_images_are_not_upgraded, "refused", "false ready", "not in sync", often="require-images"),
+    mutation(a_pool_is_deleted_without_a_drain, "refused", "disruption", often="replace-protected"),
 )

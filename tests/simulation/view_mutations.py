@@ -15,7 +15,7 @@ from shared.jobs.record import ClusterRecord
 from shared.pipeline.api import clusters, schema, why
 from shared.pipeline.api.parts import fleet_problem
 from shared.pipeline.planner import commit_status
-from tests.support.mutations import Mutation
+from tests.simulation.mutations import Mutation
 
 
 def an_invalid_fleet_file_is_not_shown(patch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry
 from shared.ports import FleetRecord
+from simulation.simulation import simulate
 
 
 def records_are_saved_over_any_version(patch: pytest.MonkeyPatch) -> None:
@@ -139,39 +140,57 @@ def a_cluster_is_adopted_with_differences(patch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Mutation:
-    """A removed safety rule, the faults that reveal it soon, and the invariants that may fail."""
+    """A removed safety rule, and the invariants that may fail then.
+
+    ``faults`` and ``often``, words, are the faults and the actions of operators that reveal it soon.
+    """
 
     remove: Callable[[pytest.MonkeyPatch], None]
     faults: str
     rules: frozenset[str]
+    often: str = ""
+
+    def violated(self, seed: int, *, without: str = "") -> str:
+        """Return the rule that does not hold in a seed, perhaps without one of the faults, or ""."""
+        faults = frozenset(self.faults.split()) - {without}
+        any_fault = not self.faults and not without
+        return simulate(seed, only=None if any_fault else faults, often=frozenset(self.often.split())).rule
 
 
-def _mutation(remove: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str) -> Mutation:
-    return Mutation(remove, faults, frozenset(rules))
+def mutation(
+    remove: Callable[[pytest.MonkeyPatch], None], faults: str, *rules: str, often: str = ""
+) -> Mutation:
+    """Return a mutation that the faults and actions reveal; one of the rules does not hold then."""
+    return Mutation(remove, faults, frozenset(rules), often)
 
 
 MUTATIONS = (
-    _mutation(records_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
-    _mutation(overdue_messages_are_not_sent_again, "", "lost work"),
-    _mutation(no_message_is_sent_again, "crash-after", "lost work"),
-    _mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unrequested change", "tombstone"),
-    _mutation(a_newer_spec_continues_at_the_step_of_the_older_one, "refused", "false ready"),
-    _mutation(every_cluster_counts_as_owned, "refused", "foreign write"),
-    _mutation(writes_have_no_lease_guard, "freeze-after", "single writer", "tombstone"),
-    _mutation(azure_accepts_a_write_over_any_version, "created-by-hand", "foreign write"),
-    _mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "duplicate message"),
-    _mutation(
+    mutation(records_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
+    mutation(overdue_messages_are_not_sent_again, "", "lost work"),
+    mutation(no_message_is_sent_again, "crash-after", "lost work"),
+    mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unrequested change", "tombstone"),
+    mutation(
+        a_newer_spec_continues_at_the_step_of_the_older_one,
+        "refused",
+        "false ready",
+        often="add-pool remove-pool",
+    ),
+    mutation(every_cluster_counts_as_owned, "refused", "foreign write"),
+    mutation(writes_have_no_lease_guard, "freeze-after", "single writer", "tombstone"),
+    mutation(azure_accepts_a_write_over_any_version, "created-by-hand", "foreign write"),
+    mutation(every_message_has_its_own_id, "twice crash-after answer-lost", "duplicate message"),
+    mutation(
         two_planners_may_plan_at_once,
         "freeze-before freeze-after",
         "unrequested delete",
         "unrequested change",
         "untrue",
     ),
-    _mutation(leases_are_ignored, "freeze-before", "single writer"),
-    _mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete", "unrequested change"),
-    _mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
-    _mutation(deletes_need_no_approval, "refused", "unrequested delete"),
-    _mutation(every_app_runs_every_recipe, "misplaced", "identity"),
-    _mutation(a_suspension_is_ignored, "refused", "suspended"),
-    _mutation(a_cluster_is_adopted_with_differences, "refused", "foreign write"),
+    mutation(leases_are_ignored, "freeze-before", "single writer"),
+    mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete", "unrequested change"),
+    mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
+    mutation(deletes_need_no_approval, "refused", "unrequested delete", often="add remove-several"),
+    mutation(every_app_runs_every_recipe, "misplaced", "identity"),
+    mutation(a_suspension_is_ignored, "refused", "suspended", often="suspend scale"),
+    mutation(a_cluster_is_adopted_with_differences, "refused", "foreign write", often="adopt"),
 )
