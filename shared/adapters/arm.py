@@ -30,8 +30,10 @@ from azure.core.pipeline.policies import (
     RequestIdPolicy,
     UserAgentPolicy,
 )
+from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
+from shared.adapters.transport import pooled_transport
 from shared.jobs.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Written
@@ -59,6 +61,7 @@ class ArmAzure:
         self._api_versions = {name: version for name, version in (api_versions or {}).items() if version}
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str], Any] = {}
+        self._transport: RequestsTransport | None = None
 
     def call(self, operation: AzureCall[T]) -> T:
         """Make the operation's one request; turn an error of the libraries into one of ours."""
@@ -81,6 +84,7 @@ class ArmAzure:
             for client in self._clients.values():
                 client.close()
             self._clients.clear()
+            self._transport = None
 
     def _client(self, operation: AzureCall[Any]) -> Any:
         """Return the client of a service and subscription, created at its first use."""
@@ -100,13 +104,16 @@ class ArmAzure:
             ARMChallengeAuthenticationPolicy(self._credential, f"{self._base_url}/.default"),
         ]
         version = self._api_versions.get(service)
+        if self._transport is None:  # one for all subscriptions: they are at one address
+            self._transport = pooled_transport(
+                self._base_url, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS
+            )
         return _client_of(service)(
             self._credential,
             subscription,
             base_url=self._base_url,
             policies=policies,
-            connection_timeout=_CONNECT_SECONDS,
-            read_timeout=_READ_SECONDS,
+            transport=self._transport,
             **({"api_version": version} if version else {}),
         )
 
