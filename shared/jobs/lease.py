@@ -61,7 +61,7 @@ def acquire_lease(
         return Superseded("the message is of an earlier cluster of the same name")
     if not record.job.active:
         return Superseded("the job has ended")
-    if (message.generation, message.sequence) != (record.generation, record.job.sequence):
+    if not names_moment(message, record):
         return Resend(record)
     if record.job.due(now) > now + EARLY:
         return NotYet(record)
@@ -71,6 +71,18 @@ def acquire_lease(
         abandoned = job.step.abandoned_leases + 1
         job = replace(job, step=replace(job.step, abandoned_leases=abandoned, rechecking=False))
     return Run(replace(record, job=job))
+
+
+def names_moment(message: JobMessage, record: ClusterRecord) -> bool:
+    """Return whether a message is the one that the record waits for."""
+    named = (message.uid, message.generation, message.sequence)
+    return named == (record.uid, record.generation, record.job.sequence)
+
+
+def is_late(leased: ClusterRecord, *, now: datetime, seconds: float) -> bool:
+    """Return whether the message for a lease comes more than ``seconds`` after it was due."""
+    lease = leased.job.lease
+    return lease is not None and lease.due is not None and now - lease.due > timedelta(seconds=seconds)
 
 
 def keep_lease(

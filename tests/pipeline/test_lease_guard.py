@@ -15,7 +15,8 @@ from shared.fleet.resource_ids import ClusterId, GroupId
 from shared.jobs.errors import Unavailable
 from shared.jobs.job import Lease
 from shared.jobs.record import ClusterRecord, accept_delete
-from shared.pipeline.worker.lease_guard import LeaseLost, with_lease_guard
+from shared.pipeline.worker.lease_guard import with_lease_guard
+from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.ports import KubernetesApi, Ports
 from shared.ports.azure import AzureCall, DeleteGroup, ListResources, PutGroup
 from tests.support.azure_operations import OPERATIONS
@@ -57,8 +58,10 @@ def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Rec
     cloud, port = cloud or MemoryCloud(), RecordedCalls()
     outside: dict[str, Any] = {"azure": port, "kubernetes": Connected(port)}
     lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
-    mine = cloud.state.save(replace(record(lease=lease), etag=""))
-    return with_lease_guard(mine, replace(cloud.ports, **outside)), port
+    ports = replace(cloud.ports, **outside)
+    mine = LeasedRecord(replace(record(lease=lease), etag=""), ports)
+    mine.store()
+    return with_lease_guard(mine, ports), port
 
 
 def remove(cloud: MemoryCloud) -> None:

@@ -38,7 +38,7 @@ def test_a_removal_that_is_accepted_between_two_steps_ends_the_message() -> None
 
     def save(changed: ClusterRecord) -> ClusterRecord:
         saved = state.save(changed)
-        if saved.job.step.name is Step.NODE_POOLS and saved.job.lease is not None and not saved.deleting:
+        if saved.job.step.name is Step.CLUSTER and saved.job.lease is not None and not saved.deleting:
             state.save(accept_delete(saved, commit="c" * 40, now=cloud.clock()))
         return saved
 

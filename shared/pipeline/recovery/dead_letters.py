@@ -17,6 +17,7 @@ from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import DeadLettered, Retryable, Stale
 from shared.jobs.events import events_between
 from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.lease import names_moment
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Fail
 from shared.jobs.record import ClusterRecord
@@ -92,7 +93,7 @@ def _parsed(received: ReceivedDeadLetter) -> JobMessage | PlanRequest | None:
 def _fail_job(message: JobMessage, received: ReceivedDeadLetter, ports: Ports) -> None:
     while True:
         record = ports.state.cluster(message.cluster)
-        if record is None or not record.job.active or not _names_moment(message, record):
+        if record is None or not record.job.active or not names_moment(message, record):
             log.info("%s: the dead letter is of another moment of the record", message.cluster)
             return
         now = ports.clock()
@@ -117,11 +118,6 @@ def _since_first_failure(before: ClusterRecord, after: ClusterRecord) -> Cluster
         return after
     step = replace(step, failure=replace(step.failure, since=earlier.since))
     return replace(after, job=replace(after.job, step=step))
-
-
-def _names_moment(message: JobMessage, record: ClusterRecord) -> bool:
-    named = (message.uid, message.generation, message.sequence)
-    return named == (record.uid, record.generation, record.job.sequence)
 
 
 def _error(record: ClusterRecord, received: ReceivedDeadLetter) -> DeadLettered:

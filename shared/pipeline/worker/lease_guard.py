@@ -2,10 +2,11 @@
 
 A worker can be frozen between its read and its write, for longer than its lease lasts. Another worker then
 continues, and may even have deleted the cluster; the write of the first worker would create it again, and no
-record would show it. So the guard reads the record before each write. It refuses the write in the last part
-of the lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step
-makes many small writes to a cluster, so there the guard reads the record once a second. A slow read does not
-count: the step is retried. Ages are measured without the clock, which may jump while a worker is frozen.
+record would show it. So the guard reads the record before each write, or saves it with the lease if that is
+still to be done: both show that nobody else has written it. It refuses the write in the last part of the
+lease, and once a newer spec or a removal was accepted: nothing is created after a tombstone. A step makes
+many small writes to a cluster, so there the record is read once a second. A slow read does not count: the
+step is retried. Ages are measured without the clock, which may jump while a worker is frozen.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
 from shared.jobs.errors import Unavailable
-from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.ports import Azure, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import AzureCall
 
@@ -32,35 +33,31 @@ FRESH = 1.0
 T = TypeVar("T")
 
 
-class LeaseLost(Exception):
-    """Another worker has the lease, or ours does not last long enough."""
-
-
-def with_lease_guard(record: ClusterRecord, ports: Ports) -> Ports:
+def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
     """Return the ports with a guard before every write to Azure or a cluster, for the step with the lease."""
 
     def check() -> None:
-        lease = record.job.lease
-        read_at = ports.elapsed()
-        current = ports.state.cluster(record.name)
-        if lease is None or current is None or current.job.lease != lease or current.uid != record.uid:
-            raise LeaseLost(f"{record.name}: another worker has the record")
-        if current.generation != record.generation:
-            raise LeaseLost(f"{record.name}: a newer commit was accepted")
-        if ports.clock() + margin > lease.until or ports.elapsed() + margin.total_seconds() > end:
-            raise LeaseLost(f"{record.name}: the lease has nearly ended")
-        _require_fresh("the record", ports.elapsed() - read_at)
+        asked_at = ports.elapsed()
+        require_time()
+        if leased.stored:
+            leased.confirm()
+        else:
+            leased.store()
+        require_time()
+        _require_fresh("the record", ports.elapsed() - asked_at)
 
-    margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
-    end = ports.elapsed() + ports.config.lease_seconds
-    checked = ports.elapsed() - 2 * FRESH
+    def require_time() -> None:
+        lease = leased.record.job.lease
+        if lease is None or ports.clock() + margin > lease.until or ports.elapsed() > end:
+            raise LeaseLost(f"{leased.record.name}: the lease has nearly ended")
 
     def check_once_a_second() -> None:
-        nonlocal checked
-        if ports.elapsed() - checked > FRESH:
+        require_time()
+        if not leased.stored or ports.elapsed() - leased.confirmed_at > FRESH:
             check()
-            checked = ports.elapsed()
 
+    margin = timedelta(seconds=ports.config.lease_seconds * MARGIN)
+    end = leased.since + ports.config.lease_seconds - margin.total_seconds()
     return replace(
         ports,
         azure=_Azure(ports.azure, check, ports.elapsed, ports.elapsed()),

@@ -73,7 +73,7 @@ class RateLimited(Exception):
 class RateLimiter:
     """The tokens of one run of a step; ``reservations`` are those that it has not used, by bucket.
 
-    ``request_ids`` are Azure's ids of the step's writes.
+    ``wrote`` is whether the step wrote to Azure, and ``request_ids`` are Azure's ids of these writes.
     """
 
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
@@ -84,6 +84,7 @@ class RateLimiter:
             key: [each for each in reservations if each <= farthest]  # later ones are of a wrong clock
             for key, reservations in record.job.next_run.reservations.items()
         }
+        self.wrote = False
         self.request_ids: list[str] = []
 
     def over(self, ports: Ports) -> Ports:
@@ -249,8 +250,9 @@ class _Azure:
         result = self.limiter.call(
             operation.target.subscription, operation.limits, lambda: self.inner.call(operation)
         )
-        if isinstance(result, Written) and result.request_id:
-            self.limiter.request_ids.append(result.request_id)
+        if isinstance(result, Written):
+            self.limiter.wrote = True
+            self.limiter.request_ids += filter(None, [result.request_id])
         return result
 
 

@@ -4,11 +4,15 @@ Both are this code, each with an identity of its own: the worker runs the recipe
 clusters, the deleter the one that deletes them. A message for a record with the other recipe runs nothing:
 the record's continuation goes to the queue of the other one.
 
-The worker saves the lease, runs the step, writes the events, saves the outcome and sends the continuation. A
-step that is done is followed by the next one in the same message: its outcome and the lease of the next step
-are one write, and no continuation is sent. A crash at any line leaves a record from which the next message,
-or the timer, continues. Events are written before the outcome: the effects of a step are real, even when a
-newer commit or a crash discards its outcome. An event may be written twice, and is never missing.
+The worker runs the step, writes the events, saves the outcome and sends the continuation. A step that is
+done is followed by the next one in the same message, and no continuation is sent. The lease is saved before
+the first write to Azure or to the cluster, with the outcomes so far: steps that only read need no save of
+their own. A delete, and a message that comes late, save their lease first: a tombstone may not be taken back
+while its delete runs, and the timer tells a backlog from lost messages by the leases.
+
+A crash at any line leaves a record from which the next message, or the timer, continues. Events are written
+before the outcome: the effects of a step are real, even when a newer commit or a crash discards its outcome.
+An event may be written twice, and is never missing.
 """
 
 from __future__ import annotations
@@ -26,15 +30,18 @@ from shared.jobs.lease import (
     Run,
     Superseded,
     acquire_lease,
+    is_late,
     keep_lease,
+    names_moment,
 )
-from shared.jobs.messages import JobMessage
+from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
 from shared.jobs.record import ClusterRecord
 from shared.pipeline import outbox
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
-from shared.pipeline.worker.lease_guard import LeaseLost, with_lease_guard
+from shared.pipeline.worker.lease_guard import with_lease_guard
+from shared.pipeline.worker.leased_record import LeasedRecord, LeaseLost
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from shared.pipeline.worker.steps.registry import run_step
 from shared.ports import Ports
@@ -100,59 +107,75 @@ def _may_run(record: ClusterRecord, recipe: Recipe) -> bool:
     return record.job.recipe is recipe
 
 
-def _run(leased: ClusterRecord, ports: Ports) -> None:
-    """Run the step with the lease, and those that follow it at once."""
-    try:
-        record: ClusterRecord | None = ports.state.save(leased)
-    except Stale:
-        log.info("%s: lost the race for the lease", leased.name)
-        _resend_current(leased.name, ports)
-        return
+def _run(record: ClusterRecord, ports: Ports) -> None:
+    """Run the step of a record with our lease, and those that follow it at once."""
+    leased = LeasedRecord(record, ports)
+    if record.deleting or is_late(record, now=ports.clock(), seconds=ports.config.lease_seconds):
+        try:
+            leased.save(record)
+        except Stale:
+            log.info("%s: lost the race for the lease", record.name)
+            _resend_current(record.name, ports)
+            return
     last_start = ports.elapsed() + INVOCATION_SECONDS - ports.config.lease_seconds
-    while record is not None:
-        record = _run_step(record, last_start, ports)
+    while _run_step(leased, last_start, ports):
+        pass
 
 
-def _run_step(record: ClusterRecord, last_start: float, ports: Ports) -> ClusterRecord | None:
-    """Run a step and save its outcome; return the record with the lease of the step that follows at once.
+def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
+    """Run a step; return whether ``leased`` is at the one that follows it at once.
 
     No step follows that would start after ``last_start``.
     """
-    limiter = RateLimiter(record, ports)
+    limiter = RateLimiter(leased.record, ports)
     try:
-        outcome = _outcome(record, limiter.over(with_lease_guard(record, ports)))
+        outcome = _outcome(leased.record, limiter.over(with_lease_guard(leased, ports)))
     except LeaseLost as lost:
         log.warning("%s", lost)
-        if limiter.request_ids:
-            ports.state.append([superseded_event(record, str(lost), limiter.request_ids, ports.clock())])
-        _give_lease_back(record, ports)
-        return None
+        if limiter.wrote:
+            leased.append([superseded_event(leased.record, str(lost), limiter.request_ids, ports.clock())])
+        _give_lease_back(leased, ports)
+        return False
     except RateLimited as limited:
-        _postpone(record, limited, limiter, ports)
-        return None
-    log.info("%s: %s: %s", record.name, record.job.step.name, outcome)
-    if isinstance(outcome, Done) and record.deleting and _is_last_step(record):
-        _delete_record(record, outcome, ports)
-        return None
+        _postpone(leased, limited, limiter, ports)
+        return False
+    before = leased.record
+    log.info("%s: %s: %s", before.name, before.job.step.name, outcome)
+    if isinstance(outcome, Done) and before.deleting and _is_last_step(before):
+        _delete_record(leased, outcome, ports)
+        return False
     after = apply_outcome(
-        record, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
+        before, outcome, now=ports.clock(), jitter=ports.random(), retries=ports.config.retries
     )
-    ports.state.append(list(events_between(record, after, outcome, request_ids=limiter.request_ids)))
+    events = list(events_between(before, after, outcome, request_ids=limiter.request_ids))
     seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0
-    following = keep_lease(record, after, now=ports.clock(), seconds=seconds)
+    following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
+    changed = after.phase != before.phase or after.needs_action != before.needs_action
+    quiet = isinstance(outcome, Done) and not (limiter.wrote or changed or before.deleting)
+    if following is not None and quiet:
+        leased.advance(following, events)
+        return True
     try:
-        saved = ports.state.save(following or after)
+        leased.save(following or after, events)
     except Stale:
-        _give_lease_back(record, ports)
-        return None
-    if saved.job.sequence % PRUNE_EVERY in (0, 1):  # the planner, or a reservation, may have taken the first
-        ports.state.prune_events(saved.name, ports.config.events_kept)
-    if saved.job.active and following is None:
-        send_continuation(saved, ports)
-    changed = saved.phase != record.phase or saved.needs_action != record.needs_action
-    if changed or not saved.job.active:
+        _give_lease_back(leased, ports)
+        return False
+    if _is_time_to_prune(leased):
+        ports.state.prune_events(after.name, ports.config.events_kept)
+    if after.job.active and following is None:
+        send_continuation(leased.record, ports)
+    if changed or not after.job.active:
         outbox.request_report(ports)
-    return saved if following else None
+    return following is not None
+
+
+def _is_time_to_prune(leased: LeasedRecord) -> bool:
+    """Return whether the message brought the record past another ``PRUNE_EVERY`` outcomes.
+
+    The planner, or a reservation, may have taken the first number after them.
+    """
+    last, before = leased.record.job.sequence, leased.begun.job.sequence - 1
+    return last // PRUNE_EVERY != before // PRUNE_EVERY
 
 
 def _is_last_step(record: ClusterRecord) -> bool:
@@ -180,31 +203,36 @@ def _outcome(record: ClusterRecord, ports: Ports) -> Outcome:
         return Retry(Unexpected(f"{type(error).__name__} in {step.name}; the log has the details"))
 
 
-def _postpone(record: ClusterRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
+def _postpone(leased: LeasedRecord, limited: RateLimited, limiter: RateLimiter, ports: Ports) -> None:
     """Schedule the step for the time of its reservation."""
-    log.info("%s: %s: %s", record.name, record.job.step.name, limited)
+    before = leased.record
+    log.info("%s: %s: %s", before.name, before.job.step.name, limited)
     after = postpone(
-        record,
+        before,
         until=limited.at,
         reason=str(limited),
         reservations=limiter.reserved,
         now=ports.clock(),
     )
-    ports.state.append(list(rate_limited_event(record, after, limiter.request_ids)))
     try:
-        saved = ports.state.save(after)
+        leased.save(after, rate_limited_event(before, after, limiter.request_ids))
     except Stale:
-        _give_lease_back(record, ports)
+        _give_lease_back(leased, ports)
         return
-    send_continuation(saved, ports)
+    send_continuation(leased.record, ports)
 
 
-def _give_lease_back(record: ClusterRecord, ports: Ports) -> None:
-    """Release the lease of a step that a newer commit superseded, so that the newer job can start."""
-    owner = record.job.lease.owner if record.job.lease else ""
-    while (current := ports.state.cluster(record.name)) is not None:
+def _give_lease_back(leased: LeasedRecord, ports: Ports) -> None:
+    """Release the lease of a step that a newer commit superseded, so that the newer job can start.
+
+    A record that was only saved again, before our lease was, waits for a message: this one had no effect.
+    """
+    owner = leased.record.job.lease.owner if leased.record.job.lease else ""
+    while (current := ports.state.cluster(leased.record.name)) is not None:
         released = release(current, owner)
         if released is None:
+            if current.job.lease is None and names_moment(job_message(leased.begun, None), current):
+                send_copy(current, ports)
             return
         try:
             saved = ports.state.save(released)
@@ -220,14 +248,14 @@ def _resend_current(name: str, ports: Ports) -> None:
         send_continuation(current, ports)
 
 
-def _delete_record(record: ClusterRecord, outcome: Done, ports: Ports) -> None:
+def _delete_record(leased: LeasedRecord, outcome: Done, ports: Ports) -> None:
+    record = leased.record
     after = apply_outcome(record, outcome, now=ports.clock(), jitter=0)
-    events = [replace(event, reason="Deleted") for event in events_between(record, after, outcome)]
-    ports.state.append(events)
+    leased.append(replace(event, reason="Deleted") for event in events_between(record, after, outcome))
     try:
         ports.state.delete(record)
     except Stale:
-        _give_lease_back(record, ports)
+        _give_lease_back(leased, ports)
         return
     outbox.request_report(ports)
     outbox.request_awaited_plan(ports, deleted=record.name)

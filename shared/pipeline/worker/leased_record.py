@@ -1,0 +1,74 @@
+"""The record whose steps a worker runs, and what of it is not stored yet.
+
+Reading Azure needs no lease, and neither does a step that writes nothing there. So the lease, and the
+outcomes of such steps, are saved together: before the next write to Azure or to the cluster, or with the
+outcome at which the message ends. Each save replaces the version that the message read. So a worker that was
+overtaken saves nothing and writes nothing, and what a crash loses is only what the next worker reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shared.jobs.errors import Stale
+from shared.jobs.events import Event
+from shared.jobs.record import ClusterRecord
+from shared.ports import Ports
+
+
+class LeaseLost(Exception):
+    """Another worker has the lease, or ours does not last long enough."""
+
+
+class LeasedRecord:
+    """The record with the lease of this worker; ``stored`` is whether the state has it like this.
+
+    ``begun`` is the record with which the message began. By ``Ports.elapsed``, ``since`` is when the lease
+    began, and ``confirmed_at`` when the state was last asked, and nobody else had written the record.
+    """
+
+    def __init__(self, record: ClusterRecord, ports: Ports) -> None:
+        self.record = self.begun = record
+        self.stored = False
+        self.since, self.confirmed_at = ports.elapsed(), float("-inf")
+        self._ports = ports
+        self._events: list[Event] = []
+
+    def advance(self, record: ClusterRecord, events: Iterable[Event]) -> None:
+        """Continue with the record after a step that was done, and with the lease of the next one."""
+        self._events += events
+        self.record, self.stored, self.since = record, False, self._ports.elapsed()
+
+    def confirm(self) -> None:
+        """Read the record; raise LeaseLost unless the state still has our lease, for our generation."""
+        mine, asked_at = self.record, self._ports.elapsed()
+        current = self._ports.state.cluster(mine.name)
+        if current is None or current.job.lease != mine.job.lease or current.uid != mine.uid:
+            raise LeaseLost(f"{mine.name}: another worker has the record")
+        if current.generation != mine.generation:
+            raise LeaseLost(f"{mine.name}: a newer commit was accepted")
+        self.confirmed_at = asked_at
+
+    def store(self) -> None:
+        """Save the record with its lease; raise LeaseLost when another actor has written it since."""
+        try:
+            self.save(self.record)
+        except Stale:
+            raise LeaseLost(f"{self.record.name}: another actor wrote the record") from None
+
+    def save(self, record: ClusterRecord, events: Iterable[Event] = ()) -> None:
+        """Save the events since the last save, then the record over the version that is stored; raise Stale.
+
+        Events come first: what a step did is real, also when a newer commit or a crash discards its outcome.
+        """
+        self.append(events)
+        asked_at = self._ports.elapsed()
+        self.record, self.stored = self._ports.state.save(record), True
+        self.confirmed_at = asked_at
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Save the events since the last save, and these."""
+        unsaved = [*self._events, *events]
+        if unsaved:
+            self._ports.state.append(unsaved)
+        self._events = []
