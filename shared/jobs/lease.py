@@ -22,7 +22,7 @@ EARLY = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Run:
-    """Run the step; ``record`` holds the lease and has to be saved first."""
+    """Run the step; ``record`` holds the lease and has to be saved before the first write."""
 
     record: ClusterRecord
 

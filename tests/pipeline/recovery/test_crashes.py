@@ -20,7 +20,9 @@ from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.jobs.messages import JobMessage
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
+from shared.pipeline.worker.leased_record import LeasedRecord
 from tests.support import fleet_files
+from tests.support.one_cluster import WINDOW
 from tests.support.pipeline_runs import accepted, phases, push, status
 
 PRODUCTION = str(Path(shared.__file__).parent)
@@ -46,7 +48,9 @@ class Recorder(Counter):
             if frame.f_code.co_filename.startswith(PRODUCTION):
                 stack.append((frame.f_code.co_filename, frame.f_lasti))
                 for value in frame.f_locals.values():
-                    if isinstance(value, JobMessage):
+                    if isinstance(value, LeasedRecord):
+                        step = value.record.job.step.name
+                    elif isinstance(value, JobMessage) and not step:
                         step = _step(self.cloud, value.cluster)
             frame = frame.f_back
         self.places.append((step, tuple(stack)))
@@ -63,12 +67,13 @@ def whole_run(counter: Counter) -> None:
     cloud = MemoryCloud()
     if isinstance(counter, Recorder):
         counter.cloud = cloud
-    push(cloud, fleet_files.fleet("one", "two"))
+    window = {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra=WINDOW)}
+    push(cloud, fleet_files.fleet("one", "two") | window)
     cloud.with_ports(lambda ports: tripwired(ports, counter))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY, "two": Phase.READY}
     files = fleet_files.fleet("one")
-    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2)
+    files["clusters/one/cluster.yaml"] = fleet_files.cluster("one", count=2, extra=WINDOW)
     commit = cloud.repository.push(files)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
