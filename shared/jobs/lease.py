@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.jobs.job import FARTHEST, Lease
 from shared.jobs.messages import JobMessage
-from shared.jobs.recipes import Recipe
+from shared.jobs.recipes import Recipe, Step
 from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8
@@ -77,6 +77,12 @@ def names_moment(message: JobMessage, record: ClusterRecord) -> bool:
     """Return whether a message is the one that the record waits for."""
     named = (message.uid, message.generation, message.sequence)
     return named == (record.uid, record.generation, record.job.sequence)
+
+
+def request_write(record: ClusterRecord) -> ClusterRecord:
+    """Return the record as it has to be saved before its step writes to Azure; the same one if it is so."""
+    first = record.job.recipe is Recipe.PROVISION and record.job.step.name is Step.RESOURCE_GROUP
+    return replace(record, group_requested=True) if first and not record.group_requested else record
 
 
 def is_late(leased: ClusterRecord, *, now: datetime, seconds: float) -> bool:

@@ -66,10 +66,11 @@ class Condition:
 class ClusterRecord:
     """One cluster of the fleet; ``etag`` is the version that was read, "" for a record not saved yet.
 
-    ``creation_requested``: Azure was asked to create the cluster, or may have been. ``was_tagged``: the
-    cluster has had our tags, because Azure accepted a write of it or it matched the manifest. Both never
-    become false again. ``removed_keys`` are the labels and taints of each node pool that earlier generations
-    had and that are to be removed from it, until the present generation is Ready.
+    ``group_requested``: Azure was asked to create the resource group, or may have been, and
+    ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
+    a write of it or it matched the manifest. None of them becomes false again. ``removed_keys`` are the
+    labels and taints of each node pool that earlier generations had and that are to be removed from it, until
+    the present generation is Ready.
 
     ``installation`` is the id of the app's state, "" in a record of a version without one. ``life`` is the
     life of the cluster in Azure where that is not ``uid``. A takeover overrules the installations in
@@ -88,6 +89,7 @@ class ClusterRecord:
     created: datetime
     updated: datetime
     conditions: tuple[Condition, ...] = ()
+    group_requested: bool = False
     creation_requested: bool = False
     was_tagged: bool = False
     removed_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -60,7 +60,7 @@ def leased(seconds: float, cloud: MemoryCloud | None = None) -> tuple[Ports, Rec
     lease = Lease("worker", cloud.clock() + timedelta(seconds=seconds))
     ports = replace(cloud.ports, **outside)
     mine = LeasedRecord(replace(record(lease=lease), etag=""), ports)
-    mine.store()
+    mine.secure()
     return with_lease_guard(mine, ports), port
 
 

@@ -39,10 +39,7 @@ def with_lease_guard(leased: LeasedRecord, ports: Ports) -> Ports:
     def check() -> None:
         asked_at = ports.elapsed()
         require_time()
-        if leased.stored:
-            leased.confirm()
-        else:
-            leased.store()
+        leased.secure()
         require_time()
         _require_fresh("the record", ports.elapsed() - asked_at)
 

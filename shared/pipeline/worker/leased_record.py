@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from shared.jobs.errors import Stale
 from shared.jobs.events import Event
+from shared.jobs.lease import request_write
 from shared.jobs.record import ClusterRecord
 from shared.ports import Ports
 
@@ -39,8 +40,21 @@ class LeasedRecord:
         self._events += events
         self.record, self.stored, self.since = record, False, self._ports.elapsed()
 
-    def confirm(self) -> None:
-        """Read the record; raise LeaseLost unless the state still has our lease, for our generation."""
+    def secure(self) -> None:
+        """Ensure, before a write, that the state has our lease and nobody else's; raise LeaseLost.
+
+        That takes one read, or the save of what is not stored yet.
+        """
+        requested = request_write(self.record)
+        if self.stored and requested is self.record:
+            self._confirm()
+            return
+        try:
+            self.save(requested)
+        except Stale:
+            raise LeaseLost(f"{self.record.name}: another actor wrote the record") from None
+
+    def _confirm(self) -> None:
         mine, asked_at = self.record, self._ports.elapsed()
         current = self._ports.state.cluster(mine.name)
         if current is None or current.job.lease != mine.job.lease or current.uid != mine.uid:
@@ -48,13 +62,6 @@ class LeasedRecord:
         if current.generation != mine.generation:
             raise LeaseLost(f"{mine.name}: a newer commit was accepted")
         self.confirmed_at = asked_at
-
-    def store(self) -> None:
-        """Save the record with its lease; raise LeaseLost when another actor has written it since."""
-        try:
-            self.save(self.record)
-        except Stale:
-            raise LeaseLost(f"{self.record.name}: another actor wrote the record") from None
 
     def save(self, record: ClusterRecord, events: Iterable[Event] = ()) -> None:
         """Save the events since the last save, then the record over the version that is stored; raise Stale.

@@ -101,7 +101,7 @@ def delete_resource_group(context: StepContext) -> Outcome:
     try:
         existing = context.azure(GetGroup(group))
     except (Terminal, Unauthorized, Unauthenticated, Dependency) as error:
-        if record.creation_requested:
+        if record.group_requested or record.creation_requested:
             raise
         # Azure may never have let us read the group; then we have created nothing in it either.
         return _retained(what, f"{error.kind}: {error}")
