@@ -206,5 +206,7 @@ def _dumped(spec: ClusterSpec) -> dict[str, Any]:
 
 def digest_of(document: Any) -> str:
     """Return 16 hexadecimal digits of a SHA-256 over canonical JSON."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return hashlib.sha256(_CANONICAL.encode(document).encode()).hexdigest()[:16]
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))

@@ -13,6 +13,7 @@ from shared.fleet.aks.change_effects import missing_conditions
 from shared.fleet.aks.comparison import alike
 from shared.fleet.aks.field_effects import Effect
 from shared.fleet.desired import normalised
+from shared.fleet.garbage_collection import no_garbage_collection
 from shared.fleet.planning.differences import Change, differences
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.renames import rename_holds
@@ -189,6 +190,7 @@ class Plan:
         return replace(self, items=tuple(items))
 
 
+@no_garbage_collection()
 def make_plan(
     commit: str,
     desired: DesiredFleet,

@@ -116,7 +116,7 @@ class ClusterResolver:
             manifest.metadata.labels,
             manifest.metadata.annotations.adopt or "",
         )
-        size = len(json.dumps(desired.document(), ensure_ascii=False).encode())
+        size = _size_of(desired)
         if size > MAX_RESOLVED_BYTES:
             text = (
                 f"has {size} bytes with everything that is merged into it, and at most {MAX_RESOLVED_BYTES}"
@@ -212,6 +212,15 @@ class ClusterResolver:
 MAX_RESOLVED_BYTES = 512 * 1024
 """What a record holds however little it can be compressed (an entity of Table Storage has 1 MiB)."""
 _RENAMED = "; a cluster is renamed by deleting and creating it"
+
+
+def _size_of(desired: Desired) -> int:
+    """Return the bytes of the stored form as JSON; an upper bound where that is small enough."""
+    spec = desired.spec.model_dump_json(by_alias=True, exclude_none=True).encode()
+    bound = 2 * len(spec) + 8 * len(str(desired.labels)) + 1000  # spaces at most double it
+    if bound <= MAX_RESOLVED_BYTES:
+        return bound
+    return len(json.dumps(desired.document(), ensure_ascii=False).encode())
 
 
 def _over_share(size: int, share: int, work: Work) -> str:

@@ -45,9 +45,11 @@ class Problem:
 
 def printable(text: str, limit: int) -> str:
     """Return the name of a file or folder as one line without control characters, which are escaped."""
-    safe = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
-    )
+    safe = text
+    if not text.isprintable():
+        safe = "".join(
+            letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+        )
     return safe if len(safe) <= limit else f"{safe[: limit - 3]}..."
 
 

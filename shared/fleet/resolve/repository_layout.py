@@ -24,6 +24,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _NAME_RULE = "1 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
 MAX_SHOWN = 100
 """Characters of a folder's name; a cluster's name has at most 63."""
+_WELL_PLACED = re.compile(rf"{CLUSTERS}/[a-z0-9-]{{1,63}}/{CLUSTER_FILE}\Z")
+"""The path of a manifest whose folder may be shown as it is called."""
 _MANIFEST = re.compile(r"(.+)\.ya?ml\Z")
 NOT_PLAIN = "{} is a symlink or submodule; Roadstead reads plain files: put the file itself there"
 
@@ -45,7 +47,8 @@ class Files:
     def misplaced(self) -> Mapping[str, tuple[Problem, ...]]:
         """The problems of misplaced entries below ``clusters/``, by cluster."""
         problems: dict[str, dict[Problem, None]] = {}
-        for path in sorted({*self.blobs, *self.other}):
+        well_placed = {path for path in self.blobs if _WELL_PLACED.match(path)}
+        for path in sorted({*self.blobs, *self.other} - well_placed):
             for name, place, message in self._misplaced(path):
                 problem = problem_at(Mark(place, 1, 1), "", message)
                 problems.setdefault(_shown(name), {})[problem] = None

@@ -14,12 +14,11 @@ gives either a ``Desired`` or problems.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from shared.fleet.desired import Desired, Stored
+from shared.fleet.garbage_collection import no_garbage_collection
 from shared.fleet.resolve.cluster_resolver import ClusterResolver
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Inputs, Known, unchanged
@@ -64,21 +63,6 @@ class ClusterStage:
     needed: Sequence[str]
 
 
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector, whose repeated scans of thousands of new objects take a fifth of the time.
-
-    No cycles are created here, so the collector would free nothing.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def resolve(
     fleet: str,
     files: Files,
@@ -101,7 +85,7 @@ def first_files(files: Files, known: Mapping[str, Known]) -> list[str]:
     ]
 
 
-@_no_garbage_collection()
+@no_garbage_collection()
 def resolve_shared(
     fleet: str,
     files: Files,
@@ -124,7 +108,7 @@ def resolve_shared(
     return SharedStage(files, layers, contents, inputs, same, cluster_paths(files, changed))
 
 
-@_no_garbage_collection()
+@no_garbage_collection()
 def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
     """Resolve the clusters; ``contents`` has the files that the stage before needed."""
     contents = {**shared.contents, **contents}
@@ -145,7 +129,7 @@ def resolve_clusters(shared: SharedStage, contents: Contents) -> ClusterStage:
     return ClusterStage(shared, contents, clusters, invalid, clashes, cluster_paths(shared.files, unread))
 
 
-@_no_garbage_collection()
+@no_garbage_collection()
 def finish(stage: ClusterStage, contents: Contents) -> DesiredFleet:
     """Return the fleet; ``contents`` has the files that the stage before needed."""
     shared = stage.shared

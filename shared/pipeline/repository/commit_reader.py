@@ -16,6 +16,7 @@ import pydantic
 import yaml
 
 from shared import fleet
+from shared.fleet.desired import Stored
 from shared.fleet.planning.plan import Action, Plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.fingerprints import Known, fingerprint_of
@@ -115,8 +116,11 @@ def _fingerprints(plan: Plan, inputs: PlanInputs) -> Mapping[str, str]:
         same = item.action in (Action.UNCHANGED, Action.RETRY)
         if same and (record is None or record.deleting):
             continue
-        digest = record.digest if same and record else cluster.digest
-        fingerprint = fingerprint_of(desired.inputs.get(item.cluster, ""), digest)
+        if same and isinstance(cluster, Stored):  # it was not resolved, because its fingerprint matches
+            fingerprint = inputs.known[item.cluster].fingerprint
+        else:
+            digest = record.digest if same and record else cluster.digest
+            fingerprint = fingerprint_of(desired.inputs.get(item.cluster, ""), digest)
         if fingerprint:
             fingerprints[item.cluster] = fingerprint
     return fingerprints
