@@ -9,6 +9,7 @@ from bench.contention import contend
 from bench.deletes import measure as measure_deletes
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
+from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
@@ -68,3 +69,12 @@ def test_a_start_is_measured_against_an_app_without_functions() -> None:
     assert 0 < empty.seconds < app.seconds
     assert 0 < empty.memory < app.memory
     assert sum(map(size_of, libraries(root))) > 20e6
+
+
+def test_a_new_cluster_costs_few_operations_on_the_state_and_four_messages() -> None:
+    found = measure_operations(1)
+    assert found.messages["jobs"] == 4
+    worker = sum(
+        count for (_, caller), count in found.operations.items() if "worker" in caller or "lease" in caller
+    )
+    assert worker <= 25

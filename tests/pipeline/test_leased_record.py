@@ -12,6 +12,7 @@ from bench.deletes import CountedState
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.errors import Unauthenticated
+from shared.jobs.job import Lease
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, accept_delete
 from shared.ports.azure import GetCluster, GetGroup, PutCluster, PutGroup
@@ -38,7 +39,7 @@ def operations(cloud: MemoryCloud, work: Callable[[], None]) -> Counter[str]:
     return Counter({name: count for name, count in state.calls.items() if "bucket" not in name})
 
 
-def test_a_look_at_an_operation_that_continues_is_one_read_and_one_save() -> None:
+def test_a_recheck_of_an_operation_that_continues_is_one_read_and_one_save() -> None:
     cloud = creating()
     deliver_due(cloud, "jobs")
     cloud.clock.advance(6)
@@ -66,7 +67,7 @@ def test_steps_that_only_read_are_saved_with_the_lease_of_the_first_one_that_wri
 
 
 @pytest.mark.parametrize("kind", [PutGroup, PutCluster])
-def test_a_worker_that_is_overtaken_while_it_reads_writes_nothing(kind: type[PutGroup | PutCluster]) -> None:
+def test_a_worker_that_is_superseded_while_it_reads_writes_nothing(kind: type[PutGroup | PutCluster]) -> None:
     cloud = MemoryCloud()
     reads = GetGroup if kind is PutGroup else GetCluster
 
@@ -83,7 +84,11 @@ def test_a_worker_that_is_overtaken_while_it_reads_writes_nothing(kind: type[Put
 
 def test_a_record_that_was_only_saved_again_meanwhile_gets_another_message() -> None:
     cloud = MemoryCloud()
-    frozen_before(cloud, GetGroup, lambda: cloud.state.save(cloud.state.clusters()[0]) and None)
+
+    def saved_again() -> None:
+        cloud.state.save(cloud.state.clusters()[0])
+
+    frozen_before(cloud, GetGroup, saved_again)
     push(cloud, fleet_files.fleet("one"))
     cloud.run(30, until=lambda: phases(cloud) == {"one": Phase.READY})
     assert phases(cloud) == {"one": Phase.READY}
@@ -92,7 +97,7 @@ def test_a_record_that_was_only_saved_again_meanwhile_gets_another_message() -> 
 def test_a_late_message_saves_its_lease_first_so_that_the_timer_sees_the_backlog() -> None:
     cloud = creating()
     cloud.clock.advance(60)
-    leases = []
+    leases: list[Lease | None] = []
     azure = cloud.ports.azure
 
     def look(read: GetCluster) -> object:

@@ -3,7 +3,7 @@
 Reading Azure needs no lease, and neither does a step that writes nothing there. So the lease, and the
 outcomes of such steps, are saved together: before the next write to Azure or to the cluster, or with the
 outcome at which the message ends. Each save replaces the version that the message read. So a worker that was
-overtaken saves nothing and writes nothing, and what a crash loses is only what the next worker reads again.
+superseded saves nothing and writes nothing, and what a crash loses is only what the next worker reads again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class LeaseLost(Exception):
 class LeasedRecord:
     """The record with the lease of this worker; ``stored`` is whether the state has it like this.
 
-    ``begun`` is the record with which the message began. By ``Ports.elapsed``, ``since`` is when the lease
+    ``found`` is the record as the message found it. By ``Ports.elapsed``, ``since`` is when the lease
     began, and ``confirmed_at`` when the state was last asked, and nobody else had written the record.
     """
 
     def __init__(self, record: ClusterRecord, ports: Ports) -> None:
-        self.record = self.begun = record
+        self.record = self.found = record
         self.stored = False
         self.since, self.confirmed_at = ports.elapsed(), float("-inf")
         self._ports = ports

@@ -8,7 +8,7 @@ The worker runs the step, writes the events, saves the outcome and sends the con
 done is followed by the next one in the same message, and no continuation is sent. The lease is saved before
 the first write to Azure or to the cluster, with the outcomes so far: steps that only read need no save of
 their own. A delete, and a message that comes late, save their lease first: a tombstone may not be taken back
-while its delete runs, and the timer tells a backlog from lost messages by the leases.
+while its delete runs, and the timer recognises a backlog by the leases.
 
 A crash at any line leaves a record from which the next message, or the timer, continues. Events are written
 before the outcome: the effects of a step are real, even when a newer commit or a crash discards its outcome.
@@ -174,7 +174,7 @@ def _is_time_to_prune(leased: LeasedRecord) -> bool:
 
     The planner, or a reservation, may have taken the first number after them.
     """
-    last, before = leased.record.job.sequence, leased.begun.job.sequence - 1
+    last, before = leased.record.job.sequence, leased.found.job.sequence - 1
     return last // PRUNE_EVERY != before // PRUNE_EVERY
 
 
@@ -231,7 +231,7 @@ def _give_lease_back(leased: LeasedRecord, ports: Ports) -> None:
     while (current := ports.state.cluster(leased.record.name)) is not None:
         released = release(current, owner)
         if released is None:
-            if current.job.lease is None and names_moment(job_message(leased.begun, None), current):
+            if current.job.lease is None and names_moment(job_message(leased.found, None), current):
                 send_copy(current, ports)
             return
         try:
