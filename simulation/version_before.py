@@ -19,7 +19,14 @@ def former(names: Mapping[str, str]) -> Mapping[str, str]:
 ERRORS, STEPS, CONDITIONS = map(former, (stored_forms.ERRORS, stored_forms.STEPS, stored_forms.CONDITIONS))
 
 
-ADDED_FIELDS = ("installation", "life", "overruled", "predecessors", "group_requested")
+ADDED_FIELDS = (
+    "installation",
+    "life",
+    "overruled",
+    "predecessors",
+    "group_requested",
+    "delete_accepted",
+)
 """What a record of the version before does not have."""
 
 

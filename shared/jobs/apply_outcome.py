@@ -32,6 +32,7 @@ def apply_outcome(
     step = replace(record.job.step, rechecking=recheck, abandoned_leases=abandoned)
     record = replace(record, was_tagged=record.was_tagged or _shows_our_tags(record, outcome))
     record = _with_tags_read(_with_step(record, step), outcome)
+    record = replace(record, delete_accepted=record.delete_accepted or _shows_delete(record, outcome))
     match outcome:
         case Done():
             return _done(record, outcome, now)
@@ -81,6 +82,12 @@ def _shows_our_tags(record: ClusterRecord, outcome: Outcome) -> bool:
     """Return whether the outcome proves that the cluster has our tags: every write sets them."""
     done = isinstance(outcome, Done) or (isinstance(outcome, Wait) and outcome.write is not None)
     return done and record.job.step.name is Step.CLUSTER
+
+
+def _shows_delete(record: ClusterRecord, outcome: Outcome) -> bool:
+    """Return whether the outcome proves that Azure accepted the delete of the cluster."""
+    written = (outcome.write if isinstance(outcome, Wait) else None) or record.job.step.last_write
+    return written is not None and record.job.step.name is Step.DELETE_CLUSTER
 
 
 def _with_tags_read(record: ClusterRecord, outcome: Outcome) -> ClusterRecord:

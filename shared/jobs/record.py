@@ -68,7 +68,8 @@ class ClusterRecord:
 
     ``group_requested``: Azure was asked to create the resource group, or may have been, and
     ``creation_requested``: the cluster. ``was_tagged``: the cluster has had our tags, because Azure accepted
-    a write of it or it matched the manifest. None of them becomes false again. ``removed_keys`` are the
+    a write of it or it matched the manifest. None of them becomes false again. ``delete_accepted``: Azure
+    accepted the delete of this life of the cluster, so that parts of it may be gone. ``removed_keys`` are the
     labels and taints of each node pool that earlier generations had and that are to be removed from it, until
     the present generation is Ready.
 
@@ -97,6 +98,7 @@ class ClusterRecord:
     life: str = ""
     overruled: tuple[str, ...] = ()
     predecessors: tuple[str, ...] = ()
+    delete_accepted: bool = False
     etag: str = field(default="", compare=False)
 
     @property
@@ -201,6 +203,7 @@ def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: 
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
         job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
+        delete_accepted=False,
         updated=now,
         conditions=tuple(each for each in record.conditions if each.type not in _OF_DELETES),
     )
@@ -231,6 +234,7 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
         overruled=contest.installations,
         predecessors=tuple(dict.fromkeys((*record.predecessors, *contest.installations))),
         life=contest.life or record.life,
+        delete_accepted=record.delete_accepted and not contest.life,
         phase=working_phase(record),
         job=_following_job(record, record.job.recipe, now),
         updated=now,

@@ -53,11 +53,14 @@ def delete_cluster(context: StepContext) -> Outcome:
     delete = next_attempt(context, DELETE)
     if delete is None:
         return still_exists(what)
-    restored = not_removed(context)
-    if restored and not context.job.step.rechecking and _may_have_started(context, accepted=accepted):
+    later = of_later_life(context, existing)
+    started = record.delete_accepted and later is None
+    restored = not_removed(context, started=started)
+    unsure = not started and _may_have_started(context, accepted=accepted)
+    if restored and unsure and not context.job.step.rechecking:
         unseen = f"Azure may not show yet that it deletes {what}; reading once more"
         return Retry(NotYetVisible(unseen, retry_after=LAG_SECONDS))
-    held = restored or _of_others(context, existing) or of_later_life(context, existing)
+    held = restored or _of_others(context, existing) or later
     if held:
         return held
     written = context.azure(DeleteCluster(context.cluster, etag=etag_of(existing)))

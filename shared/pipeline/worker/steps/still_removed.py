@@ -5,6 +5,9 @@ from an older moment. So the step reads the head of the branch once more, and de
 absent there. While the head has it, the delete waits, and its record says that it has not started: only then
 can the planner take the tombstone back. As soon as a head lacks the cluster again, the delete begins. So a
 stale read of the branch, and a commit that comes and goes, only delay a delete.
+
+A delete that Azure accepted and did not complete cannot be taken back: nobody knows what is left of the
+cluster. While the head has the cluster, no further delete is sent either, and a person completes it.
 """
 
 from __future__ import annotations
@@ -24,10 +27,16 @@ REPLAN_SECONDS = 20.0
 TAKEN_BACK_SECONDS = 60.0
 """By then that plan is complete."""
 _RESTORE = "Do what the plan of that commit asks for, or remove the folder again, which deletes the cluster."
+_COMPLETE = (
+    "Delete what is left with `az aks delete`, and Roadstead creates the cluster again. "
+    "Or remove the folder again, and Roadstead deletes it."
+)
 
 
-def not_removed(context: StepContext) -> Wait | None:
-    """Return the wait of a delete that git no longer asks for, None when it may begin.
+def not_removed(context: StepContext, *, started: bool) -> Wait | None:
+    """Return the wait of a delete that git no longer asks for, None when it may be sent.
+
+    ``started``: Azure has accepted it before, in this life of the cluster.
 
     Costs two calls to GitHub. The tree is read even where the record names the head as the commit that
     removed the cluster: whoever can write the record could have written that too.
@@ -41,7 +50,10 @@ def not_removed(context: StepContext) -> Wait | None:
         return None
     again = f"commit {head[:8]} has the cluster again"
     if fleet.planning or head != fleet.commit:  # the commit that removed it may be the one in planning
-        return Wait(RECHECK_SECONDS, f"{again}, and is not planned yet", restored=True)
+        return Wait(RECHECK_SECONDS, f"{again}, and is not planned yet", restored=not started)
+    if started:
+        reason = f"{again}, after Azure had accepted its delete, which has not completed"
+        return Wait(OBSERVE_SECONDS, reason, action_required=_COMPLETE, open_ended=True)
     newest = ports.state.plan(head)
     items = newest.plan.items if newest else ()
     item = next((item for item in items if item.cluster == record.name), None)
