@@ -97,6 +97,14 @@ class ObservedState(MemoryState):
         """Write the plan."""
         self._no_preview(f"the plan of {plan_record.plan.commit[:8]}")
         super().save_plan(plan_record)
+        self._plan_saved(plan_record)
+
+    def save_review(self, plan_record: PlanRecord) -> None:
+        """Write what the reviews of a plan say."""
+        super().save_review(plan_record)
+        self._plan_saved(plan_record)
+
+    def _plan_saved(self, plan_record: PlanRecord) -> None:
         if self._writes_as_before:
             commit = plan_record.plan.commit
             stored = stored_forms.upgrade_plan(plan_with_added_fields(plan_record))

@@ -103,6 +103,14 @@ class MemoryState(MemoryClusters):
         with self._lock:
             self._plans[plan_record.plan.commit] = replace(plan_record, etag=f"v{next(self._versions)}")
 
+    def save_review(self, plan_record: PlanRecord) -> None:
+        """Write a plan with what its reviews say, over its version; raise Stale."""
+        with self._lock:
+            saved = self._plans.get(plan_record.plan.commit)
+            if saved is None or saved.etag != plan_record.etag:
+                raise Stale("another writer changed the record")
+            self._plans[saved.plan.commit] = replace(plan_record, etag=f"v{next(self._versions)}")
+
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
         """Write what was reported of a plan over its version; raise Stale."""
         with self._lock:

@@ -155,6 +155,10 @@ class Plans(Protocol):
         """
         ...
 
+    def save_review(self, plan_record: PlanRecord) -> None:
+        """Write a plan with what its reviews say, over the version that was read; raise Stale."""
+        ...
+
     def next_report_at(self) -> datetime | None:
         """Return the ``not_before`` of the newest open plan; the size of plans does not matter."""
         ...

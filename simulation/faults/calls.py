@@ -41,8 +41,8 @@ SERVICES = ("resource", "containerservice")
 EFFECTS: Mapping[str, frozenset[str]] = {
     port: frozenset(names.split())
     for port, names in {
-        "state": "save delete append save_fleet save_plan save_report save_blobs save_fingerprints"
-        " save_dead_letter add_group_members remove_group_member"
+        "state": "save delete append save_fleet save_plan save_report save_review save_blobs"
+        " save_fingerprints save_dead_letter add_group_members remove_group_member"
         " add_group_delete_intent remove_group_delete_intent",
         **dict.fromkeys(QUEUES, "send"),
         "repository": "set_status",

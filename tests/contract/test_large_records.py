@@ -13,8 +13,9 @@ from shared.adapters.tables import TABLES, TablesState
 from shared.adapters.tables.state import PLANS
 from shared.adapters.tables.storage import Storage
 from shared.fleet.planning.plan import Plan
-from shared.jobs.errors import TooLarge
+from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.record import accept_new
+from shared.jobs.review_check import ReviewCheck, Verdict
 from shared.ports import PlanRecord, State
 from tests.support.azurite import connect
 from tests.support.cluster_records import NOW
@@ -49,6 +50,20 @@ def test_the_parts_of_a_plan_go_with_it(azurite: int) -> None:
             assert len(list(storage.keys(PLANS, "PartitionKey eq @key", key=parts))) == 3
         assert state.prune_plans(0) == 1
         assert list(storage.keys(PLANS, "PartitionKey eq @key", key=parts)) == []
+
+
+def test_the_parts_of_a_plan_that_lost_a_race_are_removed(azurite: int) -> None:
+    with connect(azurite) as service:
+        fleet = f"fleet-{uuid.uuid4().hex[:8]}"
+        state, storage = TablesState(service, fleet), Storage(service, TABLES, "unused")
+        state.save_plan(large_plan(2500))
+        (read,) = state.open_plans()
+        state.save_report(replace(read, reported="pending: meanwhile"))
+        with pytest.raises(Stale):
+            state.save_review(replace(read, review=ReviewCheck(Verdict.NO_PULL, NOW)))
+        parts = f"parts|{fleet}|{'c' * 40}"
+        assert len(list(storage.keys(PLANS, "PartitionKey eq @key", key=parts))) == 3
+        assert state.plan("c" * 40) == replace(read, reported="pending: meanwhile")
 
 
 @pytest.mark.parametrize("letter", ["x", "\N{GRINNING FACE}", "\N{LATIN SMALL LETTER U WITH DIAERESIS}"])

@@ -18,6 +18,7 @@ from shared.jobs.errors import Stale
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
 from shared.jobs.record import accept_delete, accept_new
+from shared.jobs.review_check import ReviewCheck, Verdict
 from shared.jobs.summary import REASON_LIMIT, summary_of
 from shared.ports import State
 from tests.support.azurite import connect
@@ -70,6 +71,30 @@ def test_a_plan_that_was_made_again_is_not_overwritten_by_a_report(state: State)
     (found,) = state.open_plans()
     state.save_report(replace(found, plan=read.plan, reported="pending: 1 of 4"))
     assert state.plan("c" * 40) == replace(again, reported="pending: 1 of 4")
+
+
+@pytest.mark.parametrize("items", [3, 5000])
+def test_what_reviews_say_is_written_over_the_version_that_was_read(state: State, items: int) -> None:
+    check = ReviewCheck(Verdict.NO_PULL, NOW, {"branch": "main"})
+    state.save_plan(plan_record(items=items))
+    (read,) = state.open_plans()
+    reported = state.save_report(replace(read, reported="pending: 1 of 3", reports=7))
+    with pytest.raises(Stale):
+        state.save_review(replace(read, review=check))
+    assert state.plan("c" * 40) == reported
+    state.save_review(replace(reported, review=check))
+    assert state.plan("c" * 40) == replace(reported, review=check)
+    (found,) = state.open_plans()
+    assert found == replace(reported, review=check)
+
+
+def test_a_review_of_a_plan_that_was_pruned_is_refused(state: State) -> None:
+    state.save_plan(replace(plan_record(), open=False))
+    read = state.plan("c" * 40)
+    assert read is not None
+    assert state.prune_plans(0) == 1
+    with pytest.raises(Stale):
+        state.save_review(read)
 
 
 def test_a_report_of_a_plan_that_was_pruned_is_refused(state: State) -> None:

@@ -127,9 +127,16 @@ class TablesState(ClustersTable, ActsTable):
 
     def save_plan(self, plan_record: PlanRecord) -> None:
         """Write a plan over the saved one of its commit."""
+        self._save_plan(plan_record, "")
+
+    def save_review(self, plan_record: PlanRecord) -> None:
+        """Write a plan with what its reviews say, over its version; raise Stale."""
+        self._save_plan(plan_record, plan_record.etag)
+
+    def _save_plan(self, plan_record: PlanRecord, etag: str) -> None:
         entity = {**self._plan_key(plan_record), "at": plan_record.at, **_report(plan_record)}
         text = _PLAN.dump_json(plan_record, exclude={"etag"}).decode()
-        self._storage.upsert_document(PLANS, entity, text)
+        self._storage.upsert_document(PLANS, entity, text, etag=etag)
 
     def save_report(self, plan_record: PlanRecord) -> PlanRecord:
         """Write what was reported of a plan over its version; raise Stale."""

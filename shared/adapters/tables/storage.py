@@ -129,8 +129,10 @@ class Storage:
         with _translated():
             self._creating(client, lambda: client.upsert_entity(entity, mode=UpdateMode.REPLACE))
 
-    def upsert_document(self, table: str, entity: dict[str, Any], text: str) -> None:
+    def upsert_document(self, table: str, entity: dict[str, Any], text: str, *, etag: str = "") -> None:
         """Write an entity with a text of up to 64 entities' size over any existing one; raise TooLarge.
+
+        With an ``etag``: over that version only; raise Stale.
 
         The parts are written first, under the version of their text, and the entity names them. So whoever
         reads meanwhile finds the parts of the version that the entity names.
@@ -140,9 +142,23 @@ class Storage:
             before = self.get(table, entity["PartitionKey"], entity["RowKey"]) or {}
             for number, part in enumerate(parts):
                 self.upsert(table, {**_part_key(entity, properties["version"], number), **part})
-        self.upsert(table, {**entity, **properties})
+        whole = {**entity, **properties}
+        if etag:
+            self._replace(table, whole, etag)
+        else:
+            self.upsert(table, whole)
         if parts and before.get("version") != properties["version"]:
             self._remove_parts(table, before)
+
+    def _replace(self, table: str, whole: dict[str, Any], etag: str) -> None:
+        """Write an entity over that version; raise Stale, with its parts removed, which nothing names."""
+        try:
+            self.write(table, whole, etag)
+        except Stale:
+            current = self.get(table, whole["PartitionKey"], whole["RowKey"]) or {}
+            if current.get("version") != whole.get("version"):
+                self._remove_parts(table, whole)
+            raise
 
     def document(self, table: str, entity: Entity) -> str | None:
         """Return the text of an entity; None when another writer has just replaced its parts."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.acts import Act
-from shared.jobs.errors import ReconcileError, Retryable
+from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
@@ -89,11 +89,23 @@ def approved_request(request: PlanRequest, ports: Ports) -> PlanRequest | None:
         log.info("no delete of commit %s waits for a review", request.commit[:8])
         return None
     asked = ask(request.commit, deletes, fleet, ports)
-    ports.state.save_plan(replace(plan_record, review=asked.check))
+    _save(plan_record, asked.check, ports)
     if asked.approval is not None:
         return PlanRequest(again=True, reason="approved", approval=asked.approval)
     ask_again(asked, request, request.commit, ports, first=False)
     return None
+
+
+def _save(read: PlanRecord, check: ReviewCheck, ports: Ports) -> None:
+    """Save what the reviews say, unless the commit was planned again: that plan reads them itself."""
+    plan_record: PlanRecord | None = read
+    while plan_record is not None and plan_record.plan == read.plan:
+        try:
+            ports.state.save_review(replace(plan_record, review=check))
+        except Stale:  # a report was saved meanwhile
+            plan_record = ports.state.plan(read.plan.commit)
+            continue
+        return
 
 
 def _deletes(plan_record: PlanRecord | None, ports: Ports) -> Mapping[str, datetime]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,7 +18,7 @@ from shared.pipeline.api.why import why_view
 from shared.pipeline.planner import planner
 from shared.ports import MergedPull
 from tests.support.pipeline_runs import status
-from tests.support.replaced_ports import around
+from tests.support.replaced_ports import around, frozen
 from tests.support.reviewed_pulls import REMOVED, ReviewedFleet
 
 ALL = {*REMOVED, "kept"}
@@ -207,3 +208,28 @@ def test_a_crash_after_the_act_and_before_the_plan_records_the_act_once() -> Non
     commit = fleet.merge()
     assert fleet.left == {"kept"}
     assert [act.target for act in fleet.cloud.state.acts(5)] == [commit]
+
+
+@pytest.mark.parametrize("planned_again", [False, True])
+def test_a_report_while_the_reviews_are_read_is_kept(*, planned_again: bool) -> None:
+    fleet = ReviewedFleet()
+    fleet.propose()
+    commit = fleet.merge()
+    state, before = fleet.cloud.state, fleet.plan_record(commit)
+
+    def reported() -> None:
+        if planned_again:
+            state.save_plan(replace(before, plan=replace(before.plan, problems=("another plan",))))
+        read = fleet.plan_record(commit)
+        state.save_report(replace(read, reported="pending: meanwhile", reports=7))
+
+    frozen(fleet.cloud, "pulls", "reviews", reported)
+    fleet.cloud.clock.advance(60)
+    request = PlanRequest(kind="review", commit=commit)
+    planner.handle(request, fleet.cloud.ports)
+    after = fleet.plan_record(commit)
+    assert (after.reported, after.reports) == ("pending: meanwhile", 7)
+    assert after.review is not None
+    assert before.review is not None
+    assert (after.review.at > before.review.at) is not planned_again
+    assert bool(after.plan.problems) is planned_again
