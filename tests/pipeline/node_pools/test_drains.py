@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -255,6 +256,22 @@ def test_a_pod_that_its_node_never_ends_is_not_waited_for() -> None:
     cloud.run(until=lambda: "1 of them ending" in record(cloud).job.reason)
     assert "apps" in pools(cloud)
     cloud.run(seconds=900)
+    assert set(pools(cloud)) == {"system", "appsb"}
+
+
+@pytest.mark.parametrize("wrong", [timedelta(hours=1), timedelta(days=30), -timedelta(days=30)])
+def test_one_wrong_clock_neither_ends_nor_keeps_the_wait_for_a_pod(wrong: timedelta) -> None:
+    cloud = ready(pool())
+    api(cloud).apply(pod("ending", min(nodes(cloud, "apps")), finalizers=["example.com/never"]))
+    push(cloud, files(pool("Standard_D8s_v5")))
+    cloud.run(until=lambda: "1 of them ending" in record(cloud).job.reason)
+    right, sequence = cloud.clock, record(cloud).job.sequence
+    cloud.with_ports(lambda ports: replace(ports, clock=lambda: right() + wrong))
+    cloud.run(seconds=120, until=lambda: record(cloud).job.sequence > sequence)
+    cloud.with_ports(lambda ports: replace(ports, clock=right))
+    assert "apps" in pools(cloud)
+    assert "1 of them ending" in record(cloud).job.reason
+    cloud.run(seconds=7200)
     assert set(pools(cloud)) == {"system", "appsb"}
 
 

@@ -9,24 +9,18 @@ from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.aks.writes import pool_is_stopped, running_version
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.jobs.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of
 from shared.pipeline.worker.steps.context import StepContext
+from shared.pipeline.worker.steps.cordons import cordoned_at, is_cordoned_by_us
 from shared.ports import KubernetesApi
-from shared.ports.kubernetes import CORDONED
 
 EVICTIONS, CORDONS = 20, 100
 """How many pods one step evicts, and how many nodes it cordons: the step has to end within its lease."""
 SHOWN = 5
 """How many nodes, or pods, a message names. Each step tries to evict these pods first, always the same."""
-OLD_CHANGES = "ancient-changes"
-"""The manager under which the API server keeps the oldest changes of an object with more than ten managers.
-
-Source: kubernetes/apimachinery ``pkg/util/managedfields/internal/capmanagers.go``.
-"""
 LATE = timedelta(minutes=1)
 """How long after a node was cordoned a pod may still start that was scheduled there before."""
 LOST = timedelta(minutes=5)
@@ -97,43 +91,8 @@ def drained(context: StepContext, pool: str, minutes: int) -> Outcome | None:
 def _uncordon(nodes: Sequence[Json], api: KubernetesApi) -> None:
     """Uncordon the nodes that we cordoned; nodes that a person cordoned stay cordoned."""
     for node in nodes:
-        if _unschedulable(node) and _is_cordoned_by_us(node):
+        if _unschedulable(node) and is_cordoned_by_us(node):
             api.uncordon(_name(node))
-
-
-def _is_cordoned_by_us(node: Json) -> bool:
-    """Return whether the last cordon of a node was ours, as its managedFields say.
-
-    They drop the managers of old changes; then our annotation counts.
-    """
-    managers = {str(entry.get("manager")) for entry in _cordons(node)}
-    return MANAGER in managers or (bool(_annotation(node)) and managers <= {OLD_CHANGES})
-
-
-def _cordons(node: Json) -> list[Json]:
-    """Return the entries of a node's managedFields that cordon it: ours, and those of people."""
-    return [
-        entry
-        for entry in node["metadata"].get("managedFields") or ()
-        if "f:unschedulable" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
-    ]
-
-
-def _cordoned_at(node: Json) -> datetime | None:
-    """Return when a node was cordoned last, None when nothing on it shows the time.
-
-    The time of the API server counts. Our annotation has that of an instance, whose clock may have been late:
-    then every pod would have started after the cordon, and none would be waited for.
-    """
-    times = [datetime.fromisoformat(entry["time"]) for entry in _cordons(node) if entry.get("time")]
-    if times:
-        return max(times)
-    ours = _is_cordoned_by_us(node) and _annotation(node)
-    return datetime.fromisoformat(_annotation(node)) if ours else None
-
-
-def _annotation(node: Json) -> str:
-    return str((node["metadata"].get("annotations") or {}).get(CORDONED) or "")
 
 
 def _evicted(
@@ -203,18 +162,30 @@ class _Listed:
     """The pods that have to move from each node, listed once in a step."""
 
     def __init__(self, context: StepContext, api: KubernetesApi) -> None:
-        self._clock, self._api = context.ports.clock, api
+        self._now, self._api = _by_two_clocks(context), api
         self._by_node: dict[str, list[Json]] = {}
 
     def moving(self, node: Json) -> list[Json]:
         """Return the pods of a node that have to move, in the order of their names."""
         name = _name(node)
         if name not in self._by_node:
-            cordoned, now = _cordoned_at(node), self._clock()
+            cordoned, now = cordoned_at(node), self._now
             pods = self._api.list("v1", "Pod", fields=f"spec.nodeName={name}")
             moving = (pod for pod in pods if _has_to_move(pod) and not _is_lost(pod, cordoned, now))
             self._by_node[name] = sorted(moving, key=_path)
         return self._by_node[name]
+
+
+def _by_two_clocks(context: StepContext) -> datetime | None:
+    """Return a time that has passed by the clock of this instance, and by that of the one before it.
+
+    That one set the time of this run. None where no earlier run of the drain did. The pool is deleted once no
+    pod is waited for, so one clock that is ahead must not decide that; one that is late costs a run.
+    """
+    waiting = context.job.step.waiting_on
+    if waiting is None or waiting.kind is not WaitKind.DRAIN:
+        return None
+    return min(context.ports.clock(), context.job.next_run.at)
 
 
 def _rotated(objects: Sequence[Json], fraction: float) -> list[Json]:
@@ -222,11 +193,11 @@ def _rotated(objects: Sequence[Json], fraction: float) -> list[Json]:
     return [*objects[first:], *objects[:first]]
 
 
-def _is_lost(pod: Json, cordoned: datetime | None, now: datetime) -> bool:
+def _is_lost(pod: Json, cordoned: datetime | None, now: datetime | None) -> bool:
     """Return whether a pod is not waited for: its node does not end it, or it started on a cordoned node."""
     metadata = pod["metadata"]
     ends, created = metadata.get("deletionTimestamp"), metadata.get("creationTimestamp")
-    if ends and now - datetime.fromisoformat(ends) > LOST:
+    if ends and now and now - datetime.fromisoformat(ends) > LOST:
         return True
     return bool(cordoned and created and datetime.fromisoformat(created) - cordoned > LATE)
 
