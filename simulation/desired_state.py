@@ -6,14 +6,18 @@ Few fields and few Flux objects, on purpose. How the desired state changes from 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 GROUPS = {"d": "rg-c"}
 """The cluster that shares the resource group of another one."""
 WINDOW = "aksManagedAutoUpgradeSchedule"
+TAGS = 40
+"""As many as a manifest may have, with three left; each has a value of 250 characters."""
 NEWEST_IMAGE = "202511.01.0"
 """The date of the newest node image of the local Azure."""
 
@@ -36,6 +40,7 @@ SYSTEM = Pool("system", mode="System")
 class DesiredCluster:
     """The manifest of a cluster; ``invalid``: it has an error; ``suspended``: until when, as in git.
 
+    ``large``: its manifest is valid, and its record would be larger than an entity; see ``large_records``.
     ``window`` is the day of its maintenance window, ``newest_image`` whether no older node image is accepted.
     """
 
@@ -49,6 +54,7 @@ class DesiredCluster:
     adopt: str = ""
     window: str = ""
     newest_image: bool = False
+    large: bool = False
 
     def with_pool(self, pool: Pool) -> DesiredCluster:
         """Return the cluster with a pool that replaces the one of its name, or is added."""
@@ -61,6 +67,25 @@ class DesiredCluster:
 def group_of(name: str) -> str:
     """Return the resource group of the cluster of a name."""
     return GROUPS.get(name, f"rg-{name}")
+
+
+def manual_cluster(name: str) -> dict[str, Any]:
+    """Return a cluster that differs from one of Roadstead's in its tags only."""
+    pool = {
+        "name": "system",
+        "mode": "System",
+        "vmSize": SYSTEM.size,
+        "count": 1,
+        "type": "VirtualMachineScaleSets",
+    }
+    properties = {
+        "dnsPrefix": name,
+        "kubernetesVersion": "1.33",
+        "networkProfile": {"networkPlugin": "azure"},
+        "agentPoolProfiles": [pool],
+    }
+    tags, identity = {"owner": "somebody"}, {"type": "SystemAssigned"}
+    return {"location": "eastus", "identity": identity, "tags": tags, "properties": properties}
 
 
 def matches_manual_cluster(cluster: DesiredCluster) -> bool:
@@ -88,8 +113,8 @@ class DesiredFleet:
 
     @property
     def corrected(self) -> DesiredFleet:
-        """The fleet with every manifest valid."""
-        clusters = {name: replace(cluster, invalid=False) for name, cluster in self.clusters.items()}
+        """The fleet with every manifest valid, and none too large."""
+        clusters = {n: replace(cluster, invalid=False, large=False) for n, cluster in self.clusters.items()}
         return replace(self, clusters=clusters, invalid=False)
 
     def files(self, fleet: str) -> dict[str, bytes]:
@@ -112,7 +137,7 @@ spec:
   resourceGroup: {group_of(cluster.name)}
   kubernetesVersion: "{cluster.version}"
   deletionProtection: {str(cluster.protected).lower()}
-  tags: {{{f"cost: {cluster.tag}" if cluster.tag else ""}}}
+  tags: {{{_tags(cluster)}}}
   nodePools:
 """
     for pool in cluster.pools:
@@ -126,6 +151,14 @@ spec:
     if cluster.suspended:
         text += f'  suspend: {{owner: somebody, reason: an audit, until: "{cluster.suspended}"}}\n'
     return text.encode()
+
+
+def _tags(cluster: DesiredCluster) -> str:
+    tags = {"cost": cluster.tag} if cluster.tag else {}
+    if cluster.large:
+        chance = random.Random(cluster.name)  # noqa: S311 - values that cannot be compressed
+        tags |= {f"t{number}": f"v{chance.getrandbits(1000):x}" for number in range(TAGS)}
+    return ", ".join(f"{name}: {value}" for name, value in tags.items())
 
 
 def _window(day: str) -> str:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.azure_engine import key_of
@@ -21,7 +20,7 @@ from shared.pipeline.api.replay import replay
 from shared.pipeline.api.takeover import take_over
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
-from simulation.desired_state import SUBSCRIPTION, SYSTEM, DesiredCluster, DesiredFleet, group_of
+from simulation.desired_state import SUBSCRIPTION, DesiredCluster, DesiredFleet, group_of, manual_cluster
 from simulation.event_loop import Actor, EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle, is_going, serves
@@ -80,10 +79,17 @@ class Operators:
         else:
             commit = self.cloud.repository.push(desired.files(self.fleet), branch=self._branch)
             self.history.add(commit, desired)
+        self._is_now_head(commit, desired, again=" again" if back_to else "")
+
+    def merged(self, commit: str, desired: DesiredFleet) -> None:
+        """Note that GitHub merged a pull request into the branch; the webhook comes, late, twice or never."""
+        self.history.add(commit, desired)
+        self._is_now_head(commit, desired)
+
+    def _is_now_head(self, commit: str, desired: DesiredFleet, again: str = "") -> None:
         self.history.moved(commit, self.loop.clock())
         self._pushed_at = self.history.pushed_at = self.loop.clock().replace(microsecond=0)
         clusters = ", ".join(map(_describe, desired.clusters.values()))
-        again = " again" if back_to else ""
         self.loop.log("%s: %s is the head%s: %s", self.fleet, commit[:8], again, clusters)
         self._deliveries += 1
         self._send_webhook(Pushed("d1", f"{self.fleet}-{self._deliveries}", commit, self._pushed_at))
@@ -222,7 +228,7 @@ class Operators:
         try:
             with self.loop.as_actor(Actor(self.loop.clock())):
                 self._azure.put_group(cluster.subscription, cluster.resource_group, {"location": "eastus"})
-                self._azure.put_cluster(cluster, _manual_cluster(cluster))
+                self._azure.put_cluster(cluster, manual_cluster(cluster.name))
         except ArmError:
             return  # the group is being deleted
         self._created_by_hand.append(cluster)
@@ -280,27 +286,10 @@ def cluster_id(name: str) -> ClusterId:
     return key_of(ClusterId(SUBSCRIPTION, group_of(name), name))
 
 
-def _manual_cluster(cluster: ClusterId) -> dict[str, Any]:
-    """Return a cluster that differs from one of Roadstead's in its tags only."""
-    pool = {
-        "name": "system",
-        "mode": "System",
-        "vmSize": SYSTEM.size,
-        "count": 1,
-        "type": "VirtualMachineScaleSets",
-    }
-    properties = {
-        "dnsPrefix": cluster.name,
-        "kubernetesVersion": "1.33",
-        "networkProfile": {"networkPlugin": "azure"},
-        "agentPoolProfiles": [pool],
-    }
-    tags, identity = {"owner": "somebody"}, {"type": "SystemAssigned"}
-    return {"location": "eastus", "identity": identity, "tags": tags, "properties": properties}
-
-
 def _describe(cluster: DesiredCluster) -> str:
-    flags = ("!" if cluster.invalid else "") + ("^" if cluster.protected else "")
+    flags = (
+        ("!" if cluster.invalid else "") + ("+" if cluster.large else "") + ("^" if cluster.protected else "")
+    )
     flags += ("=" if cluster.adopt else "") + ("~" if cluster.suspended else "")
     pools = ",".join(f"{p.name}:{p.count}{p.size[9:12]}{p.label}" for p in cluster.pools)
     return f"{cluster.name}{flags}({cluster.version} {cluster.tag} {pools})"

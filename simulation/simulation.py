@@ -15,8 +15,10 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig, Ports
-from simulation.actors import contributors, second_app
+from simulation.actors import contributors, large_records, reviewers, second_app
 from simulation.actors.contributors import Contributors
+from simulation.actors.large_records import LargeRecords
+from simulation.actors.reviewers import Reviewers
 from simulation.actors.second_app import SecondApp
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
@@ -145,6 +147,12 @@ class Simulation:
         )
         first = next(iter(self._operators.values()))
         self._contributors = Contributors(seed, first) if contributors.KIND in kinds else None
+        self._others: dict[str, LargeRecords | Reviewers] = {}
+        if large_records.KIND in kinds:
+            self._others[large_records.KIND] = LargeRecords(seed, first)
+            states[0].entity_bytes = large_records.ENTITY_BYTES
+        if reviewers.KIND in kinds and self._contributors is None:
+            self._others[reviewers.KIND] = Reviewers(seed, first)
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
@@ -191,15 +199,15 @@ class Simulation:
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
-        if self._contributors is not None:
-            self._contributors.schedule(passed)
-        if self._second is not None:
-            self._second.schedule(passed)
+        for actor in (self._contributors, *self._others.values(), self._second):
+            if actor is not None:
+                actor.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
         self._run_in_peace()
         contests = self._invariants.azure_writes.contests
         for cloud in loop.clouds:
             (contests.converged if cloud is contests.rival else self._invariants.the_end.check)(cloud)
+        self.injected.update({kind: actor.acts for kind, actor in self._others.items()})
         if self._contributors is not None:
             self.injected[contributors.KIND] += self._contributors.acts
             self._invariants.pull_requests.ended(loop.clouds[0], self._contributors)

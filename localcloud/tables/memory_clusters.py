@@ -20,6 +20,8 @@ most 1 MiB. How a record is written is the adapter's; it can be no smaller than 
 class MemoryClusters:
     """The part of the State port that is about clusters."""
 
+    entity_bytes = ENTITY_BYTES
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
@@ -58,8 +60,9 @@ class MemoryClusters:
         with self._lock:
             self._check(record)
             etag, text = f"v{next(self._versions)}", to_json(record)
-            if len(text) > ENTITY_BYTES and len(zlib.compress(text.encode())) > ENTITY_BYTES:
-                raise TooLarge("EntityTooLarge: the entity is larger than 1 MiB")
+            size = self.entity_bytes
+            if len(text) > size and len(zlib.compress(text.encode())) > size:
+                raise TooLarge(f"EntityTooLarge: the entity is larger than {size >> 10} KiB")
             self._clusters[record.name] = from_json(text, etag)
         return with_etag(record, etag)
 

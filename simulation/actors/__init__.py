@@ -1,4 +1,5 @@
-"""Who else acts, in some seeds: the authors of pull requests, and a second app of a fleet.
+"""Who else acts, in some seeds: the authors and reviewers of pull requests, operators with large manifests,
+a second app of a fleet.
 
 Each has a random stream of its own, so that a seed without them is what it was before.
 """

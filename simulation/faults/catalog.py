@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from simulation.actors import contributors, second_app
+from simulation.actors import contributors, large_records, reviewers, second_app
 from simulation.faults import calls, disasters, instances, services
 from simulation.faults.calls import Fault
 
@@ -13,7 +13,12 @@ FAULTS: Mapping[str, Fault] = {**calls.FAULTS, **services.FAULTS}
 """Those of calls."""
 KINDS = (*FAULTS, *instances.FAULTS, *disasters.FAULTS)
 """Those of calls, of instances and of whole tables."""
-RARE: Mapping[str, float] = {contributors.KIND: 0.1, second_app.KIND: 0.06}
+RARE: Mapping[str, float] = {
+    contributors.KIND: 0.1,
+    second_app.KIND: 0.06,
+    large_records.KIND: 0.08,
+    reviewers.KIND: 0.08,
+}
 """Who else acts, each in this part of all seeds."""
 
 

@@ -77,7 +77,7 @@ class Records:
         """Check that an accepted spec is what its commit asks for."""
         desired = self._context.history(cloud).desired(record.commit)
         asked = desired.clusters.get(record.name)
-        if asked is None or asked.invalid or desired.invalid:
+        if asked is None or asked.invalid or asked.large or desired.invalid:
             message = f"{record.name} was accepted, and {record.commit[:8]} does not ask for it"
             raise RuleViolated("unrequested change", message)
         if record.generation > 1:  # the next plan removes a record that a superseded planner creates

@@ -17,9 +17,11 @@ from simulation.desired_state import WINDOW, DesiredCluster
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.history import FleetHistory
 from simulation.oracle import Oracle, is_going
-from simulation.shown.findings import CALM_SECONDS, silent, untrue
+from simulation.shown.findings import CALM_SECONDS, is_applied, silent, untrue
 
 AWAITS_DELETION = "it is still being deleted"
+TOO_LARGE = "EntityTooLarge"
+"""How Table Storage names it."""
 
 
 class ShownClusters:
@@ -53,12 +55,21 @@ class ShownClusters:
     ) -> None:
         """Check what the newest plan does not carry out: it says why, and who ends that."""
         name = why["name"]
+        if TOO_LARGE in plan["cause"]:
+            self._too_large(cloud, name)
         if plan["cause"] == AWAITS_DELETION:
             over = record is not None and not record.deleting
             if over and self._loop.calm_seconds > CALM_SECONDS:  # by then a superseded plan is replaced
                 raise untrue(cloud, f"{name} is not being deleted, and the newest plan waits for that")
         elif not (plan["cause"] and why["suggestedAction"]):
             raise silent(cloud, f"the newest plan does not carry out {name}, without a cause or an action")
+
+    def _too_large(self, cloud: MemoryCloud, name: str) -> None:
+        """Check that a cluster that is shown as too large is so at the commit that was planned last."""
+        commit, history = cloud.state.fleet().commit, self._histories[cloud.ports.config.fleet]
+        asked = history.desired(commit).clusters.get(name) if commit else None
+        if asked is None or not asked.large:
+            raise untrue(cloud, f"{name} is shown as too large, and {commit[:8]} does not have it so")
 
     def _absent(self, cloud: MemoryCloud, name: str, phase: str) -> None:
         """Check a cluster without a record: it is shown as deleted, or as one that git does not create."""
@@ -70,6 +81,12 @@ class ShownClusters:
         desired = history.desired(fleet.commit)
         asked = desired.clusters.get(name)
         valid = asked is not None and not asked.invalid and not desired.invalid
+        if valid and asked is not None and asked.large:
+            if phase == schema.DELETED and name not in fleet.awaiting_deletion and is_applied(cloud):
+                raise untrue(
+                    cloud, f"{name} is shown as deleted only, and {fleet.commit[:8]} has it, too large"
+                )
+            return
         if valid and name not in fleet.awaiting_deletion:
             raise untrue(cloud, f"{name} is shown as {phase}, and {fleet.commit[:8]} asks for it")
         if asked is not None and not valid and phase == schema.DELETED:
@@ -102,12 +119,13 @@ class ShownClusters:
         desired, name, commit = history.desired(fleet.commit), record.name, fleet.commit[:8]
         asked, plan = desired.clusters.get(name), detail["plan"]
         held = plan is not None and plan["notCarriedOut"]
-        if held or _saved_late(record, fleet.commit):
+        overwritten = asked is not None and asked.large and not is_applied(cloud)
+        if held or overwritten or _saved_late(record, fleet.commit):
             return
         if asked is None:
             raise untrue(cloud, f"{name} is not in {commit}, is not deleted, and nothing says why")
-        if asked.invalid or desired.invalid:
-            raise silent(cloud, f"{name} is invalid in {commit}, and its plan does not say so")
+        if asked.invalid or asked.large or desired.invalid:
+            raise silent(cloud, f"{name} is invalid, or too large, in {commit}, and its plan does not say so")
         found = _spec_differs(detail["spec"], asked)
         if found:
             raise untrue(cloud, f"{name} is shown with {found}, and {commit} asks for something else")

@@ -9,6 +9,12 @@ CALM_SECONDS = 900.0
 """By then every message that a crash lost was sent again."""
 
 
+def is_applied(cloud: MemoryCloud) -> bool:
+    """Return whether the newest plan was carried out; a frozen planner may write one over it that was not."""
+    newest = cloud.state.plan(cloud.state.fleet().commit)
+    return newest is not None and newest.plan.applied
+
+
 def untrue(cloud: MemoryCloud, what: str) -> RuleViolated:
     """Return the report of a statement that is wrong."""
     return RuleViolated("untrue", f"{cloud.ports.config.fleet}: {what}")

@@ -10,13 +10,14 @@ from rich.console import Console
 from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.errors import TooLarge
 from shared.pipeline.api import schema
-from shared.pipeline.api.clusters import fleet_view
+from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.plans import plan_view
 from simulation.event_loop import EventLoop
 from simulation.history import AzureHistory, FleetHistory
 from simulation.oracle import Oracle
-from simulation.shown.findings import CALM_SECONDS, silent, untrue
+from simulation.shown.findings import CALM_SECONDS, is_applied, silent, untrue
 
 PLANNED_SECONDS = 900.0
 """By then the planner has planned a push, or says why not."""
@@ -39,6 +40,8 @@ class ShownFleets:
         history = self._histories[cloud.ports.config.fleet]
         if view["problem"] and not view["fleetSuggestedAction"]:
             raise silent(cloud, f"{view['problem']}: without an action")
+        if fleet.problem is not None and fleet.problem.kind == TooLarge.__name__:
+            raise untrue(cloud, f"no plan is too large, and the problem of the fleet is: {view['problem']}")
         if self._loop.calm_seconds > CALM_SECONDS:
             self._planned(cloud, view)
         self._command(cloud, view)
@@ -53,9 +56,12 @@ class ShownFleets:
             for name, one in desired.clusters.items()
             if name not in known and (one.invalid or desired.invalid)
         }
-        if set(view["notCreated"]) != missing:
+        large = {name for name, one in desired.clusters.items() if one.large and name not in known}
+        if set(view["notCreated"]) - large != missing - large:
             shown = sorted(view["notCreated"])
             raise untrue(cloud, f"{shown} are shown as not created, and {sorted(missing)} are invalid in git")
+        for name in sorted(large - set(view["notCreated"]) - set(fleet.awaiting_deletion)):
+            self._held_otherwise(cloud, name)
         for cluster in view["clusters"]:
             plan = cluster["plan"]
             if plan and plan["needsApproval"] and cluster["name"] in desired.clusters:
@@ -64,6 +70,13 @@ class ShownFleets:
                 )
         if cloud.ports.config.fleet not in self.replaced:
             self._progress(cloud, fleet.commit)
+
+    def _held_otherwise(self, cloud: MemoryCloud, name: str) -> None:
+        """Check that a cluster without a record that is too large in git is on hold for another reason."""
+        detail = cluster_detail(name, cloud.ports)
+        plan = detail["plan"] if detail is not None else None
+        if is_applied(cloud) and not (plan and plan["notCarriedOut"] and plan["cause"]):
+            raise silent(cloud, f"{name} is too large to be recorded, and nothing says so")
 
     def _planned(self, cloud: MemoryCloud, view: schema.Fleet) -> None:
         """Check, in peace, that a push is planned in time, and that what waits comes to an end."""

@@ -7,6 +7,8 @@ from tests.simulation.disaster_mutations import DISASTER_MUTATIONS
 from tests.simulation.fault_mutations import FAULT_MUTATIONS
 from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
+from tests.simulation.review_mutations import REVIEW_MUTATIONS
+from tests.simulation.size_mutations import SIZE_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 
@@ -17,6 +19,8 @@ ALL = (
     *FAULT_MUTATIONS,
     *DISASTER_MUTATIONS,
     *UPKEEP_MUTATIONS,
+    *SIZE_MUTATIONS,
+    *REVIEW_MUTATIONS,
     *PULL_REQUEST_MUTATIONS,
     *CONTEST_MUTATIONS,
 )

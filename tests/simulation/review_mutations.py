@@ -1,0 +1,53 @@
+"""Mutations of approvals by reviews: each lets a review approve that does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from shared.pipeline.planner import review_rules, team_reviews
+from shared.pipeline.planner.review_rules import Approvals
+from shared.ports import Review, ReviewState
+from tests.simulation.mutations import mutation
+
+
+def a_review_by_anybody_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Approvals, "of_members", lambda self, _: self)
+
+
+def a_review_of_an_older_commit_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Approvals, "of_commit", lambda self, _: self)
+
+
+def a_dismissed_review_counts(patch: pytest.MonkeyPatch) -> None:
+    def standing(reviews: Sequence[Review]) -> Sequence[Review]:
+        approved = ReviewState.APPROVED
+        kept = [r if r.state is not ReviewState.DISMISSED else replace(r, state=approved) for r in reviews]
+        return review_rules.standing(kept)
+
+    patch.setattr(team_reviews, "standing", standing)
+
+
+def an_approval_counts_after_a_request_for_changes(patch: pytest.MonkeyPatch) -> None:
+    def standing(reviews: Sequence[Review]) -> Sequence[Review]:
+        return [review for review in reviews if review.state is ReviewState.APPROVED]
+
+    patch.setattr(team_reviews, "standing", standing)
+
+
+def a_review_approves_what_its_pull_request_does_not_remove(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(team_reviews, "not_removed", lambda *_: ())
+
+
+REVIEW_MUTATIONS = tuple(
+    mutation(remove, "team-reviews", "unrequested delete")
+    for remove in (
+        a_review_by_anybody_counts,
+        a_review_of_an_older_commit_counts,
+        a_dismissed_review_counts,
+        an_approval_counts_after_a_request_for_changes,
+        a_review_approves_what_its_pull_request_does_not_remove,
+    )
+)
