@@ -170,6 +170,7 @@ def build_app(settings: Settings) -> func.FunctionApp:
         ports,
         SignIn(settings.sign_in, settings.website_auth_enabled, settings.api_keys),
         webhook_secrets=settings.webhook_secrets,
+        sweep_schedule=settings.sweep_schedule,
     )
     for group in settings.apps:
         for blueprint in groups[group]:

@@ -60,6 +60,7 @@ COMMANDS: Sections = {
         "approve": Entry("cli.commands.approve:approve", "Approve the deletes of a plan."),
         "takeover": Entry("cli.commands.takeover:takeover", "Take over clusters that another app manages."),
         "replay": Entry("cli.commands.replay:replay", "Start failed jobs again."),
+        "refresh": Entry("cli.commands.refresh:refresh", "Compare clusters with Azure now."),
     },
 }
 

@@ -1,4 +1,4 @@
-"""The HTTP API for operators and scripts: clusters, events, plans; replays, approvals, takeovers, imports.
+"""The HTTP API for operators and scripts: clusters, events, plans; what operators ask for.
 
 Each route names the role that it needs.
 """
@@ -17,7 +17,7 @@ from handlers.routes import Routes
 from handlers.sign_in import SignIn
 from shared.fleet.manifests.base import shown
 from shared.jobs.record import Phase
-from shared.pipeline.api import approval, clusters, dead_letters, plans, replay, takeover, why
+from shared.pipeline.api import approval, clusters, dead_letters, plans, refresh, replay, takeover, why
 from shared.pipeline.api.access import Caller, Role
 from shared.pipeline.api.audit import MAX_TEXT, Request, audit_view, audited
 from shared.pipeline.api.cluster_list import Selection, Sort
@@ -94,6 +94,14 @@ def _add_clusters(routes: Routes, ports: Ports) -> None:
     def accept_source(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
         act = Request("takeover", ports.config.repository, reason=_reason(req))
         return reply(audited(act, caller, ports, lambda: takeover.accept_source(caller.name, ports)))
+
+    @routes.add("refresh", "refresh", Role.OPERATOR, method="POST")
+    def compare_now(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
+        names = _refreshed(req.get_body())
+        if names is None:
+            return reply(rejected(400, refresh.WRONG_BODY))
+        act = Request("refresh", ", ".join(names) or "all", tuple(names), _reason(req))
+        return reply(audited(act, caller, ports, lambda: refresh.refresh(names, caller.name, ports)))
 
     @routes.add("import", "import", Role.OPERATOR)
     def manifest(req: func.HttpRequest, caller: Caller) -> func.HttpResponse:
@@ -227,6 +235,17 @@ def _clusters_in(body: bytes) -> list[str] | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return names if isinstance(names, list) and all(isinstance(n, str) for n in names) else None
+
+
+def _refreshed(body: bytes) -> list[str] | None:
+    """Return the clusters that a refresh names, none for all of them, None for a body of another form."""
+    names = _clusters_in(body)
+    if names is not None:
+        return names if 1 <= len(names) <= refresh.MAX_CLUSTERS else None
+    try:
+        return [] if json.loads(body)["all"] is True else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _letters_in(body: bytes) -> set[tuple[str, str]] | None:

@@ -14,11 +14,11 @@ import azure.functions as func
 from handlers import api, dead_letters, github, queues, timers
 from handlers.sign_in import SignIn
 from shared.ports import Ports
-from shared.settings import App
+from shared.settings import SWEEP_SCHEDULE, App
 
 
 def blueprints(
-    ports: Ports, sign_in: SignIn, *, webhook_secrets: Sequence[str]
+    ports: Ports, sign_in: SignIn, *, webhook_secrets: Sequence[str], sweep_schedule: str = SWEEP_SCHEDULE
 ) -> Mapping[App, Sequence[func.Blueprint]]:
     """Return the functions of each app."""
     return {
@@ -28,7 +28,7 @@ def blueprints(
             queues.previewer(ports),
             dead_letters.blueprint(ports, "plans"),
             dead_letters.blueprint(ports, "previews"),
-            timers.blueprint(ports),
+            timers.blueprint(ports, sweep_schedule=sweep_schedule),
             api.blueprint(ports, sign_in),
         ),
         App.WORKER: (queues.worker(ports), dead_letters.blueprint(ports, "jobs")),

@@ -1,4 +1,4 @@
-"""The Service Bus triggers. A session is the fleet (``plans``), a pull request (``previews``), or a cluster.
+"""The Service Bus triggers. A session is a fleet, its reports or sweeps, a pull request, or a cluster.
 
 A message that cannot be parsed raises. The host abandons it, and in the end Service Bus dead-letters it. The
 triggers ask for bytes: in a string, the host would replace what is not UTF-8, and might make it readable.
@@ -12,12 +12,13 @@ from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.recipes import Recipe
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
+from shared.pipeline.sweep.sweep import handle as handle_sweep
 from shared.pipeline.worker.worker import handle as handle_job
 from shared.ports import Ports
 
 
 def planner(ports: Ports) -> func.Blueprint:
-    """Return the planner."""
+    """Return the planner, which sweeps too."""
     bp = func.Blueprint()
 
     @bp.function_name("planner")
@@ -25,7 +26,8 @@ def planner(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "plans", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def plan(message: func.ServiceBusMessage) -> None:
-        handle_plan_request(PlanRequest.model_validate_json(message.get_body()), ports)
+        request = PlanRequest.model_validate_json(message.get_body())
+        (handle_sweep if request.kind == "sweep" else handle_plan_request)(request, ports)
 
     return bp
 

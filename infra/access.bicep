@@ -19,7 +19,7 @@ param grantKubernetesAdmin bool = false
 
 var kubernetesRbacClusterAdmin = 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b'
 
-// The API reads a cluster to import it. Nothing in this app changes anything in Azure.
+// The API reads a cluster to import it, and a sweep lists those of the subscription. Nothing in this app changes anything in Azure.
 resource control 'Microsoft.Authorization/roleDefinitions@2022-04-01' = {
   name: guid(subscription().id, 'roadstead-control')
   properties: {

@@ -92,6 +92,9 @@ param resendSchedule string = '30 * * * * *'
 @description('When to remove what is old: events, plans, deliveries, dead letters. Six-field NCRONTAB, UTC.')
 param retentionSchedule string = '0 30 3 * * *'
 
+@description('When to compare the clusters in Azure with the records: six-field NCRONTAB, UTC. A sweep begins within ten minutes after that.')
+param sweepSchedule string = '0 10 */4 * * *'
+
 @description('Instances of the app with the webhook that are kept warm. With 0 no instance is billed between executions, and a webhook that meets a cold start of over 10 seconds is left to the timer.')
 @minValue(0)
 @maxValue(10)
@@ -287,6 +290,7 @@ module control 'function.bicep' = {
       PLAN_SCHEDULE: planSchedule
       RESEND_SCHEDULE: resendSchedule
       RETENTION_SCHEDULE: retentionSchedule
+      SWEEP_SCHEDULE: sweepSchedule
     })
   }
 }

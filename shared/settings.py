@@ -39,6 +39,8 @@ def _limits(text: str) -> str:
 
 _TEAM = r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_][A-Za-z0-9_-]*"
 _TEAMS = rf"^({_TEAM}(\s*,\s*{_TEAM}){{0,9}})?$"
+SWEEP_SCHEDULE = "0 10 */4 * * *"
+"""When sweeps are requested in an app that was deployed without the setting."""
 _API_VERSION = r"^(\d{4}-\d{2}-\d{2}(-preview)?)?$"
 
 
@@ -103,6 +105,8 @@ class Settings(BaseModel):
     approval_teams: Annotated[str, Field(pattern=_TEAMS)] = ""
     """GitHub teams as "owner/slug", separated by commas."""
     acts_days: Annotated[int, Field(ge=7, le=3650)] = 365
+    sweep_schedule: Annotated[str, Field(pattern=r"^\S+( \S+){5}$")] = SWEEP_SCHEDULE
+    """NCRONTAB with seconds, in UTC."""
     retry_limits: Annotated[str, AfterValidator(_limits)] = ""
 
     @property

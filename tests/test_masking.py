@@ -26,6 +26,7 @@ from shared.pipeline.api.import_cluster import import_cluster
 from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecord, Ports
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
+from shared.ports.sweeps import SweepRecord
 from shared.settings import Settings, load_settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE
@@ -146,7 +147,7 @@ def test_a_masked_text_is_not_masked_again(before: str, secret: str, after: str)
 
 # The ports
 
-STORED = (ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check)
+STORED = (ClusterRecord, Event, FleetRecord, PlanRecord, DeadLetter, Act, CommitStatus, Check, SweepRecord)
 
 
 def string_fields(kind: Any, seen: set[Any]) -> Iterator[str]:

@@ -75,6 +75,7 @@ def test_every_missing_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch)
         ("PLAN_WORK", "7734"),
         ("PULL_SECONDS", "7734"),
         ("FORK_SECONDS", "-7734"),
+        ("SWEEP_SCHEDULE", "0 7734 * *"),
         ("GITHUB_APP_INSTALLATION_ID", "seven"),
     ],
 )

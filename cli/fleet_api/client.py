@@ -68,6 +68,11 @@ class Api:
         """Start the failed job of a cluster again; raise NotFound, or Refused for one that has not failed."""
         return self._typed(schema.ReplayReceipt, self.post(f"clusters/{name}/replay", {"reason": reason}))
 
+    def refresh(self, names: Sequence[str], reason: str = "") -> schema.RefreshReceipt:
+        """Have clusters compared with Azure, all without names; raise NotFound, or Refused for a busy one."""
+        body = {"clusters": list(names)} if names else {"all": True}
+        return self._typed(schema.RefreshReceipt, self.post("refresh", {**body, "reason": reason}))
+
     def take_over(self, name: str, reason: str = "") -> schema.TakeoverReceipt:
         """Take a cluster over; raise NotFound, or Refused for one that waits for no takeover."""
         return self._typed(schema.TakeoverReceipt, self.post(f"clusters/{name}/takeover", {"reason": reason}))

@@ -17,6 +17,7 @@ from shared.jobs.acts import by_whom
 from shared.pipeline.api import schema
 
 NAMES_SHOWN = 5
+PROBLEMS_SHOWN = 3
 NAME_WIDTH = 30
 """A longer name has a line of its own, so that the rest fits into 80 columns."""
 BODY_SHOWN = 2000
@@ -75,10 +76,24 @@ def _head(view: schema.Fleet) -> Text:
     if view["notCreated"]:
         names = few(view["notCreated"], view["notCreatedCount"])
         head.append(f"\nnot created, manifest invalid: {names}; see roadstead why NAME", style="yellow")
+    if view["sweep"]:
+        _sweep(view["sweep"], head)
     if view["deadLetterCount"]:
         letters = many(view["deadLetterCount"], "dead letter")
         head.append(f"\n{letters}; see roadstead dead-letters", style="red")
     return head
+
+
+def _sweep(sweep: schema.Sweep, head: Text) -> None:
+    """Add what the sweeps found that no cluster shows."""
+    for each in sweep["problems"][:PROBLEMS_SHOWN]:
+        head.append(f"\nsweep of {each['subscription']}: {each['problem']}", style="red")
+    if sweep["problemCount"] > PROBLEMS_SHOWN:
+        head.append(f"\nand {sweep['problemCount'] - PROBLEMS_SHOWN} more subscriptions", style="red")
+    if sweep["orphans"]:
+        names = few([each["resource"] for each in sweep["orphans"]], sweep["orphanCount"])
+        orphans = many(sweep["orphanCount"], "cluster")
+        head.append(f"\n{orphans} with this fleet's tags that git does not have: {names}", style="yellow")
 
 
 def to_approve(commit: str, names: Sequence[str], total: int = 0) -> str:

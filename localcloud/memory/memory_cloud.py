@@ -35,6 +35,7 @@ from shared.jobs.recipes import Recipe
 from shared.pipeline.planner import planner
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
+from shared.pipeline.sweep import sweep
 from shared.pipeline.worker import worker
 from shared.ports import Azure, Clock, FleetConfig, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import GetKubeconfig
@@ -181,7 +182,8 @@ class MemoryCloud:
         body = delivery.message.draft.body
         try:
             if queue == "plans":
-                planner.handle(PlanRequest.model_validate_json(body), ports)
+                request = PlanRequest.model_validate_json(body)
+                (sweep if request.kind == "sweep" else planner).handle(request, ports)
             elif queue == "previews":
                 pull_requests.handle(PlanRequest.model_validate_json(body), ports)
             else:

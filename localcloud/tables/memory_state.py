@@ -15,6 +15,7 @@ from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
 from shared.ports import DeadLetter, FleetRecord, PlanRecord
+from shared.ports.sweeps import SweepRecord
 
 _NOT_STORED = ("_lock", "_versions")
 K = TypeVar("K")
@@ -28,6 +29,7 @@ class MemoryState(MemoryClusters):
         super().__init__()
         self._events: dict[tuple[str, str, int, str], Event] = {}
         self._fleet = FleetRecord()
+        self._sweep = SweepRecord()
         self._plans: dict[str, PlanRecord] = {}
         self._deliveries: dict[str, datetime] = {}
         self._blobs: dict[str, bytes] = {}
@@ -50,6 +52,7 @@ class MemoryState(MemoryClusters):
             for name, record in self._clusters.items():
                 self._clusters[name] = with_etag(record, f"v{next(self._versions)}")
             self._fleet = replace(self._fleet, etag=self._fleet.etag and f"v{next(self._versions)}")
+            self._sweep = replace(self._sweep, etag=self._sweep.etag and f"v{next(self._versions)}")
 
     def lose(self) -> None:
         """Lose every table."""
@@ -92,6 +95,18 @@ class MemoryState(MemoryClusters):
                 raise Stale("another writer changed the record")
             self._fleet = replace(record, etag=f"v{next(self._versions)}")
             return self._fleet
+
+    def sweep(self) -> SweepRecord:
+        """Return the record of the sweeps."""
+        with self._lock:
+            return self._sweep
+
+    def save_sweep(self, record: SweepRecord) -> None:
+        """Write the record over its version; raise Stale."""
+        with self._lock:
+            if record.etag != self._sweep.etag:
+                raise Stale("another writer changed the record")
+            self._sweep = replace(record, etag=f"v{next(self._versions)}")
 
     def plan(self, commit: str) -> PlanRecord | None:
         """Return the plan of a commit, or None."""

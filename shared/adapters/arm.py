@@ -36,7 +36,7 @@ from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 from shared.adapters.transport import pooled_transport
 from shared.jobs.errors import ReconcileError, Unauthenticated, Unavailable, from_http
 from shared.jobs.retry import retry_after
-from shared.ports.azure import AzureCall, Conditional, Written
+from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure_errors import cause_of
 
 PUBLIC_CLOUD = "https://management.azure.com"
@@ -130,8 +130,12 @@ def _client_of(service: str) -> Any:
 
 
 def _read(method: Any, operation: AzureCall[Any]) -> Any:
-    """Return the document, or the documents of all pages."""
+    """Return the document, or the documents of all pages, or one page with the link to the next."""
     answer = method(*_arguments(operation))
+    if isinstance(operation, PageCall):
+        pages = answer.by_page(operation.page or None)
+        documents = [model.as_dict() for model in next(pages)]
+        return Page(documents, pages.continuation_token or "")
     return [model.as_dict() for model in answer] if isinstance(answer, ItemPaged) else answer.as_dict()
 
 

@@ -19,6 +19,13 @@ class GroupId:
 
 
 @dataclass(frozen=True, order=True)
+class SubscriptionId:
+    """A subscription (UUID)."""
+
+    subscription: str
+
+
+@dataclass(frozen=True, order=True)
 class RegionId:
     """A region of Azure in one subscription."""
 

@@ -177,6 +177,8 @@ def _action_while_waiting(record: ClusterRecord) -> str:
 
 def _failed(record: ClusterRecord) -> Diagnosis:
     failure = record.job.step.failure
+    if failure is not None and record.finding:
+        return _no_longer_ready(record, failure)
     commit = "the next commit, whatever it changes"
     if not record.retryable_failure:
         commit = "a commit that changes the cluster"
@@ -188,6 +190,15 @@ def _failed(record: ClusterRecord) -> Diagnosis:
         f"nothing by itself; {commit}, or a replay starts the job again",
         None,
         _named(_action_after_failure(record), record),
+    )
+
+
+def _no_longer_ready(record: ClusterRecord, failure: Failure) -> Diagnosis:
+    """Explain what a sweep found at an idle cluster."""
+    activity = f"is not Ready any more: {failure.message}"
+    following = f"the next sweep compares it again; {_NEXT_COMMIT}, or a replay, starts a job"
+    return Diagnosis(
+        activity, failure.since, 0, failure, following, None, _named(_action_after_failure(record), record)
     )
 
 

@@ -19,17 +19,10 @@
     │   ├── Unauthenticated      we have no valid credential; a few attempts, because an identity may be late
     │   └── Unauthorized         our identity lacks a role; a few attempts, because a new role takes minutes
     └── Terminal                 waits for a new commit, or for an operator's replay
-        ├── QuotaExceeded        the subscription's quota does not allow it
-        ├── OutOfAddresses       the subnet has no free addresses for the nodes
-        ├── InvalidManifest      the service refused what the manifest asks for
-        ├── TooLarge             a record or a message exceeds what the service stores
-        ├── Immutable            the field of an existing resource cannot be changed
-        ├── Aborted              somebody cancelled the operation in Azure, or undid it
-        ├── Locked               a lock, or a disabled subscription, forbids the change
-        ├── OtherRepository      the repository, or the branch, is not the one that the fleet was planned from
-        ├── NotOwned             the resource exists, but does not belong to this fleet
-        ├── Withheld             GitHub does not serve the repository under this name: it moved, or is blocked
-        └── DeadLettered         the queue gave up the job's message; the next commit retries it
+        ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked,
+        │   OtherRepository, NotOwned, Withheld, DeadLettered
+        └── NoLongerReady        Azure shows something else of a cluster that was verified Ready
+            └── ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """
@@ -169,10 +162,30 @@ class DeadLettered(Terminal):
     """The queue delivered the job's message too often without a result, or the message expired."""
 
 
+class NoLongerReady(Terminal):
+    """What a sweep found at a cluster that was verified Ready; a later sweep may find it as it was."""
+
+
+class ClusterMissing(NoLongerReady):
+    """The cluster no longer exists, or is being deleted, and no commit asks for that."""
+
+
+class ClusterStopped(NoLongerReady):
+    """Somebody stopped the cluster."""
+
+
+class ClusterFailed(NoLongerReady):
+    """The last operation on the cluster, or on a node pool, failed in Azure, and no job started it."""
+
+
+class ClusterContested(NoLongerReady):
+    """The tags of the cluster name another installation, another life or another owner."""
+
+
 def classes(kind: type[ReconcileError] = ReconcileError) -> Iterator[type[ReconcileError]]:
     """Yield every class of error of a kind that a job can meet, in the order of this file."""
     for subclass in kind.__subclasses__():
-        if subclass not in (Retryable, Terminal):
+        if subclass not in (Retryable, Terminal, NoLongerReady):
             yield subclass
         yield from classes(subclass)
 

@@ -62,8 +62,25 @@ class HeadConfirmation(_Wire):
     reads: int
 
 
+class SweepPart(_Wire):
+    """What a sweep still looks at: every subscription after ``after``, or one, or some ``clusters`` alone.
+
+    ``sweep`` is the id of the sweep. ``absent``: an earlier read of each of the clusters showed none.
+    ``reservations`` are the tokens of Azure's rate limits that are reserved for it, by bucket.
+    """
+
+    sweep: str = ""
+    after: str = ""
+    subscription: str = ""
+    clusters: tuple[str, ...] = ()
+    absent: bool = False
+    reservations: dict[str, tuple[datetime, ...]] = {}
+
+
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
+
+    ``sweep`` compares the clusters in Azure with the records.
 
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
     ``review`` reads the reviews of the pull request that was merged as ``commit``.
@@ -75,7 +92,7 @@ class PlanRequest(_Versioned):
     according to the event.
     """
 
-    kind: Literal["plan", "report", "review", "pull", "outdated"] = "plan"
+    kind: Literal["plan", "report", "review", "pull", "outdated", "sweep"] = "plan"
     commit: str = ""
     reason: str = ""
     again: bool = False
@@ -86,6 +103,7 @@ class PlanRequest(_Versioned):
     read_from: datetime | None = None
     pull: int = 0
     head: str = ""
+    sweep: SweepPart | None = None
 
     @model_validator(mode="before")
     @classmethod

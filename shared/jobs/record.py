@@ -20,11 +20,12 @@ from pydantic import TypeAdapter, ValidationError
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs import stored_forms
-from shared.jobs.errors import DeadLettered, Retryable, classes
+from shared.jobs.errors import DeadLettered, NoLongerReady, Retryable, classes
 from shared.jobs.job import Contest, Delay, Job, new_job
-from shared.jobs.recipes import CONDITIONS, STEPS, Recipe
+from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step
 
 _OF_DELETES = frozenset(CONDITIONS[step] for step in STEPS[Recipe.DELETE])
+_FINDINGS = frozenset(kind.__name__ for kind in classes(NoLongerReady))
 _TRANSIENT = frozenset(kind.__name__ for kind in (*classes(Retryable), DeadLettered))
 
 
@@ -136,8 +137,20 @@ class ClusterRecord:
 
     @property
     def contested(self) -> bool:
-        """Whether the job waits because somebody else may manage the cluster: a takeover decides."""
-        return self.job.active and self.job.next_run.contest is not None
+        """Whether somebody else may manage the cluster, as its job or a sweep found: a takeover decides."""
+        return self.job.next_run.contest is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the generation that was verified Ready has stopped being so, and is not verified again."""
+        ready = self.condition(CONDITIONS[Step.VERIFY])
+        return self.observed_generation == self.generation and ready is not None and not ready.status
+
+    @property
+    def finding(self) -> str:
+        """The class of what a sweep found, "" for nothing; a new job ends it."""
+        failure = self.job.step.failure
+        return failure.kind if self.failed and failure and failure.kind in _FINDINGS else ""
 
     @cached_property
     def desired(self) -> Desired:

@@ -30,6 +30,10 @@ class Remedy:
 
 NO_ACTION = "No action needed."
 REPLAY = "`roadstead replay NAME` starts the job again."
+_UNTIL_SWEEP = (
+    "Changes nothing. The cluster is Ready again once a sweep finds it as it was, or once a job has verified"
+    " it, which a commit that changes the cluster or an operator's replay starts."
+)
 
 REMEDIES: Mapping[type[ReconcileError], Remedy] = {
     errors.Throttled: Remedy(
@@ -156,6 +160,31 @@ REMEDIES: Mapping[type[ReconcileError], Remedy] = {
         "The queue gave up the job's message: it was delivered ten times without a result, or it expired.",
         "Find the error in the logs by the cluster's name, then run `roadstead replay NAME`.",
         "Stops the job and keeps its record. The next commit retries it.",
+    ),
+    errors.ClusterMissing: Remedy(
+        "A sweep found that a cluster that was Ready no longer exists in Azure, or is being deleted there.",
+        f"Azure's activity log shows who deleted it. {REPLAY} That creates it again; remove its folder if it"
+        " is not needed any more.",
+        _UNTIL_SWEEP,
+    ),
+    errors.ClusterStopped: Remedy(
+        "A sweep found that somebody stopped a cluster that was Ready.",
+        "Start the cluster with `az aks start`; `roadstead refresh NAME` then compares it again.",
+        _UNTIL_SWEEP,
+    ),
+    errors.ClusterFailed: Remedy(
+        "A sweep found that an operation which no job started, such as an automatic upgrade, failed in Azure"
+        " on a cluster that was Ready.",
+        f"Azure's activity log shows the operation. {REPLAY} `roadstead refresh NAME` compares it again"
+        " after a repair by hand.",
+        _UNTIL_SWEEP,
+    ),
+    errors.ClusterContested: Remedy(
+        "A sweep found tags on a cluster that was Ready which are not those of this app: another installation"
+        " or fleet may manage it, or another cluster of that name has its place.",
+        "Stop the other app, or take the cluster over with `roadstead takeover NAME`; restore tags that were"
+        " changed by mistake, and run `roadstead refresh NAME`.",
+        _UNTIL_SWEEP,
     ),
 }
 

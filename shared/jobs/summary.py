@@ -13,7 +13,11 @@ REASON_LIMIT = 500
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``."""
+    """A cluster in a list of thousands; ``reason`` is that of its job, cut to ``REASON_LIMIT``.
+
+    ``lost`` and ``finding`` are those of the record. ``subscription`` and ``resource_group`` are where the
+    cluster lives in Azure, "" in what the version before stored.
+    """
 
     name: str
     uid: str
@@ -26,6 +30,10 @@ class ClusterSummary:
     contested: bool
     environment: str
     location: str
+    subscription: str = ""
+    resource_group: str = ""
+    lost: bool = False
+    finding: str = ""
 
 
 def summary_of(record: ClusterRecord) -> ClusterSummary:
@@ -42,4 +50,8 @@ def summary_of(record: ClusterRecord) -> ClusterSummary:
         contested=record.contested,
         environment=record.desired.environment,
         location=record.document["spec"]["location"],
+        subscription=record.desired.azure_names.subscription_id,
+        resource_group=record.desired.azure_names.resource_group,
+        lost=record.lost,
+        finding=record.finding,
     )

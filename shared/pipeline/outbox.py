@@ -13,8 +13,9 @@ import logging
 import math
 from datetime import datetime, timedelta
 
+from shared.fleet.desired import digest_of
 from shared.jobs.errors import ReconcileError
-from shared.jobs.messages import JobMessage, PlanRequest, continuation_id, job_message
+from shared.jobs.messages import JobMessage, PlanRequest, SweepPart, continuation_id, job_message
 from shared.jobs.recipes import Recipe
 from shared.jobs.record import ClusterRecord
 from shared.ports import Message, Ports, Queue
@@ -154,6 +155,20 @@ def request_report_now(ports: Ports) -> None:
     _send_plan(PlanRequest(kind="report", reason="planned"), f"report:now:{second}", None, ports)
 
 
+def request_sweep(part: SweepPart, ports: Ports, *, after: float = 0, attempt: int = 0) -> None:
+    """Ask for a part of a sweep, ``after`` seconds from now; the same part twice is one message."""
+    at = ports.clock() + timedelta(seconds=after) if after else None
+    request = PlanRequest(kind="sweep", reason="sweep", sweep=part, attempt=attempt)
+    digest = digest_of([part.model_dump(mode="json"), attempt])
+    _send_plan(request, f"sweep:{part.sweep}:{digest}", at, ports)
+
+
+def request_whole_sweep(ports: Ports, *, within: float = 0) -> None:
+    """Ask for a sweep at a random moment within so many seconds; one request a minute gets through."""
+    minute, seconds = int(ports.clock().timestamp() // 60), within * ports.random() if within else 0
+    request_sweep(SweepPart(sweep=str(minute)), ports, after=seconds)
+
+
 def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
     """Return the number and the end of the slot of so many seconds that lies ``after`` seconds from now."""
     now = ports.clock()
@@ -180,4 +195,6 @@ def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports
         queue, session = ports.previews, f"pull-{request.pull}" if request.pull else request.kind
     elif request.kind == "report":
         session = f"{ports.config.fleet}:reports"
+    elif request.kind == "sweep":
+        session = f"{ports.config.fleet}:sweeps"
     queue.send(Message(session, message_id, request.model_dump_json(), at))

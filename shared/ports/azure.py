@@ -20,12 +20,12 @@ from dataclasses import astuple, dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.fleet.json_tree import Json
-from shared.fleet.resource_ids import ClusterId, GroupId, RegionId
+from shared.fleet.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
 from shared.jobs.errors import Dependency
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE, Limit
 
 T = TypeVar("T")
-_NOT_ARGUMENTS = ("target", "etag", "only_new")
+_NOT_ARGUMENTS = ("target", "etag", "only_new", "page")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Written:
 
 @dataclass(frozen=True)
 class AzureCall(Generic[T]):
-    """One operation on a group, a cluster or a region; a read has only fields that can be hashed.
+    """One operation on a resource, a region or a subscription; a read has only fields that can be hashed.
 
     ``sdk`` is the operation group and the method in the client library, ``absent_is_fine`` whether a
     resource that does not exist is a result and not an error.
@@ -53,7 +53,7 @@ class AzureCall(Generic[T]):
     service: ClassVar[Literal["containerservice", "resource"]] = "containerservice"
     writes: ClassVar[bool] = False
     absent_is_fine: ClassVar[bool] = False
-    target: GroupId | ClusterId | RegionId
+    target: GroupId | ClusterId | RegionId | SubscriptionId
 
     def __init_subclass__(cls) -> None:
         """Name the operation after its class: "put_pool"."""
@@ -109,6 +109,21 @@ class Conditional(Write):
     def relies_on(self) -> GetCluster | None:
         """The read of the cluster, which shows the pools too, where no condition protects the write."""
         return None if self.etag or self.only_new else GetCluster(self.target)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a list: Azure's documents, and where the next page begins, "" on the last one."""
+
+    documents: Sequence[Json]
+    next: str
+
+
+@dataclass(frozen=True)
+class PageCall(AzureCall[Page]):
+    """One page of a list, which is one request; ``page`` is the ``next`` of the page before, "" for none."""
+
+    page: str = field(default="", kw_only=True)
 
 
 class Azure(Protocol):
@@ -180,6 +195,14 @@ class GetCluster(AzureCall[Json | None]):
     sdk, limits = "managed_clusters.get", (ARM_READ,)
     absent_is_fine = True
     target: ClusterId
+
+
+@dataclass(frozen=True)
+class ListClusters(PageCall):
+    """Return a page of the clusters of a subscription, each as ``GetCluster`` returns it."""
+
+    sdk, limits = "managed_clusters.list", (ARM_READ,)
+    target: SubscriptionId
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from shared.jobs.review_check import ReviewCheck
 from shared.ports.acts import Acts
 from shared.ports.clusters import Clusters
 from shared.ports.repository import BranchHead
+from shared.ports.sweeps import Sweeps
 
 
 @dataclass(frozen=True)
@@ -252,5 +253,5 @@ class DeadLetters(Protocol):
         ...
 
 
-class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Protocol):
+class State(Clusters, Events, Plans, Manifests, Buckets, Deliveries, DeadLetters, Acts, Sweeps, Protocol):
     """The stored state of one fleet. It never contains a secret."""

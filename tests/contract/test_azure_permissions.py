@@ -37,6 +37,7 @@ from tests.support.function_calls import ADMIN, call, functions
 from tests.support.one_cluster import ONE, WINDOW, files, pool
 from tests.support.pipeline_runs import phases, push
 from tests.support.proposals import Repo
+from tests.support.sweeps import sweep
 
 ROOT = Path(__file__).parent.parent.parent
 CONTAINERS = "Microsoft.ContainerService/managedClusters"
@@ -178,6 +179,7 @@ def lived_through(*, until_deleted: bool = True) -> CloudWithRights:
     push(cloud, files(newer + '  minNodeImageVersion: "202511.01"\n'))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
+    sweep(cloud)
     _contest(cloud, newer)
     Repo(cloud).propose(files(pool()))
     if until_deleted:
@@ -191,7 +193,7 @@ def _call_the_rest(cloud: CloudWithRights) -> None:
     commit = cloud.repository.head("main")
     route, resource = {"name": "one", "commit": commit}, {"resource": ONE.resource}
     headers = {**ADMIN, "content-type": "application/json", "x-roadstead-reason": "a test"}
-    bodies = {"approve": b'{"clusters": []}', "dismiss": b'{"deadLetters": []}'}
+    bodies = {"approve": b'{"clusters": []}', "dismiss": b'{"deadLetters": []}', "refresh": b'{"all": true}'}
     for queue in QUEUES:
         cloud.broker.send(queue, Draft(b"not a message", session="another"))
     cloud.run()

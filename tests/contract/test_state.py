@@ -11,13 +11,16 @@ import pytest
 from shared.adapters.tables import TablesState, table_service
 from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import ReconcileError, Stale, Unavailable
+from shared.jobs.errors import ClusterMissing, ReconcileError, Stale, Unavailable
 from shared.jobs.fleet_problem import FleetProblem
-from shared.jobs.job import Contest, ContestKind
-from shared.jobs.outcomes import Wait
+from shared.jobs.job import Contest, ContestKind, start_step
+from shared.jobs.outcomes import Fail, Wait
 from shared.jobs.rate_limits import Bucket
-from shared.jobs.record import ClusterRecord, accept_new
+from shared.jobs.recipes import Step
+from shared.jobs.record import ClusterRecord, Phase, accept_new
+from shared.jobs.summary import summary_of
 from shared.ports import DeadLetter, FleetRecord, GroupMember, Source, State
+from shared.ports.sweeps import Listing, Orphan, SweepRecord
 from tests.support.azurite import KEY, connect, connection_string
 from tests.support.cluster_records import NOW, event, later, plan_record, record
 from tests.support.desired_clusters import desired
@@ -345,3 +348,34 @@ def test_a_name_that_nothing_can_have_is_not_there(state: State, name: str) -> N
     assert not state.delivery_seen(name)
     assert list(state.events(name, 5)) == []
     assert [found.name for found in state.clusters_page(name, 5) if found.name != "one"] == []
+
+
+def test_the_record_of_the_sweeps_is_written_only_over_the_version_that_was_read(state: State) -> None:
+    assert state.sweep() == SweepRecord()
+    orphan = Orphan("/subscriptions/s/x", "one", "0a0b@main", NOW)
+    first = SweepRecord(NOW, later(60), (Listing("s", NOW, "no answer", (orphan,)),))
+    state.save_sweep(first)
+    saved = state.sweep()
+    assert saved == first
+    state.save_sweep(replace(saved, listings=()))
+    with pytest.raises(Stale):
+        state.save_sweep(saved)
+    assert state.sweep().listings == ()
+
+
+def test_a_summary_says_where_the_cluster_is_and_what_a_sweep_found(state: State) -> None:
+    ready = replace(fresh(), observed_generation=1, phase=Phase.READY)
+    lost = apply_outcome(
+        replace(ready, job=replace(ready.job, step=start_step(Step.VERIFY, NOW))),
+        Fail(ClusterMissing("it no longer exists")),
+        now=NOW,
+        jitter=0,
+    )
+    state.save(lost)
+    (summary,) = state.summaries()
+    assert summary == summary_of(lost)
+    assert (summary.lost, summary.finding) == (True, "ClusterMissing")
+    assert (summary.subscription, summary.resource_group) == (
+        lost.desired.id.subscription,
+        lost.desired.id.resource_group,
+    )

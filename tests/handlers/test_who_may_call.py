@@ -35,6 +35,7 @@ ROUTES = {
     "replay": ("POST", "clusters/{name}/replay", "Operator"),
     "takeover": ("POST", "clusters/{name}/takeover", "Approver"),
     "takeover_repository": ("POST", "takeover", "Approver"),
+    "refresh": ("POST", "refresh", "Operator"),
     "import": ("GET", "import", "Operator"),
     "plans": ("GET", "plans", "Reader"),
     "plan": ("GET", "plans/{commit}", "Reader"),
@@ -58,6 +59,7 @@ NOT_CALLABLE = {
     "dead_previews": "serviceBusTrigger",
     "plan_missed_head": "timerTrigger",
     "resend_overdue": "timerTrigger",
+    "sweep": "timerTrigger",
     "purge_expired": "timerTrigger",
 }
 """Every other function: whoever starts it needs a right in Azure, on the queue or on the app."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from shared.fleet.resource_ids import RegionId
+from shared.fleet.resource_ids import RegionId, SubscriptionId
 from shared.ports import azure
 from shared.ports.azure import AzureCall
 from tests.support.arm_bodies import window
@@ -20,7 +20,10 @@ OPERATIONS: list[type[AzureCall[Any]]] = [
 
 def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
     """Return the operation on what ``Azure.with_cluster`` has created."""
-    target = {"GroupId": CLUSTER.group, "ClusterId": CLUSTER, "RegionId": RegionId(SUBSCRIPTION, "eastus")}
+    target = {
+        **{"GroupId": CLUSTER.group, "ClusterId": CLUSTER},
+        **{"RegionId": RegionId(SUBSCRIPTION, "eastus"), "SubscriptionId": SubscriptionId(SUBSCRIPTION)},
+    }
     tags = {"tags": {"team": "shop"}}
     bodies = {"patch_cluster": tags, "put_cluster": body(), "put_pool": pool(), "put_maintenance": window()}
     given: dict[str, Any] = {
@@ -30,5 +33,6 @@ def example(kind: type[AzureCall[Any]]) -> AzureCall[Any]:
         "configuration": "default",
         "etag": None,
         "only_new": False,
+        "page": "",
     }
     return kind(**{each.name: given[each.name] for each in fields(kind)})

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from werkzeug.wrappers import Request, Response
 
@@ -19,6 +20,9 @@ from shared.fleet.resource_ids import ClusterId
 
 _LINK_VERSION = "2016-03-30"
 """The version in the links of a long-running operation of AKS (recordings of azure-cli)."""
+_SKIP = "$skiptoken"
+"""The parameter in the link to a list's next page (azure-rest-api-specs, ManagedClusterListResult.nextLink,
+is a URL that a client follows as it is)."""
 
 
 def route(world: AzureWorld, request: Request) -> Response:
@@ -62,9 +66,16 @@ def _list_resources(world: AzureWorld, _: Request, at: re.Match[str]) -> Respons
     return json_response(200, {"value": world.list_resources(at["subscription"], at["group"])})
 
 
-def _list_clusters(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
-    group = at.groupdict().get("group")
-    return json_response(200, {"value": world.list_clusters(at["subscription"], group)})
+def _list_clusters(world: AzureWorld, request: Request, at: re.Match[str]) -> Response:
+    clusters, following = world.list_clusters(at["subscription"], request.args.get(_SKIP, ""))
+    if not following:
+        return json_response(200, {"value": clusters})
+    query = urlencode({"api-version": request.args["api-version"], _SKIP: following})
+    return json_response(200, {"value": clusters, "nextLink": f"{request.base_url}?{query}"})
+
+
+def _list_clusters_of_group(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
+    return json_response(200, {"value": world.list_clusters_of_group(at["subscription"], at["group"])})
 
 
 def _get_cluster(world: AzureWorld, _: Request, at: re.Match[str]) -> Response:
@@ -251,7 +262,7 @@ _TABLE: tuple[tuple[str, str, _Handler], ...] = (
     ("GET", _SUBSCRIPTION + "/locations", _locations),
     ("GET", _SUBSCRIPTION + "/resourcegroups", _list_groups),
     ("GET", _SUBSCRIPTION + _CLUSTERS, _list_clusters),
-    ("GET", _GROUP + _CLUSTERS, _list_clusters),
+    ("GET", _GROUP + _CLUSTERS, _list_clusters_of_group),
     ("GET", _CLUSTER, _get_cluster),
     ("PUT", _CLUSTER, _put_cluster),
     ("PATCH", _CLUSTER, _patch_cluster),

@@ -46,6 +46,8 @@ from localcloud.common.control_plane import ControlPlane
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
 
+PAGE_SIZE = 50
+"""Clusters on a page of a list. Microsoft documents the link to the next page, and no size: it is assumed."""
 NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -53,7 +55,8 @@ class AzureEngine:
     """The resources of any number of subscriptions, as one principal sees them; safe between threads.
 
     ``throttle`` applies the documented request limits. ``accepted`` lists every write that was accepted,
-    as {"accepted": "create", "resource": id}; ``subscriptions`` the subscriptions that exist.
+    as {"accepted": "create", "resource": id}; ``subscriptions`` the subscriptions that exist. ``page_size``
+    is how many clusters a page of a list has.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class AzureEngine:
         self.next_faults: dict[str, OperationFault] = {}
         self.quotas: dict[tuple[str, str], int] = {}
         self.accepted: list[dict[str, str]] = []
+        self.page_size = PAGE_SIZE
 
     def complete_due(self) -> None:
         """Complete every operation that is due by now."""

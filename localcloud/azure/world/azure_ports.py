@@ -11,7 +11,7 @@ from localcloud.azure.world.arm_resources import Accepted, Condition
 from localcloud.azure.world.azure_world import AzureWorld
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import from_http
-from shared.ports.azure import AzureCall, Conditional, Written
+from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure_errors import cause_of
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ class WorldAzure:
                 raise from_http(
                     error.status, error.code, error.message, cause=cause, retry_after=error.retry_after
                 ) from error
+        if isinstance(operation, PageCall):
+            answer = Page(*answer)
         return operation.result(self._written(answer) if isinstance(answer, Accepted) else answer)
 
     def _written(self, accepted: Accepted) -> Written:
@@ -45,6 +47,8 @@ class WorldAzure:
 def _arguments(operation: AzureCall[Any]) -> list[Any]:
     target = operation.target
     given = [*([target] if isinstance(target, ClusterId) else astuple(target)), *operation.arguments]
+    if isinstance(operation, PageCall):
+        given.append(operation.page)
     if isinstance(operation, Conditional):
         given.append(Condition(operation.etag or "", "*" if operation.only_new else ""))
     return given

@@ -135,17 +135,22 @@ class AzureWorld:
         with self.engine.request(cluster.subscription, limits.ARM_READ, limits.GET_CLUSTER, key_of(cluster)):
             return deepcopy(self.engine.cluster(cluster).view())
 
-    def list_clusters(self, subscription: str, group: str | None = None) -> list[Json]:
-        """Return the clusters of a subscription, or of one group in it."""
-        limit, key = limits.LIST_SUBSCRIPTION, subscription.lower()
-        if group is not None:
-            limit, key = limits.LIST_GROUP, f"{key}/{group.lower()}"
-        with self.engine.request(subscription, limits.ARM_READ, limit, key):
-            if group is not None:
-                self.engine.group(subscription, group)
-                return [deepcopy(cluster.view()) for cluster in self.engine.inside(subscription, group)]
-            clusters = self.engine.clusters.items()
-            return [deepcopy(c.view()) for key_, c in clusters if key_.subscription == subscription.lower()]
+    def list_clusters(self, subscription: str, page: str = "") -> tuple[list[Json], str]:
+        """Return a page of the clusters of a subscription, and what the next one is called, "" for none."""
+        with self.engine.request(subscription, limits.ARM_READ, limits.LIST_SUBSCRIPTION):
+            clusters = sorted(self.engine.clusters.items())
+            left = [(key, c) for key, c in clusters if key.subscription == subscription.lower()]
+            left = [(key, c) for key, c in left if f"{key.resource_group}|{key.name}" > page]
+            shown = left[: self.engine.page_size]
+            last = f"{shown[-1][0].resource_group}|{shown[-1][0].name}" if len(left) > len(shown) else ""
+            return [deepcopy(cluster.view()) for _, cluster in shown], last
+
+    def list_clusters_of_group(self, subscription: str, group: str) -> list[Json]:
+        """Return the clusters of a resource group."""
+        key = f"{subscription}/{group}".lower()
+        with self.engine.request(subscription, limits.ARM_READ, limits.LIST_GROUP, key):
+            self.engine.group(subscription, group)
+            return [deepcopy(cluster.view()) for cluster in self.engine.inside(subscription, group)]
 
     def patch_cluster(self, cluster: ClusterId, body: Json, condition: Condition = _ANY) -> Accepted:
         """Start to set the tags of a cluster."""

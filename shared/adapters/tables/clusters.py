@@ -128,7 +128,7 @@ def _cluster(entity: Any) -> ClusterRecord:
 
 _SUMMARY = (
     *("uid", "phase", "step", "reason", "generation", "observedGeneration", "needsAction", "contested"),
-    *("environment", "location"),
+    *("environment", "location", "subscription", "resourceGroup", "lost", "finding"),
 )
 
 
@@ -145,6 +145,10 @@ def _summary_columns(record: ClusterRecord) -> dict[str, Any]:
         "contested": summary.contested,
         "environment": summary.environment,
         "location": summary.location,
+        "subscription": summary.subscription,
+        "resourceGroup": summary.resource_group,
+        "lost": summary.lost,
+        "finding": summary.finding,
     }
 
 
@@ -161,4 +165,8 @@ def _summary(entity: Entity) -> ClusterSummary:
         contested=entity["contested"],
         environment=entity["environment"],
         location=entity["location"],
+        subscription=entity.get("subscription") or "",
+        resource_group=entity.get("resourceGroup") or "",
+        lost=bool(entity.get("lost")),
+        finding=entity.get("finding") or "",
     )

@@ -18,6 +18,7 @@ from shared.adapters.tables.acts import ACTS, ActsTable
 from shared.adapters.tables.clusters import CLUSTERS, FLEETS, ClustersTable
 from shared.adapters.tables.entities import newest_first, packed, safe_key, unpacked
 from shared.adapters.tables.storage import READERS, TOGETHER, Entity, Storage, etag_of
+from shared.adapters.tables.sweeps import SweepsTable
 from shared.jobs import stored_forms
 from shared.jobs.events import Event
 from shared.jobs.rate_limits import Bucket
@@ -44,7 +45,7 @@ _BATCH_BYTES = 2 << 20
 """A transaction holds 100 entities of one partition and 4 MiB; bytes grow by a third in transit."""
 
 
-class TablesState(ClustersTable, ActsTable):
+class TablesState(ClustersTable, ActsTable, SweepsTable):
     """The State port for one fleet."""
 
     def __init__(self, service: TableServiceClient, fleet: str) -> None:

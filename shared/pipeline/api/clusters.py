@@ -21,6 +21,7 @@ from shared.pipeline.api.parts import (
     not_created,
     plan_part,
 )
+from shared.pipeline.api.sweep_view import sweep_view
 from shared.pipeline.http_result import unknown_cluster
 from shared.ports import Ports
 
@@ -61,6 +62,7 @@ def fleet_view(ports: Ports, page: Page = FIRST_PAGE, selection: Selection = EVE
         "needsApproval": approvable[:NEEDS_APPROVAL_SHOWN],
         "needsApprovalCount": len(approvable),
         "counts": None if summaries is None else counts_of(summaries, selection),
+        "sweep": None if page.after else sweep_view(ports),
         "clusters": [cluster_view(record, items.get(record.name), ports.clock()) for record in records],
         "next": following,
     }

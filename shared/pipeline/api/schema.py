@@ -105,12 +105,40 @@ class Counts(TypedDict):
     phases: dict[str, int]
 
 
+class SweepProblem(TypedDict):
+    """A subscription whose newest list concludes nothing, or too little; ``listedAt``: the last good one."""
+
+    subscription: str
+    problem: str
+    listedAt: str | None
+
+
+class Orphan(TypedDict):
+    """A cluster with this fleet's tags that the fleet does not know; ``cluster`` is the name in its tags."""
+
+    resource: str
+    cluster: str
+    installation: str
+    since: str | None
+
+
+class Sweep(TypedDict):
+    """When the fleet was compared with Azure, and what no cluster shows of it; the first of each list."""
+
+    startedAt: str | None
+    finishedAt: str | None
+    problems: list[SweepProblem]
+    problemCount: int
+    orphans: list[Orphan]
+    orphanCount: int
+
+
 @final
 class Fleet(FleetProblem):
     """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
 
     ``needsApproval`` are the first deletes of the newest plan that need approval. ``counts`` is None on a
-    later page of the list of all clusters.
+    later page of the list of all clusters, and ``sweep`` on any later page.
     """
 
     fleet: str
@@ -124,6 +152,7 @@ class Fleet(FleetProblem):
     needsApproval: list[str]
     needsApprovalCount: int
     counts: Counts | None
+    sweep: Sweep | None
     clusters: list[ClusterSummary]
     next: str | None
 
@@ -202,6 +231,15 @@ class ReplayReceipt(TypedDict):
 
     cluster: str
     replayed: str
+    by: str
+
+
+@final
+class RefreshReceipt(TypedDict):
+    """``POST refresh``: which clusters are compared with Azure, or ``all``."""
+
+    clusters: list[str]
+    all: bool
     by: str
 
 

@@ -26,7 +26,7 @@ def take_over(name: str, actor: str, ports: Ports, reason: str = "") -> HttpResu
         record = ports.state.cluster(name)
         if record is None:
             return rejected(404, unknown_cluster(name, ports.config.fleet))
-        contest = record.job.next_run.contest if record.job.active else None
+        contest = record.job.next_run.contest
         if contest is None:
             why = f"roadstead why {name} says what it does"
             return rejected(409, f"{name} does not wait for a takeover; {why}")

@@ -37,7 +37,7 @@ class Progress:
 
 
 def progress_of(plan: Plan, clusters: Mapping[str, ClusterSummary], *, newest: bool) -> Progress:
-    """Count a plan's clusters: ready means verified at the plan's generation, or deleted.
+    """Count a plan's clusters: ready means verified at the plan's generation and not lost since, or deleted.
 
     ``newest``: no later commit was planned, so none can have removed a cluster that does not exist.
     """
@@ -86,7 +86,7 @@ def _reached(item: Item, record: ClusterSummary | None, *, newest: bool) -> bool
         return not newest or (removed and not item.awaits_deletion)
     if record.uid != item.uid:  # a later cluster of that name, or a plan that a superseded planner wrote
         return not newest
-    return record.observed_generation >= item.generation
+    return record.observed_generation >= item.generation and not record.lost
 
 
 def status_of(plan: Plan, progress: Progress, *, link: str, superseded_by: str = "") -> CommitStatus:

@@ -57,6 +57,8 @@ _OF_AKS = "Throttled"
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Reservations = Mapping[str, Sequence[datetime]]
+"""Reserved tokens by bucket."""
 
 
 class RateLimited(Exception):
@@ -73,16 +75,20 @@ class RateLimited(Exception):
 class RateLimiter:
     """The tokens of one run of a step; ``reservations`` are those that it has not used, by bucket.
 
-    ``wrote`` is whether the step wrote to Azure, and ``request_ids`` are Azure's ids of these writes.
+    ``wrote`` is whether the step wrote to Azure, and ``request_ids`` are Azure's ids of these writes. Without a
+    record, as in a sweep, ``reservations`` are given.
     """
 
-    def __init__(self, record: ClusterRecord, ports: Ports) -> None:
+    def __init__(
+        self, record: ClusterRecord | None, ports: Ports, reservations: Reservations | None = None
+    ) -> None:
         self._ports = ports
         self._called: Counter[tuple[Limit, str]] = Counter()
         farthest = ports.clock() + FARTHEST
+        stored = record.job.next_run.reservations if record else reservations
         self.reservations = {
-            key: [each for each in reservations if each <= farthest]  # later ones are of a wrong clock
-            for key, reservations in record.job.next_run.reservations.items()
+            key: [each for each in moments if each <= farthest]  # later ones are of a wrong clock
+            for key, moments in (stored or {}).items()
         }
         self.wrote = False
         self.request_ids: list[str] = []

@@ -125,15 +125,20 @@ def busy(properties: Json) -> str:
 
 def failure(context: StepContext, properties: Json, what: str) -> Outcome:
     """Return the failure of the last write, as Azure stores it in ``properties.status``."""
-    state = str(properties.get("provisioningState"))
-    detail = (properties.get("status") or {}).get("provisioningError") or {}
-    inner = detail.get("error") or detail
+    state, inner = str(properties.get("provisioningState")), provisioning_error(properties)
     default = "the operation was cancelled" if state == "Canceled" else "Azure could not provision it"
     message = f"{what}: {inner.get('message') or default}"
     last = context.job.step.last_write
     code, request_id = str(inner.get("code") or state), last.request_id if last else ""
     error = from_operation(state, code, message, cause=cause_of(inner), request_id=request_id)
     return Retry(error) if isinstance(error, Interrupted) else Fail(error)
+
+
+def provisioning_error(properties: Json) -> Json:
+    """Return why the last write to a cluster or a node pool failed, with ``code`` and ``message``, or {}."""
+    detail = (properties.get("status") or {}).get("provisioningError") or {}
+    inner: Json = detail.get("error") or detail
+    return inner
 
 
 def fields(write: Write) -> str:

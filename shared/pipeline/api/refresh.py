@@ -1,0 +1,38 @@
+"""Refreshes: an operator has clusters, or all of them, compared with Azure now instead of with the timer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared.jobs.diagnosis import diagnose
+from shared.jobs.messages import SweepPart
+from shared.pipeline.api import schema
+from shared.pipeline.api.approval import operator
+from shared.pipeline.http_result import HttpResult, rejected, unknown_cluster
+from shared.pipeline.outbox import request_sweep, request_whole_sweep
+from shared.pipeline.sweep.conclusions import is_idle
+from shared.ports import Ports
+
+MAX_CLUSTERS = 100
+WRONG_BODY = (
+    f'the body must be {{"all": true}}, or {{"clusters": ["name", ...]}} with 1 to {MAX_CLUSTERS} names'
+)
+
+
+def refresh(names: Sequence[str], actor: str, ports: Ports) -> HttpResult:
+    """Ask for a sweep, or that these clusters are read; one whose job has not ended is left to the job."""
+    for name in names:
+        record = ports.state.cluster(name)
+        if record is None:
+            return rejected(404, unknown_cluster(name, ports.config.fleet))
+        if not is_idle(record):
+            activity = diagnose(record, now=ports.clock(), retries=ports.config.retries).activity
+            return rejected(
+                409, f"{name} is not refreshed, because its job reads Azure itself: it {activity}"
+            )
+    if names:
+        request_sweep(SweepPart(sweep=ports.unique(), clusters=tuple(names)), ports)
+    else:
+        request_whole_sweep(ports)
+    receipt: schema.RefreshReceipt = {"clusters": list(names), "all": not names, "by": operator(actor)}
+    return HttpResult(202, receipt)

@@ -1,0 +1,35 @@
+"""What the sweeps of a fleet have found that no cluster's record shows."""
+
+from __future__ import annotations
+
+from shared.pipeline.api import schema
+from shared.pipeline.api.parts import iso
+from shared.ports import Ports
+
+SHOWN = 20
+
+
+def sweep_view(ports: Ports) -> schema.Sweep:
+    """Return when the fleet was swept, which lists concluded nothing, and the orphans."""
+    record = ports.state.sweep()
+    problems = [each for each in record.listings if each.problem]
+    orphans = [orphan for each in record.listings for orphan in each.orphans]
+    return {
+        "startedAt": iso(record.started),
+        "finishedAt": iso(record.finished),
+        "problems": [
+            {"subscription": each.subscription, "problem": each.problem, "listedAt": iso(each.at)}
+            for each in problems[:SHOWN]
+        ],
+        "problemCount": len(problems),
+        "orphans": [
+            {
+                "resource": orphan.resource,
+                "cluster": orphan.cluster,
+                "installation": orphan.installation,
+                "since": iso(orphan.since),
+            }
+            for orphan in orphans[:SHOWN]
+        ],
+        "orphanCount": len(orphans),
+    }

@@ -1,0 +1,97 @@
+"""Single clusters, each read by itself: those that a list lacks, and those that an operator asks about."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared.jobs.errors import ClusterMissing, ReconcileError, Retryable
+from shared.jobs.messages import SweepPart
+from shared.jobs.retry import wait_before_retry
+from shared.pipeline.outbox import request_sweep
+from shared.pipeline.sweep.conclusions import conclude, is_idle
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.pipeline.worker.steps.azure_state import LAG_SECONDS
+from shared.ports import Ports
+from shared.ports.azure import GetCluster
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 4
+"""How often a list or a cluster is read when that fails; then the next sweep reads it."""
+TOGETHER = 200
+"""How many clusters one message names."""
+
+
+def request_checks(names: Sequence[str], part: SweepPart, ports: Ports) -> None:
+    """Ask that clusters are read one by one that the list of a subscription lacks."""
+    for first in range(0, len(names), TOGETHER):
+        some = tuple(names[first : first + TOGETHER])
+        request_sweep(SweepPart(sweep=part.sweep, clusters=some, subscription=part.subscription), ports)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The clusters that exist although a list lacks them, and whether a record changed."""
+
+    lacking: Sequence[str]
+    changed: bool
+
+
+def check(part: SweepPart, attempt: int, end: float, ports: Ports) -> Checked:
+    """Read clusters one by one, and conclude what is so of each.
+
+    A cluster that does not exist is read a second time, some seconds later. The rest continues in another
+    message from ``end`` on, by the clock that measures ages, or when a token of the rate limits is missing.
+    """
+    limiter = RateLimiter(None, ports, part.reservations)
+    absent: list[str] = []
+    lacking: list[str] = []
+    changed = False
+    for position, name in enumerate(part.clusters):
+        rest = part.model_copy(update={"clusters": part.clusters[position:], "reservations": {}})
+        if position and ports.elapsed() > end:
+            request_sweep(rest, ports)
+            break
+        record = ports.state.cluster(name)
+        if record is None or not is_idle(record):
+            continue
+        try:
+            existing = limiter.over(ports).azure.call(GetCluster(record.desired.id))
+        except RateLimited as limited:
+            postpone(rest, limited, limiter, attempt, ports)
+            break
+        except ReconcileError as error:
+            if retry(rest, error, attempt, ports):
+                break
+            log.warning("%s cannot be read: %s: %s", name, error.kind, error)
+            continue
+        if existing is None and not part.absent and record.finding != ClusterMissing.__name__:
+            absent.append(name)
+            continue
+        if existing is not None and part.subscription:
+            lacking.append(name)
+        changed = conclude(record, existing, ports) or changed
+    if absent:
+        again = {"clusters": tuple(absent), "absent": True, "reservations": {}}
+        request_sweep(part.model_copy(update=again), ports, after=LAG_SECONDS)
+    return Checked(lacking, changed)
+
+
+def postpone(part: SweepPart, limited: RateLimited, limiter: RateLimiter, attempt: int, ports: Ports) -> None:
+    """Ask for a part again at the time for which its tokens are reserved."""
+    reserved = part.model_copy(update={"reservations": dict(limiter.reserved)})
+    seconds = max(0.0, (limited.at - ports.clock()).total_seconds())
+    request_sweep(reserved, ports, after=seconds, attempt=attempt)
+
+
+def retry(part: SweepPart, error: ReconcileError, attempt: int, ports: Ports) -> bool:
+    """Ask for a part again that failed, a few times; return whether it is tried again."""
+    if not isinstance(error, Retryable) or attempt + 1 >= ATTEMPTS:
+        return False
+    seconds = wait_before_retry(error, attempt + 1, ports.random(), ports.config.retries)
+    if seconds is None:
+        return False
+    request_sweep(part, ports, after=seconds, attempt=attempt + 1)
+    return True

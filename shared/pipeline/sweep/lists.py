@@ -1,0 +1,113 @@
+"""The list of one subscription's clusters, compared with the records of those that should be there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.fleet.json_tree import Json
+from shared.fleet.resource_ids import ClusterId, SubscriptionId
+from shared.jobs.errors import ReconcileError
+from shared.jobs.record import Phase
+from shared.jobs.summary import ClusterSummary
+from shared.pipeline.sweep.conclusions import conclude_from_list
+from shared.pipeline.sweep.verdicts import (
+    installation_in,
+    is_suspect,
+    orphans_in,
+    owner_of,
+    place_of,
+    place_of_summary,
+)
+from shared.pipeline.worker.rate_limiter import RateLimited
+from shared.ports import Ports
+from shared.ports.azure import GetCluster, ListClusters
+from shared.ports.sweeps import Listing, Orphan
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The idle clusters that a list lacks, by name, and whether it changed a record."""
+
+    lacking: Sequence[str]
+    changed: bool
+
+
+def compare(
+    listed: Mapping[str, Json],
+    summaries: Sequence[ClusterSummary],
+    installation: str,
+    started: datetime,
+    ports: Ports,
+) -> Compared:
+    """Conclude what a whole list of a subscription shows of the idle clusters that should be there.
+
+    ``installation`` is the id of this app's state, ``started`` when the list was asked for.
+    """
+    lacking, changed = [], False
+    for summary in summaries:
+        if not (summary.finding or summary.phase is Phase.READY):
+            continue
+        existing = listed.get(place_of_summary(summary))
+        if not is_suspect(summary, existing, owner_of(summary, installation, ports.config)):
+            continue
+        if existing is None:
+            lacking.append(summary.name)
+        else:
+            changed = conclude_from_list(summary.name, existing, started, ports) or changed
+    return Compared(lacking, changed)
+
+
+def read_list(subscription: str, ports: Ports) -> Mapping[str, Json]:
+    """Return the clusters of a subscription by their places; one call for each page."""
+    listed: dict[str, Json] = {}
+    page = ""
+    while True:
+        shown = ports.azure.call(ListClusters(SubscriptionId(subscription), page=page))
+        listed |= {place_of(cluster): cluster for cluster in shown.documents}
+        if not shown.next:
+            return listed
+        page = shown.next
+
+
+def orphans_of(
+    listed: Mapping[str, Json],
+    summaries: Sequence[ClusterSummary],
+    before: Listing,
+    now: datetime,
+    ports: Ports,
+) -> tuple[Orphan, ...]:
+    """Return the clusters with this fleet's tags that it does not know.
+
+    A new one counts once its record and Azure were read after the list: it may have been created, or
+    deleted, meanwhile.
+    """
+    known = frozenset(map(place_of_summary, summaries))
+    earlier = {orphan.resource.lower(): orphan for orphan in before.orphans}
+    found = []
+    for name, existing in orphans_in(listed, known, ports.config):
+        place = place_of(existing)
+        if place not in earlier and not _is_unknown(name, existing, ports):
+            continue
+        new = Orphan(str(existing["id"]), name, installation_in(existing), now)
+        found.append(earlier.get(place, new))
+        if place not in earlier:
+            log.warning("%s has this fleet's tags, and no record has it", existing["id"])
+    return tuple(found)
+
+
+def _is_unknown(name: str, existing: Json, ports: Ports) -> bool:
+    place = place_of(existing)
+    record = ports.state.cluster(name)
+    if record is not None and record.desired.id.resource.lower() == place:
+        return False
+    _, _, subscription, _, group, *_, azure_name = str(existing["id"]).split("/")
+    try:
+        return ports.azure.call(GetCluster(ClusterId(subscription, group, azure_name))) is not None
+    except (RateLimited, ReconcileError) as error:
+        log.warning("%s is left to the next sweep: %s", existing["id"], error)
+        return False

@@ -1,0 +1,177 @@
+"""The sweep: one message after the other, each as many subscriptions as there is time for.
+
+A message reads the summaries of all clusters once, lists the clusters of each subscription page by page, and
+reads the records of those alone that differ. What a list lacks is read by itself, twice. A list that
+fails concludes nothing, and the record of the sweeps says so. Every part only states what is so now:
+to repeat it, or two sweeps at once, changes nothing more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.retry import wait_before_retry
+from shared.jobs.summary import ClusterSummary, summary_of
+from shared.pipeline.outbox import request_report, request_sweep
+from shared.pipeline.planner.reporter import report_again
+from shared.pipeline.sweep.clusters import ATTEMPTS, check, postpone, request_checks, retry
+from shared.pipeline.sweep.lists import compare, orphans_of, read_list
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.ports import Ports
+from shared.ports.sweeps import Listing, SweepRecord
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 120.0
+"""After so many seconds another message continues: less than half of ``functionTimeout``."""
+NAMED = 3
+"""How many clusters a problem names."""
+
+
+def handle(request: PlanRequest, ports: Ports) -> None:
+    """Carry out a sweep, or a part of one; postpone it while the state or a queue does not answer.
+
+    Raise Retryable when it cannot be postponed, or was too often: the timer begins another sweep.
+    """
+    part = request.sweep or SweepPart()
+    try:
+        _handle(part, request.attempt, ports)
+    except Retryable as error:
+        seconds = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+        if seconds is None or request.attempt >= ATTEMPTS:
+            raise
+        log.warning("a sweep is postponed by %d s: %s: %s", seconds, error.kind, error)
+        request_sweep(part, ports, after=seconds, attempt=request.attempt + 1)
+
+
+def _handle(part: SweepPart, attempt: int, ports: Ports) -> None:
+    end, fleet = ports.elapsed() + SWEEP_SECONDS, ports.state.fleet()
+    if part.clusters:
+        checked = check(part, attempt, end, ports)
+        if checked.lacking:
+            _save(partial(_with_problem, subscription=part.subscription, lacking=checked.lacking), ports)
+        changed, lost = checked.changed, False
+    else:
+        changed, lost = _sweep(part, attempt, end, fleet.installation, ports)
+    newest = ports.state.plan(fleet.commit) if lost and not changed else None
+    if changed or (newest and not newest.open):
+        report_again(fleet.commit, ports)
+
+
+def _sweep(part: SweepPart, attempt: int, end: float, installation: str, ports: Ports) -> tuple[bool, bool]:
+    """List the subscriptions of a part; return whether a record changed, and whether one was lost before."""
+    started, changed = ports.clock(), False
+    summaries = _with_places(ports.state.summaries(), ports)
+    known = _by_subscription(summaries)
+    before = {listing.subscription: listing for listing in ports.state.sweep().listings}
+    todo = [part.subscription] if part.subscription else sorted({*known, *before})
+    todo = [subscription for subscription in todo if subscription > part.after]
+    after: dict[str, Listing] = {}
+    for subscription in todo:
+        if after and ports.elapsed() > end:
+            request_sweep(SweepPart(sweep=part.sweep, after=max(after)), ports)
+            break
+        one = part.model_copy(update={"after": "", "subscription": subscription})
+        last, own = before.get(subscription, Listing(subscription)), known.get(subscription, [])
+        after[subscription], concluded = _list(one, last, own, installation, attempt, ports)
+        changed = changed or concluded
+    begins = not part.subscription and not part.after
+    ends = not part.subscription and len(after) == len(todo)
+
+    def listed(record: SweepRecord) -> SweepRecord:
+        listings = {listing.subscription: listing for listing in record.listings} | after
+        kept = [each for key, each in sorted(listings.items()) if key in known or each.orphans]
+        return replace(
+            record,
+            started=started if begins else record.started,
+            finished=ports.clock() if ends else record.finished,
+            listings=tuple(kept),
+        )
+
+    _save(listed, ports)
+    if ends:
+        request_report(ports)
+    return changed, any(summary.lost for summary in summaries)
+
+
+def _list(
+    part: SweepPart,
+    before: Listing,
+    summaries: Sequence[ClusterSummary],
+    installation: str,
+    attempt: int,
+    ports: Ports,
+) -> tuple[Listing, bool]:
+    """Compare a subscription with the records; return its list, and whether a record changed.
+
+    Without a newer list it is the one before, with the reason.
+    """
+    limiter, started = RateLimiter(None, ports, part.reservations), ports.clock()
+    try:
+        listed = read_list(before.subscription, limiter.over(ports))
+    except RateLimited as limited:
+        postpone(part, limited, limiter, attempt, ports)
+        return replace(before, problem=str(limited)), False
+    except ReconcileError as error:
+        log.warning("the clusters of %s cannot be listed: %s: %s", before.subscription, error.kind, error)
+        retry(part, error, attempt, ports)
+        return replace(before, problem=f"its clusters cannot be listed: {error.kind}: {error}"), False
+    compared = compare(listed, summaries, installation, started, ports)
+    request_checks(compared.lacking, part, ports)
+    orphans = orphans_of(listed, summaries, before, started, limiter.over(ports))
+    return replace(before, at=started, problem="", orphans=orphans), compared.changed
+
+
+def _with_places(summaries: Sequence[ClusterSummary], ports: Ports) -> Sequence[ClusterSummary]:
+    """Return the summaries with the places of all clusters.
+
+    A record that the version before saved is read as a whole, and saved once more if no job does that.
+    """
+    unknown = [summary.name for summary in summaries if not summary.subscription]
+    if not unknown:
+        return summaries
+    found = {}
+    for record in ports.state.clusters_named(unknown):
+        found[record.name] = summary_of(record)
+        if not record.job.active:
+            try:
+                ports.state.save(record)
+            except Stale:
+                log.info("%s: its record was written meanwhile", record.name)
+    return [found.get(summary.name, summary) for summary in summaries]
+
+
+def _by_subscription(summaries: Sequence[ClusterSummary]) -> Mapping[str, Sequence[ClusterSummary]]:
+    """Return the clusters of each subscription; those whose records no longer exist are in none."""
+    found: defaultdict[str, list[ClusterSummary]] = defaultdict(list)
+    for summary in summaries:
+        if summary.subscription:
+            found[summary.subscription.lower()].append(summary)
+    return found
+
+
+def _with_problem(record: SweepRecord, *, subscription: str, lacking: Sequence[str]) -> SweepRecord:
+    """Return the record with the clusters that the list of a subscription should not have lacked."""
+    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+    problem = f"its list lacks clusters that exist: {', '.join(lacking[:NAMED])}{more}"
+    listings = (
+        replace(each, problem=problem) if each.subscription == subscription else each
+        for each in record.listings
+    )
+    return replace(record, listings=tuple(listings))
+
+
+def _save(change: Callable[[SweepRecord], SweepRecord], ports: Ports) -> None:
+    """Write a change of the record of the sweeps; another sweep may write it at the same time."""
+    while True:
+        try:
+            ports.state.save_sweep(change(ports.state.sweep()))
+        except Stale:
+            continue
+        return

@@ -1,0 +1,59 @@
+"""What is stored of sweeps: when the clusters of each subscription were listed, and what a list showed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A cluster with this fleet's tags that the fleet does not know, since when a sweep sees it.
+
+    ``resource`` is its id in Azure, ``cluster`` the name and ``installation`` the id and branch of the app
+    that its tags have, "" for none.
+    """
+
+    resource: str
+    cluster: str
+    installation: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The last list of a subscription's clusters that was complete; ``at`` is None for none.
+
+    ``problem`` is why the newest one concludes nothing, or less than it should, "" for nothing.
+    """
+
+    subscription: str
+    at: datetime | None = None
+    problem: str = ""
+    orphans: tuple[Orphan, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """When the last sweep started, when one reached every subscription, and the list of each subscription.
+
+    ``etag`` is the version that was read, "" for a record not saved yet.
+    """
+
+    started: datetime | None = None
+    finished: datetime | None = None
+    listings: tuple[Listing, ...] = ()
+    etag: str = field(default="", compare=False)
+
+
+class Sweeps(Protocol):
+    """The sweeps of the fleet."""
+
+    def sweep(self) -> SweepRecord:
+        """Return the record of the sweeps; a new one when none was saved."""
+        ...
+
+    def save_sweep(self, record: SweepRecord) -> None:
+        """Write the record over the version that was read; raise Stale."""
+        ...

@@ -1,0 +1,1 @@
+"""Sweeps: what Azure lists, compared with the records."""

@@ -1,0 +1,211 @@
+"""Sweeps of many clusters: calls in proportion to pages and to what differs, in several messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from localcloud.azure.world.azure_world import AzureWorld
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.errors import Throttled, Unavailable
+from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.rate_limits import ARM_READ, Bucket, correct
+from shared.jobs.record import Phase
+from shared.pipeline.outbox import request_whole_sweep
+from shared.pipeline.sweep import sweep as sweeps
+from shared.ports import Ports
+from shared.ports.azure import GetCluster, ListClusters
+from tests.support import fleet_files
+from tests.support.one_cluster import ONE, ready, record
+from tests.support.pipeline_runs import phases, push
+from tests.support.replaced_ports import around, on_azure
+from tests.support.sweeps import delete_by_hand, sweep
+
+SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
+
+
+def several() -> MemoryCloud:
+    """Return a cloud with a Ready cluster in each of three subscriptions."""
+    cloud = MemoryCloud(throttle=False, lock_seconds=600)
+    cloud.azure.engine.subscriptions = SUBSCRIPTIONS
+    files = fleet_files.fleet("a", "b", "c")
+    for name, subscription in zip("abc", SUBSCRIPTIONS, strict=True):
+        manifest = files[f"clusters/{name}/cluster.yaml"].decode()
+        manifest = manifest.replace("spec:\n", f"spec:\n  subscriptionId: {subscription}\n", 1)
+        files[f"clusters/{name}/cluster.yaml"] = manifest.encode()
+    push(cloud, files)
+    cloud.run()
+    assert set(phases(cloud).values()) == {Phase.READY}
+    return cloud
+
+
+def calls_of(cloud: MemoryCloud) -> Counter[str]:
+    """Return the counts of lists by subscription, and of reads by cluster, from now on."""
+    azure, calls = cloud.ports.azure, Counter[str]()
+
+    def call(operation: Any) -> Any:
+        calls[str(operation.target.subscription if isinstance(operation, ListClusters) else operation)] += 1
+        return azure.call(operation)
+
+    on_azure(cloud, GetCluster, call)
+    on_azure(cloud, ListClusters, call)
+    return calls
+
+
+def test_a_sweep_lists_each_subscription_once_and_notes_when() -> None:
+    cloud = several()
+    calls = calls_of(cloud)
+    sweep(cloud)
+    assert calls == dict.fromkeys(SUBSCRIPTIONS, 1)
+    found = cloud.state.sweep()
+    assert [listing.subscription for listing in found.listings] == [*SUBSCRIPTIONS]
+    assert all(listing.at for listing in found.listings)
+    assert found.started is not None
+    assert found.finished is not None
+
+
+def test_what_there_is_no_time_for_continues_in_another_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud = several()
+    calls, azure = calls_of(cloud), cloud.ports.azure
+
+    def slow(operation: ListClusters) -> Any:
+        cloud.clock.advance(sweeps.SWEEP_SECONDS + 1)
+        return azure.call(operation)
+
+    on_azure(cloud, ListClusters, slow)
+    delete_by_hand(cloud, ClusterId(SUBSCRIPTIONS[2], "rg-c", "c"))
+    parts, handle = list[str](), sweeps.handle
+
+    def noted(request: PlanRequest, ports: Ports) -> None:
+        assert request.sweep is not None
+        parts.append("a cluster" if request.sweep.clusters else request.sweep.after)
+        handle(request, ports)
+
+    monkeypatch.setattr(sweeps, "handle", noted)
+    sweep(cloud)
+    assert parts[:3] == ["", *SUBSCRIPTIONS[:2]]
+    assert [calls[each] for each in SUBSCRIPTIONS] == [1, 1, 1]
+    assert phases(cloud)["c"] is Phase.FAILED
+
+
+def test_a_subscription_that_cannot_be_listed_hides_no_other_and_is_tried_again() -> None:
+    cloud = several()
+    azure, failures = cloud.ports.azure, [Throttled("slow down", retry_after=30), Unavailable("no answer")]
+
+    def sometimes(operation: ListClusters) -> Any:
+        if operation.target.subscription == SUBSCRIPTIONS[0] and failures:
+            raise failures.pop()
+        return azure.call(operation)
+
+    on_azure(cloud, ListClusters, sometimes)
+    for name, subscription in zip("ac", SUBSCRIPTIONS[::2], strict=True):
+        delete_by_hand(cloud, ClusterId(subscription, f"rg-{name}", name))
+    sweep(cloud)
+    assert failures == []
+    assert phases(cloud) == {"a": Phase.FAILED, "b": Phase.READY, "c": Phase.FAILED}
+    assert [listing.problem for listing in cloud.state.sweep().listings] == ["", "", ""]
+
+
+def test_a_sweep_waits_for_its_tokens_as_a_job_does() -> None:
+    cloud = ready()
+    cloud.clock.advance(600)
+    key, now = f"{ONE.subscription}|arm-read", cloud.clock()
+    bucket = cloud.state.bucket(key) or Bucket(now)
+    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=900))
+    cloud.ports.token_cache.drop(key)
+    calls = calls_of(cloud)
+    request_whole_sweep(cloud.ports)
+    cloud.run(seconds=300, until=lambda: False)
+    assert calls == {}
+    assert "waits for Azure's read limit" in cloud.state.sweep().listings[0].problem
+    cloud.run(seconds=1200)
+    assert calls == {ONE.subscription: 1}
+    assert cloud.state.sweep().listings[0].problem == ""
+
+
+def test_the_reads_of_missing_clusters_wait_for_their_tokens_too() -> None:
+    cloud = ready()
+    delete_by_hand(cloud, ONE)
+    key, now = f"{ONE.subscription}|arm-read", cloud.clock()
+    bucket = cloud.state.bucket(key) or Bucket(now)
+    cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=900))
+    cloud.ports.token_cache.drop(key)
+    sweeps.handle(PlanRequest(kind="sweep", sweep=SweepPart(clusters=("one",))), cloud.ports)
+    assert record(cloud).finding == ""
+    cloud.run(seconds=1200, until=lambda: bool(record(cloud).finding))
+    assert cloud.clock() - now > timedelta(seconds=900)
+    assert record(cloud).finding == "ClusterMissing"
+
+
+def test_a_record_of_the_version_before_is_read_as_a_whole_once() -> None:
+    cloud = ready()
+    summaries, named, old = cloud.state.summaries, list[Any](), record(cloud).etag
+
+    def without_places() -> Any:
+        return [
+            replace(each, subscription="", resource_group="") if record(cloud).etag == old else each
+            for each in summaries()
+        ]
+
+    clusters_named = cloud.state.clusters_named
+    around(
+        cloud,
+        "state",
+        summaries=without_places,
+        clusters_named=lambda names: named.append(names) or clusters_named(names),
+    )
+    sweep(cloud)
+    sweep(cloud)
+    assert named == [["one"]]
+    assert cloud.state.sweep().listings[0].problem == ""
+
+
+def test_the_state_that_does_not_answer_postpones_a_sweep() -> None:
+    cloud = ready()
+    delete_by_hand(cloud, ONE)
+    failures = [Unavailable("Table Storage did not answer")] * 2
+    summaries = cloud.state.summaries
+
+    def sometimes() -> Any:
+        if failures:
+            raise failures.pop()
+        return summaries()
+
+    around(cloud, "state", summaries=sometimes)
+    sweep(cloud)
+    assert record(cloud).finding == "ClusterMissing"
+
+
+@pytest.mark.parametrize("crash", range(12))
+def test_a_sweep_that_dies_at_a_call_of_the_state_is_delivered_again_and_completes(crash: int) -> None:
+    cloud = ready()
+    delete_by_hand(cloud, ONE)
+    calls = 0
+
+    class Died(Exception):
+        pass
+
+    inner = cloud.ports.state
+
+    class Dying:
+        def __getattr__(self, name: str) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == crash + 1:
+                    raise Unavailable("died")
+                return getattr(inner, name)(*given, **named)
+
+            return call
+
+    cloud.with_ports(lambda ports: replace(ports, state=Dying()))  # type: ignore[arg-type]
+    sweep(cloud)
+    assert record(cloud).finding == "ClusterMissing"
+    commit = cloud.repository.head("main")
+    assert cloud.repository.statuses.latest(commit)[0].status.state == "failure"
+    assert isinstance(cloud.azure, AzureWorld)

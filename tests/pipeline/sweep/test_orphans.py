@@ -1,0 +1,73 @@
+"""Clusters with this fleet's tags that git and the records do not know: reported, and never deleted."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId, GroupId
+from shared.pipeline.api.clusters import fleet_view
+from shared.ports.azure import PutCluster, PutGroup
+from tests.support.azure_ports import body
+from tests.support.one_cluster import ONE, SUBSCRIPTION, cluster, ready
+from tests.support.pipeline_runs import accepted
+from tests.support.sweeps import delete_by_hand, sweep
+
+GHOST = ClusterId(SUBSCRIPTION, "rg-old", "ghost")
+
+
+def create_ghost(cloud: MemoryCloud, **tags: str) -> None:
+    """Create a cluster by hand that carries the tags of this fleet."""
+    ours = {key: value for key, value in cluster(cloud)["tags"].items() if key.startswith("roadstead-")}
+    ours |= {"roadstead-cluster": "ghost", **tags}
+    cloud.ports.azure.call(PutGroup(GroupId(SUBSCRIPTION, "rg-old"), {"location": "eastus", "tags": {}}))
+    cloud.ports.azure.call(PutCluster(GHOST, {**body(dnsPrefix="ghost"), "tags": ours}, etag=None))
+
+
+def orphans(cloud: MemoryCloud) -> list[tuple[str, str]]:
+    return [
+        (each.cluster, each.resource) for listing in cloud.state.sweep().listings for each in listing.orphans
+    ]
+
+
+def test_an_orphan_is_reported_and_not_touched() -> None:
+    cloud = ready()
+    create_ghost(cloud)
+    sweep(cloud)
+    since = cloud.state.sweep().listings[0].orphans[0].since
+    sweep(cloud)
+    assert orphans(cloud) == [("ghost", GHOST.resource)]
+    assert cloud.state.sweep().listings[0].orphans[0].since == since
+    shown = fleet_view(cloud.ports)["sweep"]
+    assert shown is not None
+    assert [orphan["resource"] for orphan in shown["orphans"]] == [GHOST.resource]
+    assert accepted(cloud)["delete", "ghost"] == 0
+    assert GHOST in cloud.azure.ids()
+
+
+def test_an_orphan_that_somebody_deletes_is_no_longer_reported() -> None:
+    cloud = ready()
+    create_ghost(cloud)
+    sweep(cloud)
+    delete_by_hand(cloud, GHOST)
+    sweep(cloud)
+    assert orphans(cloud) == []
+
+
+def test_a_copy_of_a_known_cluster_in_another_place_is_an_orphan() -> None:
+    cloud = ready()
+    create_ghost(cloud, **{"roadstead-cluster": "one"})
+    sweep(cloud)
+    assert orphans(cloud) == [("one", GHOST.resource)]
+
+
+def test_clusters_of_other_fleets_and_repositories_are_no_orphans() -> None:
+    cloud = ready()
+    create_ghost(cloud, **{"roadstead-fleet": "other"})
+    sweep(cloud)
+    assert orphans(cloud) == []
+    cloud.azure.patch_cluster(
+        GHOST,
+        {"tags": {"roadstead-fleet": "example", "roadstead-cluster": "x", "roadstead-repository": "a/b"}},
+    )
+    sweep(cloud)
+    assert orphans(cloud) == []
+    assert ONE in cloud.azure.ids()

@@ -1,0 +1,40 @@
+"""Sweeps of a cloud in memory, and what people do to its clusters by hand."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
+from shared.jobs.messages import PlanRequest, SweepPart
+from shared.jobs.record import ClusterRecord
+from shared.pipeline.outbox import request_whole_sweep
+from shared.pipeline.sweep.sweep import handle as handle_request
+
+LATER = 600.0
+"""Seconds after which a record counts as settled."""
+
+
+def sweep(cloud: MemoryCloud) -> None:
+    """Let a sweep run to its end, some minutes later."""
+    cloud.clock.advance(LATER)
+    cloud.azure.complete_due()
+    request_whole_sweep(cloud.ports)
+    cloud.run()
+
+
+def handle(cloud: MemoryCloud, part: SweepPart) -> None:
+    """Carry out one message of a sweep at once."""
+    handle_request(PlanRequest(kind="sweep", sweep=part), cloud.ports)
+
+
+def delete_by_hand(cloud: MemoryCloud, cluster: ClusterId) -> None:
+    """Delete a cluster as the portal does, and let that end."""
+    cloud.azure.delete_cluster(cluster)
+    cloud.clock.advance(LATER)
+    cloud.azure.complete_due()
+
+
+def ready_condition(record: ClusterRecord) -> tuple[bool, str]:
+    """Return the status and the reason of the condition Ready."""
+    condition = record.condition("Ready")
+    assert condition is not None
+    return condition.status, condition.reason
