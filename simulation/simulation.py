@@ -15,11 +15,12 @@ from localcloud.kubernetes.world.controllers import Delays
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.ports import FleetConfig, Ports
-from simulation.actors import contributors, large_records, reviewers, second_app
+from simulation.actors import contributors, large_records, reviewers, second_app, sweeps
 from simulation.actors.contributors import Contributors
 from simulation.actors.large_records import LargeRecords
 from simulation.actors.reviewers import Reviewers
 from simulation.actors.second_app import SecondApp
+from simulation.actors.sweeps import Sweeps
 from simulation.desired_state import DesiredCluster, DesiredFleet
 from simulation.event_loop import MAX_SKEW, EventLoop
 from simulation.fault_injector import FaultInjector
@@ -156,6 +157,8 @@ class Simulation:
         injector = FaultInjector(scene, rate=rate, kinds=kinds, dense=only is not None)
         self.injected, self.loop.instance = injector.injected, injector.instance
         self.loop.workers = {cloud: self._workers(cloud, injector) for cloud in clouds}
+        everybody = self._operators.values()
+        self._sweeps = Sweeps(seed, everybody, self.loop, oracle) if sweeps.KIND in kinds else None
         self._second = None
         if second_app.KIND in kinds and len(clouds) == 1:
             start = partial(self._start, injector)
@@ -199,7 +202,7 @@ class Simulation:
             passed += chance.choice((1, 10, 30, 90, 300))
             loop.schedule(passed, partial(act, chance.choice([*self._operators.values()])))
             passed = self._schedule_disaster(passed)
-        for actor in (self._contributors, *self._others.values(), self._second):
+        for actor in (self._contributors, *self._others.values(), self._second, self._sweeps):
             if actor is not None:
                 actor.schedule(passed)
         loop.run_until(loop.clock() + timedelta(seconds=passed + 120))
@@ -263,9 +266,12 @@ class Simulation:
             self._contributors.deliver_again()
         if self._second is not None and self._second.both():
             everybody = [self._remaining(self._second)]
-        for _ in range(ROUNDS):
+        for attempt in range(ROUNDS):
             everybody[0].unblock()
             loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
+            if self._sweeps is not None and attempt == 0:
+                self._sweeps.check()
+                self.injected[sweeps.KIND] += self._sweeps.acts
             if loop.idle and all(operators.content for operators in everybody):
                 return
             for operators in everybody:

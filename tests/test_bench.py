@@ -13,6 +13,8 @@ from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
+from bench.sweep import fleet_of, stop_some
+from bench.sweep import measure as measure_sweep
 from shared.fleet.resolve.problems import number_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import resolve
@@ -38,6 +40,17 @@ def test_a_delete_is_measured_beside_a_creation_and_costs_the_same_in_a_larger_f
     assert (created.clusters, many.clusters) == (40, 20)
     assert many.records["cluster"] / 20 == few.records["cluster"] / 5
     assert created.records["cluster"] / 40 > many.records["cluster"] / 20 > 0
+
+
+def test_a_sweep_makes_no_call_but_those_of_the_lists_and_reads_only_records_that_differ() -> None:
+    cloud = fleet_of(250, 3)
+    first = measure_sweep(cloud)
+    assert (first.azure, first.found) == ({"list_clusters": first.pages}, 0)
+    assert first.calls["cluster"] + first.calls["clusters"] + first.calls["clusters_named"] == 0
+    stopped = stop_some(cloud)
+    second = measure_sweep(cloud)
+    assert (second.azure, second.found) == ({"list_clusters": first.pages}, stopped)
+    assert (second.calls["cluster"], second.calls["save"]) == (stopped, stopped)
 
 
 def test_workers_that_lose_a_race_for_a_bucket_wait_and_rarely_lose_again() -> None:

@@ -155,7 +155,7 @@ class Contests:
             if record is not None and record.contested:
                 self._shows(other, key.name)
                 idle = live["properties"]["powerState"]["code"] == "Running"
-                if idle and not marked and not record.deleting:
+                if idle and not marked and not record.deleting and not record.finding:  # a sweep leaves none
                     raise RuleViolated(
                         "contested", f"{self._name(other)} waits for {key.name}, without its tag"
                     )

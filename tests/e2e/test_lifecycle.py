@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
-
-import httpx
 
 from localcloud.common.clock import system_clock
 from localcloud.runtime.options import Options
@@ -18,12 +15,12 @@ from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
 from shared.fleet.resource_ids import ClusterId
 from shared.ports import KubernetesApi, Message
 from tests.support import fleet_files
+from tests.support.arm_client import SUBSCRIPTION, arm, path
 from tests.support.fleet_operator import Operator
 from tests.support.local_cloud_start import Start
 from tests.support.roadstead_command import roadstead
 from tests.support.workloads import budget, run_blocked_pod
 
-SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 QUICK = Options(
     create_seconds=1,
     lock_seconds=5,
@@ -62,25 +59,6 @@ def pools(operator: Operator, name: str) -> dict[str, Mapping[str, Any]]:
     with arm(operator) as client:
         found = client.get(path(name)).json()["properties"]["agentPoolProfiles"]
     return {profile["name"]: profile for profile in found}
-
-
-def path(name: str) -> str:
-    cluster = f"Microsoft.ContainerService/managedClusters/{name}?api-version=2025-08-01"
-    return f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-{name}/providers/{cluster}"
-
-
-@contextmanager
-def arm(operator: Operator) -> Iterator[httpx.Client]:
-    """Yield a client of Resource Manager with the rights of the function app."""
-    cloud = operator.cloud
-    query = {"api-version": "2019-08-01", "resource": cloud.urls.arm}
-    headers = {"X-IDENTITY-HEADER": cloud.settings["IDENTITY_HEADER"]}
-    endpoint = cloud.settings["IDENTITY_ENDPOINT"]
-    answer = httpx.get(endpoint, params=query, headers=headers, trust_env=False).json()
-    trust = ssl.create_default_context(cafile=str(cloud.state / "ca.pem"))
-    signed = {"Authorization": f"Bearer {answer['access_token']}"}
-    with httpx.Client(base_url=cloud.urls.arm, headers=signed, verify=trust, trust_env=False) as client:
-        yield client
 
 
 @contextmanager

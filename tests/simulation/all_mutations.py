@@ -9,6 +9,7 @@ from tests.simulation.mutations import MUTATIONS
 from tests.simulation.pull_request_mutations import PULL_REQUEST_MUTATIONS
 from tests.simulation.review_mutations import REVIEW_MUTATIONS
 from tests.simulation.size_mutations import SIZE_MUTATIONS
+from tests.simulation.sweep_mutations import SWEEP_MUTATIONS
 from tests.simulation.upkeep_mutations import UPKEEP_MUTATIONS
 from tests.simulation.view_mutations import VIEW_MUTATIONS
 
@@ -23,4 +24,5 @@ ALL = (
     *REVIEW_MUTATIONS,
     *PULL_REQUEST_MUTATIONS,
     *CONTEST_MUTATIONS,
+    *SWEEP_MUTATIONS,
 )

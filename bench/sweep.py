@@ -1,0 +1,121 @@
+"""What a sweep costs: ``python -m bench.sweep [CLUSTERS [SUBSCRIPTIONS]]``.
+
+A fleet of Ready clusters is swept as it is, and again after a hundredth of its clusters was stopped by hand.
+Counted are the calls to Azure beside the lower bound, which is the pages of the lists, and the calls to the
+state. Seconds are of the processor, and megabytes what the process holds at most.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from bench.deletes import CountedState
+from localcloud.azure.world.arm_resources import Cluster
+from localcloud.azure.world.azure_engine import key_of
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.fleet.resource_ids import ClusterId
+from shared.pipeline.outbox import request_whole_sweep
+from shared.ports import Azure
+from shared.ports.azure import AzureCall
+from tests.support.one_cluster import ONE, ready, record
+
+T = TypeVar("T")
+LATER = 600.0
+EVERY = 100
+"""Of so many clusters one is stopped by hand."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The calls to Azure, the pages that there are, the calls to the state, messages and findings."""
+
+    azure: Counter[str]
+    pages: int
+    calls: Counter[str]
+    messages: int
+    found: int
+    seconds: float
+
+
+class _Counted:
+    """Azure, which counts the calls by the names of the operations."""
+
+    def __init__(self, inner: Azure) -> None:
+        self._inner, self.calls = inner, Counter[str]()
+
+    def call(self, operation: AzureCall[T]) -> T:
+        self.calls[operation.name] += 1
+        return self._inner.call(operation)
+
+
+def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
+    """Return a fleet of so many Ready clusters, spread over subscriptions: copies of one that was created."""
+    cloud = ready()
+    engine, template = cloud.azure.engine, record(cloud)
+    live = engine.clusters.pop(key_of(ONE))
+    cloud.state.delete(template)
+    engine.subscriptions = tuple(f"00000000-0000-0000-0000-{number:012}" for number in range(subscriptions))
+    for number in range(clusters):
+        name, subscription = f"cluster-{number:05}", engine.subscriptions[number % subscriptions]
+        cluster = ClusterId(subscription, f"rg-{name}", name)
+        spec = template.document["spec"] | {"subscriptionId": subscription, "resourceGroup": f"rg-{name}"}
+        document = {**template.document, "name": name, "spec": spec}
+        cloud.state.save(replace(template, name=name, document=document, etag=""))
+        tags = {**live.document["tags"], "roadstead-cluster": name}
+        shown: dict[str, Any] = {**live.document, "id": cluster.resource, "name": name, "tags": tags}
+        shown["properties"] = dict(live.properties)
+        engine.clusters[key_of(cluster)] = Cluster(cluster, shown, live.pools)
+    return cloud
+
+
+def measure(cloud: MemoryCloud) -> Sweep:
+    """Let a sweep run to its end."""
+    cloud.clock.advance(LATER)
+    state, azure = CountedState(cloud.state), _Counted(cloud.ports.azure)
+    cloud.with_ports(lambda ports: replace(ports, state=state, azure=azure))
+    sent = cloud.broker.counts("plans")
+    size, engine = cloud.azure.engine.page_size, cloud.azure.engine
+    counted = Counter(key.subscription for key in engine.clusters)
+    began = time.process_time()
+    request_whole_sweep(cloud.ports)
+    messages = 0
+    while cloud.state.sweep().finished is None or cloud.broker.counts("plans") != sent:
+        messages += cloud.step()
+        if not cloud.broker.counts("plans").active:
+            cloud.clock.advance(30)
+    found = sum(bool(summary.finding) for summary in cloud.state.summaries())
+    pages = sum(-(-number // size) for number in counted.values())
+    return Sweep(azure.calls, pages, state.calls, messages, found, time.process_time() - began)
+
+
+def stop_some(cloud: MemoryCloud) -> int:
+    """Stop one of a hundred clusters by hand; return how many."""
+    some = [*cloud.azure.engine.clusters.values()][::EVERY]
+    for cluster in some:
+        cluster.properties["powerState"] = {"code": "Stopped"}
+    return len(some)
+
+
+def main() -> None:
+    """Measure a fleet as it is, and with one of a hundred clusters stopped."""
+    given = [int(each) for each in sys.argv[1:]]
+    clusters, subscriptions = [*given, *(10_000, 250)[len(given) :]]
+    cloud = fleet_of(clusters, subscriptions)
+    for what in ("as it is", "with one of a hundred stopped"):
+        sweep = measure(cloud)
+        azure = ", ".join(f"{name} {number}" for name, number in sorted(sweep.azure.items()))
+        state = ", ".join(f"{name} {number}" for name, number in sorted(sweep.calls.items()))
+        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{clusters} clusters in {subscriptions} subscriptions, {what}: {sweep.found} found")
+        print(f"  calls to Azure: {azure}; pages of the lists: {sweep.pages}; messages: {sweep.messages}")
+        print(f"  calls to the state: {state}; {sweep.seconds:.1f} s, {megabytes:.0f} MB")
+        stop_some(cloud)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""``roadstead refresh``, and what ``roadstead status`` shows of sweeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.ports.sweeps import Listing, Orphan, SweepRecord
+from tests.support.one_cluster import ONE, ready, record
+from tests.support.roadstead_command import on_terminal, plain, roadstead
+from tests.support.sweeps import delete_by_hand
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    return ready()
+
+
+def test_a_cluster_is_compared_with_azure_and_its_status_is_true(url: str, cloud: MemoryCloud) -> None:
+    delete_by_hand(cloud, ONE)
+    asked = roadstead("refresh", "one", "--reason", "deleted", ROADSTEAD_URL=url)
+    assert asked.stdout.startswith("one: will be compared with Azure"), asked.stderr
+    cloud.run()
+    assert record(cloud).finding == "ClusterMissing"
+    _, shown = on_terminal("status", ROADSTEAD_URL=url)
+    text = " ".join(plain(shown).split())
+    assert "0 of 1 clusters Ready" in text
+    assert "ClusterMissing: the cluster no longer exists in Azure" in text
+    _, shown = on_terminal("why", "one", ROADSTEAD_URL=url)
+    assert "is not Ready any more" in " ".join(plain(shown).split())
+
+
+def test_the_whole_fleet_is_swept(url: str, cloud: MemoryCloud) -> None:
+    asked = roadstead("refresh", "--all", ROADSTEAD_URL=url)
+    assert asked.stdout.startswith("The fleet: will be compared"), asked.stderr
+    cloud.run()
+    assert cloud.state.sweep().finished is not None
+
+
+@pytest.mark.parametrize("arguments", [(), ("one", "--all")])
+def test_a_refresh_is_of_a_cluster_or_of_all(url: str, arguments: tuple[str, ...]) -> None:
+    asked = roadstead("refresh", *arguments, ROADSTEAD_URL=url)
+    assert (asked.returncode, "give a cluster, or --all" in asked.stderr) == (2, True)
+
+
+def test_the_status_shows_lists_that_failed_and_orphans(url: str, cloud: MemoryCloud) -> None:
+    now = cloud.clock()
+    orphan = Orphan("/subscriptions/s/managedClusters/ghost", "ghost", "", now)
+    problem = Listing("s-2", None, "its clusters cannot be listed: Unauthorized: no role")
+    cloud.state.save_sweep(SweepRecord(now, now, (Listing("s", now, "", (orphan,)), problem)))
+    _, shown = on_terminal("status", ROADSTEAD_URL=url)
+    text = " ".join(plain(shown).split())
+    assert "sweep of s-2: its clusters cannot be listed: Unauthorized: no role" in text
+    assert "1 cluster with this fleet's tags that git does not have: /subscriptions/s" in text
+    assert max(len(line) for line in plain(shown).splitlines()) <= 80
