@@ -1,7 +1,7 @@
 """What a sweep costs: ``python -m bench.sweep [CLUSTERS [SUBSCRIPTIONS]]``.
 
 A fleet of Ready clusters is swept as it is, and again after a hundredth of its clusters was stopped by hand.
-Counted are the calls to Azure beside the lower bound, which is the pages of the lists, and the calls to the
+Counted are the calls to Azure next to the lower bound, which is the pages of the lists, and the calls to the
 state. Seconds are of the processor, and megabytes what the process holds at most.
 """
 

@@ -20,7 +20,7 @@ def refresh(
     key_file: KeyFile = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Compare a cluster, or the whole fleet, with Azure now, as the timer of sweeps does every four hours."""
+    """Compare clusters with Azure now, as the timer of sweeps does every four hours."""
     if bool(name) == everything:
         raise UsageError("give a cluster, or --all")
     with connect(url, key_file, timeout) as api:

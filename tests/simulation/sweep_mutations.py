@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.sweep import clusters, conclusions, lists, verdicts
 from simulation.actors.sweeps import KIND
-from tests.support.mutations import Mutation
+from tests.simulation.mutations import Mutation, mutation
 
 
 def a_sweep_concludes_nothing_of_single_clusters(patch: pytest.MonkeyPatch) -> None:
@@ -37,8 +38,8 @@ def a_lost_cluster_counts_as_in_sync(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ClusterRecord, "lost", property(lambda _: False))
 
 
-def _mutation(remove: Any) -> Mutation:
-    return Mutation(remove, KIND, frozenset({"stale ready"}))
+def _mutation(remove: Callable[[pytest.MonkeyPatch], None]) -> Mutation:
+    return mutation(remove, KIND, "stale ready")
 
 
 SWEEP_MUTATIONS = (

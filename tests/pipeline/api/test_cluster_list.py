@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,13 @@ SMALL = 120
 
 
 def summary(name: str, phase: Phase, environment: str = "dev", location: str = "eastus") -> ClusterSummary:
-    texts = {"name": name, "uid": "0badcafe", "reason": "", "environment": environment, "location": location}
+    texts: dict[str, Any] = {
+        "name": name,
+        "uid": "0badcafe",
+        "reason": "",
+        "environment": environment,
+        "location": location,
+    }
     return ClusterSummary(
         **texts,
         phase=phase,

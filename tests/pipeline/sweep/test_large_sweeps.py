@@ -153,12 +153,12 @@ def test_a_record_of_the_version_before_is_read_as_a_whole_once() -> None:
         ]
 
     clusters_named = cloud.state.clusters_named
-    around(
-        cloud,
-        "state",
-        summaries=without_places,
-        clusters_named=lambda names: named.append(names) or clusters_named(names),
-    )
+
+    def noted(names: Any) -> Any:
+        named.append(names)
+        return clusters_named(names)
+
+    around(cloud, "state", summaries=without_places, clusters_named=noted)
     sweep(cloud)
     sweep(cloud)
     assert named == [["one"]]
@@ -203,7 +203,7 @@ def test_a_sweep_that_dies_at_a_call_of_the_state_is_delivered_again_and_complet
 
             return call
 
-    cloud.with_ports(lambda ports: replace(ports, state=Dying()))  # type: ignore[arg-type]
+    cloud.with_ports(lambda ports: replace(ports, state=Dying()))
     sweep(cloud)
     assert record(cloud).finding == "ClusterMissing"
     commit = cloud.repository.head("main")

@@ -67,7 +67,9 @@ def test_a_deleted_cluster_is_not_ready_any_more_in_its_record_its_views_and_its
     state, description = status(cloud, head(cloud))
     assert state == "failure"
     assert description.startswith("one: Failed at verify: ClusterMissing: the cluster no longer exists")
-    assert (fleet_view(cloud.ports)["counts"] or {})["phases"] == {"Failed": 1}
+    counts = fleet_view(cloud.ports)["counts"]
+    assert counts is not None
+    assert counts["phases"] == {"Failed": 1}
 
 
 def test_a_deleted_cluster_is_not_created_again_unasked_and_a_replay_does_it() -> None:
