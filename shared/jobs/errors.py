@@ -21,8 +21,7 @@
     └── Terminal                 waits for a new commit, or for an operator's replay
         ├── QuotaExceeded, OutOfAddresses, InvalidManifest, TooLarge, Immutable, Aborted, Locked,
         │   OtherRepository, NotOwned, Withheld, DeadLettered
-        └── NoLongerReady        Azure shows something else of a cluster that was verified Ready
-            └── ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested
+        └── NoLongerReady        ClusterMissing, ClusterStopped, ClusterFailed, ClusterContested: from a sweep
 
 Adapters raise these and nothing else; ``str(error)`` is safe to show: it never holds a secret.
 """

@@ -75,8 +75,8 @@ class RateLimited(Exception):
 class RateLimiter:
     """The tokens of one run of a step; ``reservations`` are those that it has not used, by bucket.
 
-    ``wrote`` is whether the step wrote to Azure, and ``request_ids`` are Azure's ids of these writes. Without a
-    record, as in a sweep, ``reservations`` are given.
+    ``wrote`` is whether the step wrote to Azure, and ``request_ids`` are Azure's ids of these writes.
+    Without a record, as in a sweep, ``reservations`` are given.
     """
 
     def __init__(
