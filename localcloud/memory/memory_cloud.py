@@ -39,6 +39,7 @@ from shared.pipeline.sweep import sweep
 from shared.pipeline.worker import worker
 from shared.ports import Azure, Clock, FleetConfig, Kubernetes, KubernetesApi, Ports
 from shared.ports.azure import GetKubeconfig
+from shared.ports.together import in_turn
 
 LOCK_SECONDS = 30.0
 CONNECTION = timedelta(minutes=5)
@@ -101,6 +102,7 @@ class MemoryCloud:
             clock=self.clock,
             elapsed=lambda: self.clock().timestamp(),
             sleep=self.clock.advance,
+            together=in_turn,
             random=chance.random,
             unique=lambda: f"{chance.getrandbits(32):08x}",
         )

@@ -18,7 +18,7 @@ from shared.jobs.errors import ReconcileError
 from shared.jobs.messages import JobMessage, PlanRequest, SweepPart, continuation_id, job_message
 from shared.jobs.recipes import Recipe
 from shared.jobs.record import ClusterRecord
-from shared.ports import Message, Ports, Queue
+from shared.ports import FleetRecord, Message, Ports, Queue
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +87,17 @@ def request_plan_again(request: PlanRequest, *, after: float, ports: Ports) -> N
     )
     message_id = f"again:{subject}:{request.attempt}:{ports.unique()}"
     request_plan(request, message_id=message_id, ports=ports, after=after)
+
+
+def request_handover(fleet: FleetRecord, ports: Ports) -> None:
+    """Request that the planner continues a hand-over; requests that wait in its session come before.
+
+    The plan of the commit that was planned last is the only one that needs ``again``: without it, the request
+    has no effect once a newer push has been planned.
+    """
+    again = fleet.planning == fleet.commit
+    request = PlanRequest(again=again, reason="handover", read_from=ports.clock())
+    request_plan(request, message_id=f"handover:{fleet.planning[:12]}:{fleet.etag}", ports=ports)
 
 
 def request_outdated_marks(commit: str, ports: Ports) -> None:

@@ -35,10 +35,12 @@ from shared.ports.state import (
     BranchRead,
     DeadLetter,
     FleetRecord,
+    Handover,
     PlanRecord,
     Source,
     State,
 )
+from shared.ports.together import Together, in_threads
 from shared.ports.token_cache import TokenCache
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "FleetConfig",
     "FleetRecord",
     "GroupMember",
+    "Handover",
     "Kubernetes",
     "KubernetesApi",
     "MergedPull",
@@ -70,6 +73,7 @@ __all__ = [
     "Reviews",
     "Source",
     "State",
+    "Together",
     "TreeEntry",
 ]
 
@@ -109,6 +113,10 @@ class FleetConfig:
     """Whether only somebody who did not remove a cluster approves its delete."""
     approval_teams: tuple[str, ...] = ()
     """The teams on GitHub, as "owner/slug", whose members approve deletes by a review."""
+    handover_clusters: int = 40
+    """How many clusters the planner hands over between two checks that no other planner has started."""
+    handover_seconds: float = 60
+    """After how many seconds the hand-over of a plan continues by another message."""
     acts_days: int = 365
     """How long acts are stored."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -126,6 +134,7 @@ class Ports:
     ``token_cache`` has the tokens that this process took from Azure's token buckets in advance. ``elapsed``
     returns seconds since some moment, and measures ages: somebody may set the clock meanwhile. ``sleep``
     waits so many seconds, less than one between two tries of a write; for the rest a step sends a message.
+    ``together`` does the same work for several values at a time.
     """
 
     config: FleetConfig
@@ -144,3 +153,4 @@ class Ports:
     token_cache: TokenCache = field(default_factory=TokenCache)
     elapsed: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    together: Together = in_threads

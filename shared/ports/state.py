@@ -58,6 +58,23 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Handover:
+    """How far the planner has come with ``planning``: of ``total`` jobs, ``done`` were handed over.
+
+    ``in_flight`` are the clusters whose records it saves, and whose messages it sends, since ``at``. It saves
+    no other ones before it has written this again, and none between two invocations.
+    """
+
+    at: datetime
+    done: int = 0
+    total: int = 0
+    in_flight: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.done:,} of {self.total:,} clusters handed over"
+
+
+@dataclass(frozen=True)
 class FleetRecord:
     """The state of the planner: what it planned last, what it plans now, and what prevents the next plan."""
 
@@ -71,6 +88,8 @@ class FleetRecord:
     """Why a new head is not planned yet, as a sentence; "" when none waits."""
     planning: str = ""
     """The commit whose jobs are being handed over, "" for none."""
+    handover: Handover | None = None
+    """How far that is; None for no ``planning``, or for that of the version before."""
     head_read_at: datetime | None = None
     """When the head was read for ``planning``, otherwise for ``commit``, by GitHub's clock."""
     installation: str = ""

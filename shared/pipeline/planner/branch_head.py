@@ -50,6 +50,11 @@ def describe_confirmation(request: PlanRequest, confirmation: HeadConfirmation, 
     return f"{confirmation.head[:8]} may be a forced push or a stale read: it is planned at {at} if it stays"
 
 
+def whole_second(moment: datetime) -> datetime:
+    """Return the next whole second."""
+    return moment if not moment.microsecond else moment.replace(microsecond=0) + WHOLE_SECOND
+
+
 def announced_after(request: PlanRequest, fleet: FleetRecord) -> bool:
     """Return whether a request announces a push that came after the head of the last plan was read."""
     return bool(request.commit) and (fleet.head_read_at is None or _after(request.at, fleet.head_read_at))

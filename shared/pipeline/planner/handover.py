@@ -1,18 +1,25 @@
 """Hand a plan over: save the new generation of each cluster, and send its first message.
 
+Some clusters at a time, and within the limits of an invocation: a hand-over that takes longer continues by
+another message, so that a newer push comes in between.
+
 Two planners may run at once, because a frozen planner loses its session to another one. Every save here
-follows a check that no other planner has started.
+follows a check that no other planner has started: a conditional write of the fleet's record, which names the
+clusters that may be saved until the next check.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import NamedTuple
 
 from shared.fleet.desired import Desired
 from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.acts import by_whom
 from shared.jobs.errors import Stale, TooLarge
@@ -20,27 +27,98 @@ from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
 from shared.pipeline.outbox import send_continuation
-from shared.ports import FleetRecord, PlanRecord, Ports
+from shared.pipeline.repository.commit_reader import PlanInputs
+from shared.ports import FleetRecord, Handover, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
 
+STANDS_STILL = timedelta(minutes=2)
+"""A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
 
-def hand_over(plan_record: PlanRecord, desired: DesiredFleet, fleet: FleetRecord, ports: Ports) -> Plan:
+
+class HandedOver(NamedTuple):
+    """The plan as it was carried out, the fleet's record as saved last, and whether nothing is left to do."""
+
+    plan: Plan
+    fleet: FleetRecord
+    ended: bool
+
+
+def hand_over(plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> HandedOver:
     """Start the job of every item that acts; raise Stale when another planner has started.
 
-    Return the plan as it was carried out: an item whose record cannot be stored is an invalid manifest, and
-    concerns no other cluster. A cluster whose delete started meanwhile awaits its end.
+    An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
+    whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
+    saved.
     """
-    items = []
-    for item in plan_record.plan.items:
-        try:
-            wanted = desired.clusters.get(item.cluster)
-            started = not item.acts or _start(item, wanted, plan_record, fleet, ports)
-            items.append(item if started else _awaits_deletion(item))
-        except TooLarge as error:
-            log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
-            items.append(_not_storable(item, error))
-    return replace(plan_record.plan, items=tuple(items))
+    acting = [item for item in plan_record.plan.items if item.acts]
+    left = _left(acting, inputs.records, fleet.handover)
+    changed: dict[str, Item] = {}
+    began, accepted, ended = ports.elapsed(), False, True
+    while left:
+        some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
+        names = tuple(item.cluster for item in some)
+        fleet = _check(fleet, len(acting) - len(some) - len(left), len(acting), names, ports)
+        start = partial(_try_to_start, plan_record=plan_record, inputs=inputs, fleet=fleet, ports=ports)
+        results = ports.together(start, some)
+        changed |= {item.cluster: item for item in results}
+        accepted = accepted or any(item.acts for item in results)
+        # A part that accepts nothing would be repeated for ever.
+        if left and accepted and ports.elapsed() - began >= ports.config.handover_seconds:
+            fleet, ended = _check(fleet, len(acting) - len(left), len(acting), (), ports), False
+            break
+    items = (changed.get(item.cluster, item) for item in plan_record.plan.items)
+    return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended)
+
+
+def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
+    """Return the progress of a plan that begins after what the fleet's record says of the last one.
+
+    It keeps what another planner may still save, until the first check says what this one saves.
+    """
+    if not fleet.planning:
+        return Handover(now)
+    if fleet.handover is None:
+        return None
+    same = fleet.planning == head
+    return replace(fleet.handover, at=now) if same else Handover(now, in_flight=fleet.handover.in_flight)
+
+
+def makes_progress(fleet: FleetRecord, now: datetime) -> bool:
+    """Return whether a plan that is not finished has made progress a short time ago."""
+    # A difference in the other direction is that of a wrong clock.
+    return fleet.handover is not None and abs(now - fleet.handover.at) < STANDS_STILL
+
+
+def _check(fleet: FleetRecord, done: int, total: int, names: tuple[str, ...], ports: Ports) -> FleetRecord:
+    """Save how far the hand-over is, and which clusters are next; raise Stale for another planner."""
+    return ports.state.save_fleet(replace(fleet, handover=Handover(ports.clock(), done, total, names)))
+
+
+def _left(
+    acting: Sequence[Item], records: Mapping[str, ClusterRecord], before: Handover | None
+) -> Sequence[Item]:
+    """Return the items whose jobs are not handed over yet, as far as is known.
+
+    Of those that an interrupted planner was at, the records may be saved and the messages not be sent. They
+    come first, so that they are among those that the next check names.
+    """
+    if before is None:
+        return acting
+    interrupted = {*before.in_flight}
+    left = (i for i in acting if i.cluster in interrupted or _is_next(i, records.get(i.cluster)))
+    return sorted(left, key=lambda item: item.cluster not in interrupted)
+
+
+def _try_to_start(
+    item: Item, *, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+) -> Item:
+    """Start the job of an item, and return the item as it was carried out."""
+    try:
+        return item if _start(item, plan_record, inputs, fleet, ports) else _awaits_deletion(item)
+    except TooLarge as error:
+        log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
+        return _not_storable(item, error)
 
 
 def _not_storable(item: Item, error: TooLarge) -> Item:
@@ -59,34 +137,42 @@ def _awaits_deletion(item: Item) -> Item:
     return Item(item.cluster, Action.ON_HOLD, item.generation - 1, item.uid, hold=hold)
 
 
-def supersede(commit: str, ports: Ports) -> None:
-    """Save the records that an unfinished plan acts on, unchanged, so that they have another version.
+def may_be_saved(fleet: FleetRecord, ports: Ports) -> Sequence[str]:
+    """Return the clusters whose records the planner of an unfinished plan may still save."""
+    if not fleet.planning:
+        return ()
+    if fleet.handover is not None:
+        return fleet.handover.in_flight
+    unfinished = ports.state.plan(fleet.planning)  # the version before checks before every save
+    return [item.cluster for item in unfinished.plan.items if item.acts] if unfinished else ()
 
-    The planner of that plan may be frozen between its read of the fleet's record and its save of a cluster's.
-    That save now fails, and the planner's next read shows that the plan was superseded.
+
+def supersede(clusters: Sequence[str], ports: Ports) -> None:
+    """Save the records that another planner may still save, unchanged, so that they have another version.
+
+    That planner may be frozen between its check of the fleet's record and its save of a cluster's. That save
+    now fails, and its next check shows that the plan was superseded.
     """
-    unfinished = ports.state.plan(commit)
-    for item in unfinished.plan.items if unfinished else ():
-        while item.acts and (record := ports.state.cluster(item.cluster)) is not None:
-            try:
-                ports.state.save(record)
-            except Stale:
-                continue
-            break
+    ports.together(partial(_save_unchanged, ports=ports), clusters)
 
 
-def _start(
-    item: Item, desired: Desired | None, plan_record: PlanRecord, fleet: FleetRecord, ports: Ports
-) -> bool:
+def _save_unchanged(cluster: str, ports: Ports) -> None:
+    while (record := ports.state.cluster(cluster)) is not None:
+        try:
+            ports.state.save(record)
+        except Stale:
+            continue
+        return
+
+
+def _start(item: Item, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> bool:
     """Save the new generation of a record that does not have it yet, and send the record's continuation.
 
-    Return False if a delete prevents that. The check for another planner is between the read and the save:
-    see ``supersede``.
+    Return False if a delete prevents that. The check for another planner is between the read and the save,
+    see ``supersede``: the records in ``inputs`` were read before ``fleet`` was saved.
     """
+    record, desired = inputs.records.get(item.cluster), inputs.desired.clusters.get(item.cluster)
     while True:
-        record = ports.state.cluster(item.cluster)
-        if ports.state.fleet().etag != fleet.etag:
-            raise Stale("another planner has started")
         if item.action is Action.UPDATE and _prevented(item, record):
             return False
         accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
@@ -97,7 +183,11 @@ def _start(
         try:
             saved = ports.state.save(replace(accepted, installation=fleet.installation))
         except Stale:
-            continue  # a worker has saved its step since; accept on top of that record
+            # A worker has saved its step since: accept on top of that record.
+            record = ports.state.cluster(item.cluster)
+            if ports.state.fleet().etag != fleet.etag:
+                raise Stale("another planner has started") from None
+            continue
         restored = record is not None and record.deleting and not saved.deleting
         approved = _approved_by(saved, plan_record.approval)
         ports.state.append([accepted_event(saved, approved, restored=restored)])
@@ -125,16 +215,21 @@ def _accepted(
 ) -> ClusterRecord | None:
     """Return the record with the item accepted; None if it was accepted before, or if the record is newer."""
     now = ports.clock()
-    if record is None:
-        # Only a plan that saw no record may create one: the record of an update was deleted since.
-        if not item.begins or desired is None:
-            return None
-        return accept_new(desired, uid=item.uid, commit=commit, now=now)
-    if item.action is Action.RETRY:
-        current = record.failed and record.generation == item.generation
-        return accept_retry(record, now=now) if current else None
-    if record.uid != item.uid or record.generation != item.generation - 1:
+    if not _is_next(item, record):
         return None
+    if record is None:
+        return accept_new(desired, uid=item.uid, commit=commit, now=now) if desired else None
+    if item.action is Action.RETRY:
+        return accept_retry(record, now=now)
     if item.action is Action.DELETE:
         return accept_delete(record, commit=commit, now=now)
     return accept_change(record, desired, commit=commit, now=now) if desired else None
+
+
+def _is_next(item: Item, record: ClusterRecord | None) -> bool:
+    """Return whether an item follows a record; not if it is accepted in it already, or too old for it."""
+    if record is None:
+        return item.begins  # only a plan that saw no record may create one: another one was deleted since
+    if item.action is Action.RETRY:
+        return record.failed and record.generation == item.generation
+    return (record.uid, record.generation) == (item.uid, item.generation - 1)

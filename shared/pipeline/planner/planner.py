@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from shared.fleet.planning.plan import Item
@@ -19,6 +19,7 @@ from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import (
     PREVIEWS,
+    request_handover,
     request_outdated_marks,
     request_plan,
     request_plan_again,
@@ -30,11 +31,12 @@ from shared.pipeline.planner.branch_head import (
     announced_after,
     describe_confirmation,
     needs_confirmation,
+    whole_second,
 )
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.commit_status import status_of_problem
 from shared.pipeline.planner.group_index import index_groups
-from shared.pipeline.planner.handover import hand_over, supersede
+from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, supersede
 from shared.pipeline.planner.reporter import report, report_again
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
@@ -165,9 +167,10 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
     head = read.commit
     try:
         planning = replace(fleet, planning=head, head_read_at=read.at, waiting="")
+        planning = replace(planning, handover=begun(head, fleet, ports.clock()))
         started = ports.state.save_fleet(replace(planning, installation=fleet.installation or ports.unique()))
-        if fleet.planning:
-            supersede(fleet.planning, ports)
+        saved_by_another = may_be_saved(fleet, ports)
+        supersede(saved_by_another, ports)
         # Only now: an earlier read could lack the records that another planner has saved.
         records = {record.name: record for record in ports.state.clusters()}
         known = read_known(records, ports)
@@ -176,13 +179,14 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
         except ReconcileError as error:
             # Nothing has changed: an incomplete read decides nothing.
             failed = BranchRead(None, fleet.last_read.started) if fleet.last_read else None
-            as_before = replace(started, planning=fleet.planning, head_read_at=fleet.head_read_at)
+            as_before = replace(started, planning=fleet.planning, handover=fleet.handover)
+            as_before = replace(as_before, head_read_at=fleet.head_read_at)
             _report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return
-        _carry_out(request, PlanInputs(desired, records, known), started, ports)
-        if head != fleet.commit:
+        ended = _carry_out(request, PlanInputs(desired, records, known), started, ports)
+        if ended and head != fleet.commit:
             request_outdated_marks(head, ports)
-        if fleet.planning not in ("", head):
+        if fleet.planning not in ("", head) and saved_by_another:
             again = PlanRequest(again=True, reason="another plan was not finished")
             request_plan(
                 again, message_id=f"superseded:{started.etag}", ports=ports, after=SUPERSEDED_SECONDS
@@ -203,7 +207,7 @@ def _confirm(
     Requests that confirm the same head at the same time continue as one message.
     """
     now = ports.clock()
-    at = _whole_second(now + timedelta(seconds=CONFIRM_SECONDS * confirmation.reads))
+    at = whole_second(now + timedelta(seconds=CONFIRM_SECONDS * confirmation.reads))
     reason = describe_confirmation(request, confirmation, now)
     log.info("%s; reading again at %s", reason, at)
     begins = confirmation.reads == 1 and (new or not fleet.waiting)
@@ -218,11 +222,6 @@ def _confirm(
     request_plan(again, message_id=f"confirm:{place}:{int(at.timestamp())}", ports=ports, after=seconds)
 
 
-def _whole_second(moment: datetime) -> datetime:
-    """Return the next whole second."""
-    return moment if not moment.microsecond else moment.replace(microsecond=0) + timedelta(seconds=1)
-
-
 def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
     """Return whether one commit comes after another. A failed read counts as no, which costs only time."""
     try:
@@ -232,12 +231,13 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
         return False
 
 
-def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> None:
-    """Save the plan of ``fleet.planning``, hand each job over, record the commit as planned.
+def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> bool:
+    """Save the plan of ``fleet.planning``, hand its jobs over, and then record the commit as planned.
 
-    Raises Stale when superseded. The records in ``inputs`` were read after ``fleet`` was saved.
+    Return False for a hand-over that continues by another message. Raises Stale when superseded. The records
+    in ``inputs`` were read after ``fleet`` was saved.
     """
-    head, desired = fleet.planning, inputs.desired
+    head = fleet.planning
     earlier = ports.state.plan(head)
     approved = approved_plan(request, inputs, fleet, earlier, ports)
     plan = approved.plan.resume(earlier.plan if earlier else None)
@@ -249,12 +249,18 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     index_groups(plan, inputs, fleet, ports)
-    plan = hand_over(plan_record, desired, fleet, ports)
+    plan, fleet, ended = hand_over(plan_record, inputs, fleet, ports)
+    if not ended:
+        log.info("%s: %s; continuing by another message", head[:8], fleet.handover)
+        save_fingerprints(plan, inputs, ports)
+        request_handover(fleet, ports)
+        return False
     ports.state.save_plan(replace(plan_record, plan=replace(plan, applied=True)))
     save_fingerprints(plan, inputs, ports)
     awaiting = tuple(item.cluster for item in plan.items if item.awaits_deletion)
-    planned = replace(fleet, commit=head, at=plan_record.at, planning="", problem=None, groups_indexed=True)
-    ports.state.save_fleet(replace(planned, awaiting_deletion=awaiting))
+    planned = replace(fleet, commit=head, at=plan_record.at, planning="", handover=None, problem=None)
+    ports.state.save_fleet(replace(planned, groups_indexed=True, awaiting_deletion=awaiting))
+    return True
 
 
 def _with_uid(item: Item, ports: Ports) -> Item:

@@ -23,6 +23,7 @@ from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfin
 from shared.pipeline.planner.commit_status import CONTEXT, progress_of, status_of
 from shared.pipeline.planner.report_pace import has_room, interval
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
+from shared.ports.repository import status_line
 
 log = logging.getLogger(__name__)
 
@@ -141,14 +142,17 @@ def _report(
     last_time: bool,
 ) -> None:
     """Write the status of a plan if it says something new and there is room for it; raise Stale."""
-    plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
+    plan, link, fleet = plan_record.plan, _link(ports, plan_record.plan.commit), ports.state.fleet()
     if plan.applied:
         progress = progress_of(plan, clusters, newest=plan.commit == newest)
         settled = progress.settled
         ended = plan.commit != newest and (settled or last_time)
         status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
         closed = last_time or status.state == "success"
-    elif ports.state.fleet().planning == plan.commit or newest in ("", plan.commit):
+    elif fleet.planning == plan.commit and fleet.handover is not None and fleet.handover.done:
+        status = CommitStatus("pending", status_line(str(fleet.handover)), CONTEXT, link)
+        settled = closed = False
+    elif fleet.planning == plan.commit or newest in ("", plan.commit):
         return
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"

@@ -14,6 +14,7 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.recipes import Recipe
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_plan, send_overdue
+from shared.pipeline.planner.handover import makes_progress
 from shared.pipeline.repository.branch_source import is_own
 from shared.ports import PlanRecord, Ports
 
@@ -26,6 +27,7 @@ UNREAD_REVIEWS = timedelta(hours=1)
 def plan_missed_head(ports: Ports) -> bool:
     """Queue a plan when the head is not what was planned last, or a plan failed, waits or was not finished.
 
+    Leaves a plan of the head alone that makes progress.
     Takes one read of the branch on GitHub and one of a record. The id of the request changes every minute,
     so that a request that had no effect can be repeated. A read that fails becomes the fleet's problem, which
     the next plan clears.
@@ -38,6 +40,8 @@ def plan_missed_head(ports: Ports) -> bool:
     fleet = ports.state.fleet()
     head, known = read.commit, is_own(read, fleet, ports)
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
+        return False
+    if head == fleet.planning and known and makes_progress(fleet, ports.clock()):
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)

@@ -1,0 +1,38 @@
+"""Several calls to a port at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+THREADS = 8
+"""How many calls at a time; a client of a table has ten connections."""
+
+
+class Together(Protocol):
+    """Does the same work for several values at a time."""
+
+    def __call__(self, work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+        """Return the results in the order of the values.
+
+        Raise the error of the first value that has one. No work goes on when this has returned or raised.
+        """
+        ...
+
+
+def in_threads(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Do the work in a few threads; after an error none of it begins any more."""
+    if len(values) < 2:
+        return [work(value) for value in values]
+    with ThreadPoolExecutor(THREADS) as pool:
+        futures = [pool.submit(work, value) for value in values]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def in_turn(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
+    """Do the work for one value after the other, as a run on a virtual clock needs it."""
+    return [work(value) for value in values]
