@@ -49,6 +49,8 @@ LOOK_SECONDS = 1800.0
 ROUNDS = 12
 CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 """Until a custom resource definition is established."""
+HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
+"""How many clusters are handed over at a time, and the seconds after which a message continues."""
 SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
 TIMINGS = Timings(
     create_cluster=50,
@@ -120,7 +122,8 @@ class Simulation:
             kinds, rate = only, 40
         kinds = kinds - disasters.FAULTS.keys() if second_app.KIND in kinds else kinds
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
-        clouds = _clouds(states, chance)
+        hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
+        clouds = _clouds(states, chance, hand_overs)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
@@ -279,15 +282,24 @@ class Simulation:
         loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
 
 
-def _clouds(states: list[ObservedState], chance: random.Random) -> list[MemoryCloud]:
+def _clouds(
+    states: list[ObservedState], chance: random.Random, hand_overs: tuple[int, float]
+) -> list[MemoryCloud]:
     """Return a cloud for each state; the clouds share time, Azure and the clusters."""
     clouds: list[MemoryCloud] = []
     delays = Delays(crd=chance.choice(CRD_SECONDS))
+    clusters, seconds = hand_overs
     for name, state in zip(("north", "south"), states, strict=False):
         credentials = GitCredentials("flux", SECRET, host="github.com")
         cloud = MemoryCloud(
             seed=chance.getrandbits(32),
-            config=FleetConfig(name, f"example/{name}", git_credentials=credentials),
+            config=FleetConfig(
+                name,
+                f"example/{name}",
+                git_credentials=credentials,
+                handover_clusters=clusters,
+                handover_seconds=seconds,
+            ),
             state=state,
             peer=clouds[0] if clouds else None,
             delays=delays,

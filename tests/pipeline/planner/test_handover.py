@@ -18,6 +18,7 @@ from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.planner import planner
+from shared.pipeline.planner.reporter import report_open_plans
 from shared.pipeline.recovery.missed_work import plan_missed_head
 from shared.ports import FleetConfig, Handover, Message
 from tests.support.fleet_files import cluster, fleet
@@ -59,11 +60,14 @@ class Counts:
 
 
 def plan_step(cloud: MemoryCloud) -> bool:
-    """Deliver the next message of the planner, and none of a worker."""
-    lock = cloud.broker.accept_session("plans")
-    if lock is not None:
-        cloud.deliver("plans", lock, cloud.ports)
-    return lock is not None
+    """Deliver the next message of the planner, and none of a worker or a report."""
+    session = cloud.ports.config.fleet
+    if all(message.scheduled for message in cloud.broker.peek("plans", session=session)):
+        return False
+    lock = cloud.broker.accept_session("plans", session)
+    assert lock is not None
+    cloud.deliver("plans", lock, cloud.ports)
+    return True
 
 
 def plan_steps(cloud: MemoryCloud) -> int:
@@ -137,6 +141,7 @@ def test_the_commit_and_the_fleet_say_how_far_it_is() -> None:
     commit = push(cloud, fleet(*NAMES))
     plan_step(cloud)
     plan_step(cloud)
+    report_open_plans(cloud.ports)
     assert status(cloud, commit) == ("pending", "6 of 12 clusters handed over")
     assert len(cloud.state.clusters()) == 6
     assert fleet_view(cloud.ports)["waiting"] == f"{commit[:8]}: 6 of 12 clusters handed over"
