@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -31,9 +31,6 @@ from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
-
-STANDS_STILL = timedelta(minutes=2)
-"""A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
 
 
 class HandedOver(NamedTuple):
@@ -63,7 +60,7 @@ def hand_over(plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, p
         results = ports.together(start, some)
         changed |= {item.cluster: item for item in results}
         accepted = accepted or any(item.acts for item in results)
-        # A part that accepts nothing would be repeated for ever.
+        # A part that accepts nothing would be repeated indefinitely.
         if left and accepted and ports.elapsed() - began >= ports.config.handover_seconds:
             fleet, ended = _check(fleet, len(acting) - len(left), len(acting), (), ports), False
             break
@@ -82,12 +79,6 @@ def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
         return None
     same = fleet.planning == head
     return replace(fleet.handover, at=now) if same else Handover(now, in_flight=fleet.handover.in_flight)
-
-
-def makes_progress(fleet: FleetRecord, now: datetime) -> bool:
-    """Return whether a plan that is not finished has made progress a short time ago."""
-    # A difference in the other direction is that of a wrong clock.
-    return fleet.handover is not None and abs(now - fleet.handover.at) < STANDS_STILL
 
 
 def _check(fleet: FleetRecord, done: int, total: int, names: tuple[str, ...], ports: Ports) -> FleetRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from shared.jobs.errors import ReconcileError, Stale
 from shared.jobs.fleet_problem import Failed, FleetProblem
@@ -14,11 +14,13 @@ from shared.jobs.messages import PlanRequest
 from shared.jobs.recipes import Recipe
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_plan, send_overdue
-from shared.pipeline.planner.handover import makes_progress
 from shared.pipeline.repository.branch_source import is_own
-from shared.ports import PlanRecord, Ports
+from shared.ports import FleetRecord, PlanRecord, Ports
 
 log = logging.getLogger(__name__)
+
+STANDS_STILL = timedelta(minutes=2)
+"""A plan without progress for so long is planned again by a timer; a part of a hand-over takes seconds."""
 
 UNREAD_REVIEWS = timedelta(hours=1)
 """How long after a failed attempt the reviews of a plan are read again."""
@@ -41,7 +43,7 @@ def plan_missed_head(ports: Ports) -> bool:
     head, known = read.commit, is_own(read, fleet, ports)
     if head == fleet.commit and known and not (fleet.problem or fleet.waiting or fleet.planning):
         return False
-    if head == fleet.planning and known and makes_progress(fleet, ports.clock()):
+    if head == fleet.planning and known and _makes_progress(fleet, ports.clock()):
         return False
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
@@ -49,6 +51,12 @@ def plan_missed_head(ports: Ports) -> bool:
     request = PlanRequest(reason="sweep", again=bool(fleet.planning), read_from=ports.clock())
     request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
     return True
+
+
+def _makes_progress(fleet: FleetRecord, now: datetime) -> bool:
+    """Return whether a plan that is not finished has progressed a short time ago."""
+    # A difference in the other direction is that of a wrong clock.
+    return fleet.handover is not None and abs(now - fleet.handover.at) < STANDS_STILL
 
 
 def _report_unreadable(error: ReconcileError, ports: Ports) -> None:

@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -19,16 +18,13 @@ from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.planner import planner
 from shared.pipeline.planner.reporter import report_open_plans
-from shared.pipeline.recovery.missed_work import plan_missed_head
-from shared.ports import FleetConfig, Handover, Message
+from shared.ports import Handover, Message
 from tests.support.fleet_files import cluster, fleet
+from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import Around, around, frozen, overtake
 
 NAMES = [f"c{number:02}" for number in range(12)]
-CONFIG = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5)
-CUT = replace(CONFIG, handover_clusters=3, handover_seconds=0)
-"""Every invocation hands three clusters over."""
 
 
 class Counts:
@@ -57,25 +53,6 @@ class Counts:
 
         around(cloud, "state", cluster=read, save=save, append=append)
         around(cloud, "jobs", send=send)
-
-
-def plan_step(cloud: MemoryCloud) -> bool:
-    """Deliver the next message of the planner, and none of a worker or a report."""
-    session = cloud.ports.config.fleet
-    if all(message.scheduled for message in cloud.broker.peek("plans", session=session)):
-        return False
-    lock = cloud.broker.accept_session("plans", session)
-    assert lock is not None
-    cloud.deliver("plans", lock, cloud.ports)
-    return True
-
-
-def plan_steps(cloud: MemoryCloud) -> int:
-    """Deliver what the planner has now; return how many messages that were."""
-    number = 0
-    while plan_step(cloud):
-        number += 1
-    return number
 
 
 def handover_of(cloud: MemoryCloud) -> Handover:
@@ -233,20 +210,20 @@ def test_a_planner_frozen_in_a_part_saves_nothing_after_another_one_started() ->
 
 def test_a_crash_at_any_call_of_a_hand_over_in_parts_loses_and_repeats_nothing() -> None:
     def run(tripwires: Tripwires) -> None:
-        cloud = MemoryCloud(config=replace(CUT, handover_clusters=2))
-        push(cloud, fleet("one", "two", "three"))
+        cloud = MemoryCloud(config=replace(CUT, handover_clusters=1))
+        push(cloud, fleet("one", "two"))
         cloud.with_ports(lambda ports: tripwired(ports, tripwires))
         cloud.run(until=lambda: cloud.state.fleet().commit != "")
         counts.append(tripwires.calls)
         cloud.run()
-        assert phases(cloud) == dict.fromkeys(("one", "two", "three"), Phase.READY)
-        assert {accepted(cloud)["create", name] for name in ("one", "two", "three")} == {1}
+        assert phases(cloud) == dict.fromkeys(("one", "two"), Phase.READY)
+        assert {accepted(cloud)["create", name] for name in ("one", "two")} == {1}
         assert (cloud.dead_letters, cloud.state.fleet().handover) == ([], None)
 
     counts: list[int] = []
     run(Tripwires())
     calls = counts[0]
-    assert calls > 30
+    assert calls > 20
     for point in range(2 * calls):
         run(Tripwires(point))
 
@@ -302,37 +279,14 @@ def test_an_error_of_the_state_in_a_part_has_the_rest_handed_over_later() -> Non
     assert phases(cloud) == dict.fromkeys(NAMES, Phase.READY)
 
 
-def test_the_timer_leaves_a_plan_alone_that_makes_progress() -> None:
-    cloud = MemoryCloud(config=CUT)
-    push(cloud, fleet(*NAMES))
-    plan_step(cloud)
-    cloud.clock.advance(100)
-    assert not plan_missed_head(cloud.ports)
-    plan_step(cloud)
-    cloud.clock.advance(100)
-    assert not plan_missed_head(cloud.ports)
-
-
-def test_the_timer_plans_again_what_stands_still() -> None:
-    cloud = MemoryCloud(config=CUT)
-    push(cloud, fleet(*NAMES))
-    plan_step(cloud)
-    cloud.clock.advance(121)
-    assert plan_missed_head(cloud.ports)
-
-
-def test_the_timer_plans_a_newer_head_however_much_progress_the_older_one_makes() -> None:
-    cloud = MemoryCloud(config=CUT)
-    push(cloud, fleet(*NAMES))
-    plan_step(cloud)
-    cloud.repository.push(fleet("one"))
-    assert plan_missed_head(cloud.ports)
-
-
-def test_the_timer_is_not_kept_away_by_a_progress_that_a_wrong_clock_has_dated() -> None:
-    cloud = MemoryCloud(config=CUT)
-    push(cloud, fleet(*NAMES))
-    ports = cloud.ports
-    cloud.ports = replace(ports, clock=lambda: cloud.clock() + timedelta(hours=5))
-    plan_step(cloud)
-    assert plan_missed_head(ports)
+def test_what_the_version_before_was_at_is_superseded_and_sent_as_a_whole() -> None:
+    cloud = MemoryCloud(config=CONFIG)
+    commit = push(cloud, fleet(*NAMES))
+    plan_steps(cloud)
+    plan_record = cloud.state.plan(commit)
+    assert plan_record is not None
+    cloud.state.save_plan(replace(plan_record, plan=replace(plan_record.plan, applied=False)))
+    cloud.state.save_fleet(replace(cloud.state.fleet(), commit="", planning=commit, handover=None))
+    counts = Counts(cloud)
+    planner.handle(PlanRequest(), cloud.ports)
+    assert counts.read == counts.saved == counts.sent == dict.fromkeys(NAMES, 1)

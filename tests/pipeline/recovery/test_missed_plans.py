@@ -1,0 +1,50 @@
+"""The timer for missed heads, while a plan is handed over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.pipeline.recovery.missed_work import plan_missed_head
+from tests.support.fleet_files import fleet
+from tests.support.hand_overs import CUT, plan_step
+from tests.support.pipeline_runs import push
+
+NAMES = [f"c{number:02}" for number in range(12)]
+
+
+def test_the_timer_leaves_a_plan_alone_that_makes_progress() -> None:
+    cloud = MemoryCloud(config=CUT)
+    push(cloud, fleet(*NAMES))
+    plan_step(cloud)
+    cloud.clock.advance(100)
+    assert not plan_missed_head(cloud.ports)
+    plan_step(cloud)
+    cloud.clock.advance(100)
+    assert not plan_missed_head(cloud.ports)
+
+
+def test_the_timer_plans_again_what_stands_still() -> None:
+    cloud = MemoryCloud(config=CUT)
+    push(cloud, fleet(*NAMES))
+    plan_step(cloud)
+    cloud.clock.advance(121)
+    assert plan_missed_head(cloud.ports)
+
+
+def test_the_timer_plans_a_newer_head_however_much_progress_the_older_one_makes() -> None:
+    cloud = MemoryCloud(config=CUT)
+    push(cloud, fleet(*NAMES))
+    plan_step(cloud)
+    cloud.repository.push(fleet("one"))
+    assert plan_missed_head(cloud.ports)
+
+
+def test_the_timer_is_not_kept_away_by_a_progress_that_a_wrong_clock_has_dated() -> None:
+    cloud = MemoryCloud(config=CUT)
+    push(cloud, fleet(*NAMES))
+    ports = cloud.ports
+    cloud.ports = replace(ports, clock=lambda: cloud.clock() + timedelta(hours=5))
+    plan_step(cloud)
+    assert plan_missed_head(ports)
