@@ -161,7 +161,7 @@ def test_a_delete_that_begins_after_the_plan_was_made_is_not_taken_back() -> Non
         lease = Lease("the deleter", cloud.clock() + timedelta(seconds=90))
         cloud.state.save(replace(started, job=replace(started.job, lease=lease)))
 
-    frozen(cloud, "state", "save_plan", begins)
+    frozen(cloud, "state", "add_group_members", begins)
     plan_at_once(cloud, cloud.repository.head("main"))
     assert record(cloud).deleting
     assert cloud.state.fleet().awaiting_deletion == ("one",)
@@ -172,7 +172,7 @@ def test_a_delete_that_begins_after_the_plan_was_made_is_not_taken_back() -> Non
 def test_a_delete_that_ends_after_the_plan_was_made_is_followed_by_a_creation() -> None:
     cloud = waiting()
 
-    frozen(cloud, "state", "save_plan", lambda: cloud.state.delete(record(cloud)))
+    frozen(cloud, "state", "add_group_members", lambda: cloud.state.delete(record(cloud)))
     plan_at_once(cloud, cloud.repository.head("main"))
     assert phases(cloud) == {}
     cloud.run()
