@@ -145,10 +145,11 @@ class ObservedQueue:
         self._inner, self._cloud, self._name = inner, cloud, name
         self._loop, self._invariants = loop, invariants
 
-    def send(self, message: Message) -> None:
-        """Send a message."""
-        self._loop.sent.append((self._cloud, self._name, message))
-        self._invariants.pull_requests.sent(self._cloud, self._name, message)
-        if self._name in RECIPES:
-            self._invariants.messages.sent(self._cloud, message)
-        self._inner.send(message)
+    def send(self, *messages: Message) -> None:
+        """Send messages."""
+        for message in messages:
+            self._loop.sent.append((self._cloud, self._name, message))
+            self._invariants.pull_requests.sent(self._cloud, self._name, message)
+            if self._name in RECIPES:
+                self._invariants.messages.sent(self._cloud, message)
+        self._inner.send(*messages)

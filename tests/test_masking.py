@@ -27,12 +27,13 @@ from shared.ports import Check, CommitStatus, DeadLetter, FleetRecord, PlanRecor
 from shared.ports.azure import GetCluster, PutCluster
 from shared.ports.masked import NAMES, masked
 from shared.ports.sweeps import SweepRecord
+from shared.ports.together import in_threads
 from shared.settings import Settings, load_settings
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE
 from tests.support.pipeline_runs import push
 from tests.support.proposals import Repo
-from tests.support.replaced_ports import on_azure
+from tests.support.replaced_ports import around, on_azure
 
 EXAMPLE: dict[str, str] = json.loads(
     (Path(__file__).parent.parent / "local.settings.example.json").read_text()
@@ -230,6 +231,33 @@ def test_an_error_of_azure_reaches_the_answer_of_the_api_without_a_secret() -> N
     on_azure(cloud, GetCluster, lambda _: (_ for _ in ()).throw(Unavailable(f"sent {CANARY}")))
     answer = import_cluster(ONE.resource, masked(cloud.ports, Masker([CANARY])))
     assert (answer.status, answer.body) == (502, {"error": "Azure could not be read: Unavailable: sent ***"})
+
+
+def test_an_error_of_one_of_several_calls_at_a_time_reaches_the_log_without_a_secret(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cloud = MemoryCloud()
+    around(cloud, "state", save=lambda _: (_ for _ in ()).throw(Unavailable(f"sent {CANARY}")))
+    cloud.with_ports(lambda ports: replace(masked(ports, Masker([CANARY])), together=in_threads))
+    push(cloud, fleet_files.fleet("one", "two"))
+    cloud.run(30)
+    assert "sent ***" in caplog.text
+    assert CANARY not in caplog.text
+
+
+def test_a_cluster_named_like_a_secret_is_named_while_it_is_handed_over() -> None:
+    cloud, named = MemoryCloud(), list[tuple[str, ...]]()
+    state = cloud.state
+
+    def observed(record: FleetRecord) -> FleetRecord:
+        named.append(record.handover.in_flight if record.handover else ())
+        return state.save_fleet(record)
+
+    around(cloud, "state", save_fleet=observed)
+    cloud.with_ports(lambda ports: masked(ports, Masker(["platform"])))
+    push(cloud, fleet_files.fleet("platform"))
+    cloud.run()
+    assert ("platform",) in named
 
 
 def test_a_manifest_keeps_a_value_that_equals_a_secret() -> None:

@@ -4,16 +4,28 @@ One sender link per queue stays open, and one thread at a time uses it. The serv
 idle minutes, and a token expires after an hour: when a send fails on a link that worked before, the adapter
 retries once on a new link. Sending twice is harmless: every message has an id, and the queue drops
 duplicates.
+
+Several messages are sent as batches, each of which the service takes as a whole or not at all (a maintainer's
+answer in Azure/azure-sdk-for-net, issue 40409). The messages of a batch may have different sessions, because
+the queues are not partitioned: a partitioned queue with duplicate detection takes no such batch
+(Azure/azure-sdk-for-python, issue 21955). The client library knows how large a batch may be: 256 KiB in the
+Standard tier.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from azure.core.credentials import TokenCredential
 from azure.core.exceptions import ClientAuthenticationError
-from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSender
+from azure.servicebus import (
+    ServiceBusClient,
+    ServiceBusMessage,
+    ServiceBusMessageBatch,
+    ServiceBusSender,
+)
 from azure.servicebus.exceptions import (
     MessageSizeExceededError,
     MessagingEntityNotFoundError,
@@ -37,7 +49,7 @@ from shared.jobs.errors import (
 from shared.ports import Message
 
 SEND_SECONDS = 20
-"""Time limit of a send, the opening of the link included."""
+"""Time limit of a send, the opening of the link included; for several messages, of each of both."""
 
 _CLASSES: Mapping[type[ServiceBusError], type[ReconcileError]] = {
     ServiceBusServerBusyError: Throttled,
@@ -60,11 +72,12 @@ def service_bus_client(
 
     ``namespace`` is the fully qualified name, as "fleet.servicebus.windows.net".
     """
+    options: dict[str, Any] = {"retry_total": 0, "try_timeout": SEND_SECONDS}
     if connection_string:
-        return ServiceBusClient.from_connection_string(connection_string, retry_total=0)
+        return ServiceBusClient.from_connection_string(connection_string, **options)
     if not namespace or credential is None:
         raise ValueError("Service Bus needs a connection string, or a namespace and a credential")
-    return ServiceBusClient(namespace, credential, retry_total=0)
+    return ServiceBusClient(namespace, credential, **options)
 
 
 class ServiceBusQueue:
@@ -75,18 +88,9 @@ class ServiceBusQueue:
         self._lock = threading.Lock()
         self._sender: ServiceBusSender | None = None
 
-    def send(self, message: Message) -> None:
-        """Send, or schedule when ``message.at`` is set; raise Throttled, Unavailable or a Terminal error."""
-        try:
-            outgoing = ServiceBusMessage(
-                message.body,
-                session_id=message.session,
-                message_id=message.id,
-                content_type="application/json",
-                scheduled_enqueue_time_utc=message.at,
-            )
-        except ValueError as error:
-            raise InvalidManifest(f"not a message for Service Bus: {error}") from error
+    def send(self, *messages: Message) -> None:
+        """Send in this order, or schedule; raise Throttled, Unavailable or a Terminal error."""
+        outgoing = [_outgoing(message) for message in messages]
         with self._lock:
             try:
                 self._send_or_reopen(outgoing)
@@ -98,7 +102,7 @@ class ServiceBusQueue:
         with self._lock:
             self._drop_link()
 
-    def _send_or_reopen(self, outgoing: ServiceBusMessage) -> None:
+    def _send_or_reopen(self, outgoing: Sequence[ServiceBusMessage]) -> None:
         link_worked = self._sender is not None
         try:
             self._send(outgoing)
@@ -108,10 +112,11 @@ class ServiceBusQueue:
                 raise
             self._send(outgoing)
 
-    def _send(self, outgoing: ServiceBusMessage) -> None:
+    def _send(self, outgoing: Sequence[ServiceBusMessage]) -> None:
         sender = self._sender or self._client.get_queue_sender(self._name)
         try:
-            sender.send_messages(outgoing, timeout=SEND_SECONDS)
+            for part in _in_batches(outgoing, sender):
+                sender.send_messages(part, timeout=SEND_SECONDS)
         except ServiceBusError:
             sender.close()
             raise
@@ -121,6 +126,39 @@ class ServiceBusQueue:
         if self._sender is not None:
             self._sender.close()
             self._sender = None
+
+
+def _outgoing(message: Message) -> ServiceBusMessage:
+    try:
+        return ServiceBusMessage(
+            message.body,
+            session_id=message.session,
+            message_id=message.id,
+            content_type="application/json",
+            scheduled_enqueue_time_utc=message.at,
+        )
+    except ValueError as error:
+        raise InvalidManifest(f"not a message for Service Bus: {error}") from error
+
+
+def _in_batches(
+    messages: Sequence[ServiceBusMessage], sender: ServiceBusSender
+) -> Iterator[ServiceBusMessage | ServiceBusMessageBatch]:
+    """Yield the messages in as few parts as the service takes; raise MessageSizeExceededError."""
+    if len(messages) == 1:
+        yield messages[0]
+        return
+    batch = sender.create_message_batch()
+    for message in messages:
+        try:
+            batch.add_message(message)
+        except MessageSizeExceededError:
+            if not len(batch):
+                raise
+            yield batch
+            batch = sender.create_message_batch()
+            batch.add_message(message)
+    yield batch
 
 
 def _translated(error: ServiceBusError, queue: str) -> ReconcileError:

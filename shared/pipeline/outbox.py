@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
@@ -37,7 +38,17 @@ REPORT_SECONDS = 5
 
 def send_continuation(record: ClusterRecord, ports: Ports) -> None:
     """Send the message that the record waits for, at its time; duplicate detection drops an extra one."""
-    _send_job(record, "", record.job.due(ports.clock()), ports)
+    send_continuations([record], ports)
+
+
+def send_continuations(records: Sequence[ClusterRecord], ports: Ports) -> None:
+    """Send the messages that some records wait for, those of a queue together."""
+    now = ports.clock()
+    for recipe in Recipe:
+        waiting = (r for r in records if r.job.active and r.job.recipe is recipe)
+        messages = [_job_message(record, "", record.job.due(now), now) for record in waiting]
+        if messages:
+            _queue(recipe, ports).send(*messages)
 
 
 def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
@@ -188,11 +199,14 @@ def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
 
 
 def _send_job(record: ClusterRecord, copy: str, due: datetime, ports: Ports) -> None:
-    if not record.job.active:
-        return
-    at = due if due > ports.clock() else None
+    if record.job.active:
+        _queue(record.job.recipe, ports).send(_job_message(record, copy, due, ports.clock()))
+
+
+def _job_message(record: ClusterRecord, copy: str, due: datetime, now: datetime) -> Message:
+    at = due if due > now else None
     body = job_message(record, at).model_dump_json()
-    _queue(record.job.recipe, ports).send(Message(record.name, continuation_id(record, copy), body, at))
+    return Message(record.name, continuation_id(record, copy), body, at)
 
 
 def _queue(recipe: Recipe, ports: Ports) -> Queue:

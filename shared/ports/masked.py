@@ -20,9 +20,9 @@ NAMES = frozenset(
     {
         *("", "name", "uid", "cluster", "clusters", "commit", "digest", "etag", "step", "type", "phase"),
         *("recipe", "kind", "owner", "life", "installation", "installations", "overruled", "predecessors"),
-        *("planning", "contested", "awaiting_deletion", "approve_again", "branch", "queue", "state"),
-        *("context", "target", "target_url", "details_url", "conclusion", "path", "level", "action", "by_id"),
-        *("subscription", "resource"),
+        *("planning", "in_flight", "contested", "awaiting_deletion", "approve_again", "branch", "queue"),
+        *("state", "context", "target", "target_url", "details_url", "conclusion", "path", "level"),
+        *("action", "by_id", "subscription", "resource"),
     }
 )
 """The fields that identify or decide something. Any other string may be what a service or a person wrote."""

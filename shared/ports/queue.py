@@ -23,6 +23,10 @@ class Message:
 class Queue(Protocol):
     """A Service Bus queue with sessions and duplicate detection."""
 
-    def send(self, message: Message) -> None:
-        """Send, or schedule when ``message.at`` is set; raise Throttled or Unavailable."""
+    def send(self, *messages: Message) -> None:
+        """Send in this order, and schedule those that have ``at``; raise Throttled, Unavailable or TooLarge.
+
+        Several go together, as many as the service takes as one batch. After an error some may have been
+        sent.
+        """
         ...

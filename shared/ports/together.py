@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 THREADS = 8
 """How many calls at a time; a client of a table has ten connections."""
 
 
-class Together(Protocol):
-    """Does the same work for several values at a time."""
+Together = Callable[[Callable[[Any], Any], Sequence[Any]], Sequence[Any]]
+"""Does the same work for several values, and returns the results in the order of the values.
 
-    def __call__(self, work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:
-        """Return the results in the order of the values.
-
-        Raise the error of the first value that has one. No work goes on when this has returned or raised.
-        """
-        ...
+Raises the error of the first value that has one. No work goes on when it has returned or raised. It reaches
+no outside system by itself: the work calls ports, and their errors are masked there.
+"""
 
 
 def in_threads(work: Callable[[Any], Any], values: Sequence[Any]) -> Sequence[Any]:

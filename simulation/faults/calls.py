@@ -180,25 +180,28 @@ def _touched(call: Call) -> Any:
 
 
 def _twice(call: Call) -> Any:
-    """Send a message twice, as after the window of duplicate detection."""
-    message: Message = call.args[0]
-    call.make(replace(message, id=f"{message.id[:100]}#{call.loop.events}"))
+    """Send messages twice, as after the window of duplicate detection."""
+    messages: tuple[Message, ...] = call.args
+    call.make(*(replace(message, id=f"{message.id[:100]}#{call.loop.events}") for message in messages))
     return call.now()
 
 
 def _late(call: Call) -> Any:
-    message: Message = call.args[0]
-    now = call.loop.clock()
+    messages: tuple[Message, ...] = call.args
+    now, seconds = call.loop.clock(), call.one_of(*DELAYS)
     return call.make(
-        replace(message, at=max(message.at or now, now) + timedelta(seconds=call.one_of(*DELAYS)))
+        *(
+            replace(message, at=max(message.at or now, now) + timedelta(seconds=seconds))
+            for message in messages
+        )
     )
 
 
 def _misplaced(call: Call) -> Any:
-    """Send a job's message to the queue of the other recipe, as the version before, with one queue, did."""
+    """Send jobs' messages to the queue of the other recipe, as the version before, with one queue, did."""
     (other,) = set(RECIPES) - {call.port}
     sent: Queue = getattr(call.cloud.ports, other)
-    sent.send(call.args[0])
+    sent.send(*call.args)
 
 
 def _stale_head(call: Call) -> Any:

@@ -88,6 +88,38 @@ def test_a_session_keeps_the_order_of_sending(bench: Bench) -> None:
     assert [delivery.message.draft.id for delivery in found if delivery] == names
 
 
+def test_several_messages_go_to_their_own_sessions_in_order_and_each_at_its_time(bench: Bench) -> None:
+    at = bench.clock() + timedelta(seconds=30)
+    bench.queue.send(Message(session="b", id="b:1", body="{}"))
+    bench.queue.send(
+        Message(session="a", id="a:1", body='{"cluster": "éins"}'),
+        Message(session="b", id="b:1", body="{}"),  # a duplicate
+        Message(session="b", id="b:2", body="{}", at=at),
+        Message(session="a", id="a:2", body="{}"),
+    )
+    assert bench.broker.counts("jobs") == Counts(active=3, scheduled=1, dead_lettered=0)
+    assert [m.draft.id for m in bench.broker.peek("jobs", session="a")] == ["a:1", "a:2"]
+    assert [m.draft.id for m in bench.broker.peek("jobs", session="b")] == ["b:1", "b:2"]
+    first = bench.broker.peek("jobs", session="a")[0].draft
+    assert (first.body.decode(), first.content_type) == ('{"cluster": "éins"}', "application/json")
+
+
+def test_more_messages_than_a_batch_holds_arrive_in_order(bench: Bench) -> None:
+    names = [f"a:{number}" for number in range(12)]
+    bench.queue.send(*(Message(session="a", id=name, body="x" * 60_000) for name in names))
+    assert [stored.draft.id for stored in bench.stored()] == names
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_message_that_is_too_large_is_refused_among_others_too(bench: Bench, position: int) -> None:
+    messages = [Message(session="a", id="small", body="{}")]
+    messages.insert(position, Message(session="a", id="large", body="x" * 262_145))
+    with pytest.raises(TooLarge):
+        bench.queue.send(*messages)
+    bench.queue.send(Message(session="a", id="after", body="{}"))
+    assert {stored.draft.id for stored in bench.stored()} <= {"small", "after"}
+
+
 def test_many_threads_send_through_one_queue(bench: Bench) -> None:
     def send(number: int) -> None:
         bench.queue.send(Message(session=str(number % 5), id=str(number), body="{}"))

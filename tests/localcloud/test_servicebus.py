@@ -141,6 +141,22 @@ def test_eight_receivers_take_eight_sessions_at_once_and_keep_each_in_order(bus:
     assert bus.broker.counts("jobs") == Counts(0, 0, 0)
 
 
+def test_a_batch_is_taken_as_a_whole_or_not_at_all(bus: Bus) -> None:
+    with bus.client.get_queue_sender("jobs") as sender:
+        whole = sender.create_message_batch()
+        assert whole.max_size_in_bytes == 256 * 1024
+        for session in ("s", "t"):
+            whole.add_message(ServiceBusMessage("{}", session_id=session, message_id=f"{session}:1"))
+        sender.send_messages(whole)
+        assert {m.draft.session for m in bus.broker.peek("jobs")} == {"s", "t"}
+        broken = sender.create_message_batch()
+        broken.add_message(ServiceBusMessage("{}", session_id="s", message_id="s:2"))
+        broken.add_message(ServiceBusMessage("{}", message_id="without a session"))
+        with pytest.raises(ServiceBusError):
+            sender.send_messages(broken)
+    assert bus.broker.counts("jobs").active == 2
+
+
 def test_a_message_wakes_the_receiver_that_waits_for_it(bus: Bus) -> None:
     with bus.receiver("s") as receiver:
         sent: list[float] = []

@@ -145,9 +145,9 @@ class _QueueAs:
     def __init__(self, app: App, name: str, inner: Queue, cloud: CloudWithRights) -> None:
         self._app, self._name, self._inner, self._cloud = app, name, inner, cloud
 
-    def send(self, message: Message) -> None:
+    def send(self, *messages: Message) -> None:
         if self._app not in senders(self._name):
             self._cloud.refused.append(f"{self._app}: send to {self._name}")
             raise Unauthorized(f"the identity of {self._app} may not send to {self._name}")
         self._cloud.sent[self._app].add(self._name)
-        self._inner.send(message)
+        self._inner.send(*messages)

@@ -89,8 +89,7 @@ class Inlet:
                 raise MessageTooLarge(
                     f"the message has {len(payload)} bytes, the limit is {MAX_MESSAGE_BYTES}"
                 )
-            for draft in amqp_codec.drafts(payload):
-                self._broker.send(self._queue, draft)
+            self._broker.send_batch(self._queue, amqp_codec.drafts(payload))
         except BrokerError as error:
             delivery.local.condition = fault(error.condition, str(error))
             delivery.update(Delivery.REJECTED)

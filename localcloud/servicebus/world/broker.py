@@ -103,6 +103,14 @@ class Broker:
         with self._at(queue, frees=True) as (state, now):
             return state.send(draft, now)
 
+    def send_batch(self, queue: str, drafts: Sequence[Draft]) -> None:
+        """Take all messages in, or none: the service takes a batch as a whole."""
+        with self._at(queue, frees=True) as (state, now):
+            for draft in drafts:
+                state.check(draft)
+            for draft in drafts:
+                state.send(draft, now)
+
     def cancel_scheduled(self, queue: str, sequence: int) -> None:
         """Cancel a scheduled message."""
         with self._at(queue) as (state, _):
@@ -243,17 +251,20 @@ class BrokerQueue:
     def __init__(self, broker: Broker, name: str) -> None:
         self._broker, self._name = broker, name
 
-    def send(self, message: Message) -> None:
-        """Send or schedule a message; raise InvalidManifest for one that the service would refuse."""
-        draft = Draft(
-            message.body.encode(),
-            id=message.id,
-            session=message.session,
-            at=message.at,
-            content_type="application/json",
-        )
+    def send(self, *messages: Message) -> None:
+        """Send or schedule messages; raise InvalidManifest for one that the service would refuse."""
+        drafts = [
+            Draft(
+                message.body.encode(),
+                id=message.id,
+                session=message.session,
+                at=message.at,
+                content_type="application/json",
+            )
+            for message in messages
+        ]
         try:
-            self._broker.send(self._name, draft)
+            self._broker.send_batch(self._name, drafts)
         except QueueNotFound as error:
             raise Dependency(str(error), code=error.condition) from error
         except MessageTooLarge as error:

@@ -105,7 +105,7 @@ class BrokerQueueState:
 
     def send(self, draft: Draft, now: datetime) -> int:
         """Take a message in and return its sequence number; for a duplicate, the first one's."""
-        self._check(draft)
+        self.check(draft)
         if draft.id and (original := self._duplicates.original(draft.id, now)) is not None:
             return original
         sequence = next(self._sequences)
@@ -121,7 +121,8 @@ class BrokerQueueState:
         if not self._schedule.cancel(sequence):
             raise MessageNotFound(f"no scheduled message has the sequence number {sequence}")
 
-    def _check(self, draft: Draft) -> None:
+    def check(self, draft: Draft) -> None:
+        """Raise the error with which the service refuses a message."""
         properties = (
             draft.id,
             draft.session,

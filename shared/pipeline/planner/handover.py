@@ -11,7 +11,7 @@ clusters that may be saved until the next check.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,7 @@ from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
-from shared.pipeline.outbox import send_continuation
+from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
 
@@ -46,26 +46,28 @@ def hand_over(plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, p
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
-    saved.
+    saved. An item that its record has already was handed over before, see ``supersede``.
     """
     acting = [item for item in plan_record.plan.items if item.acts]
-    left = _left(acting, inputs.records, fleet.handover)
+    left = [item for item in acting if _is_next(item, inputs.records.get(item.cluster))]
     changed: dict[str, Item] = {}
-    began, accepted, ended = ports.elapsed(), False, True
+    began, accepted = ports.elapsed(), False
     while left:
+        done = len(acting) - len(left)
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
-        fleet = _check(fleet, len(acting) - len(some) - len(left), len(acting), names, ports)
+        fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names), ports)
         start = partial(_try_to_start, plan_record=plan_record, inputs=inputs, fleet=fleet, ports=ports)
-        results = ports.together(start, some)
-        changed |= {item.cluster: item for item in results}
-        accepted = accepted or any(item.acts for item in results)
+        started: Sequence[_Started] = ports.together(start, some)
+        send_continuations([each.record for each in started if each.record is not None], ports)
+        changed |= {each.item.cluster: each.item for each in started}
+        accepted = accepted or any(each.item.acts for each in started)
         # A part that accepts nothing would be repeated indefinitely.
         if left and accepted and ports.elapsed() - began >= ports.config.handover_seconds:
-            fleet, ended = _check(fleet, len(acting) - len(left), len(acting), (), ports), False
+            fleet = _check(fleet, Handover(ports.clock(), len(acting) - len(left), len(acting)), ports)
             break
     items = (changed.get(item.cluster, item) for item in plan_record.plan.items)
-    return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended)
+    return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended=not left)
 
 
 def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
@@ -81,35 +83,27 @@ def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
     return replace(fleet.handover, at=now) if same else Handover(now, in_flight=fleet.handover.in_flight)
 
 
-def _check(fleet: FleetRecord, done: int, total: int, names: tuple[str, ...], ports: Ports) -> FleetRecord:
+def _check(fleet: FleetRecord, handover: Handover, ports: Ports) -> FleetRecord:
     """Save how far the hand-over is, and which clusters are next; raise Stale for another planner."""
-    return ports.state.save_fleet(replace(fleet, handover=Handover(ports.clock(), done, total, names)))
+    return ports.state.save_fleet(replace(fleet, handover=handover))
 
 
-def _left(
-    acting: Sequence[Item], records: Mapping[str, ClusterRecord], before: Handover | None
-) -> Sequence[Item]:
-    """Return the items whose jobs are not handed over yet, as far as is known.
+class _Started(NamedTuple):
+    """An item as it was carried out, and the record whose message is to be sent."""
 
-    Of those that an interrupted planner was at, the records may be saved and the messages not be sent. They
-    come first, so that they are among those that the next check names.
-    """
-    if before is None:
-        return acting
-    interrupted = {*before.in_flight}
-    left = (i for i in acting if i.cluster in interrupted or _is_next(i, records.get(i.cluster)))
-    return sorted(left, key=lambda item: item.cluster not in interrupted)
+    item: Item
+    record: ClusterRecord | None
 
 
 def _try_to_start(
     item: Item, *, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
-) -> Item:
-    """Start the job of an item, and return the item as it was carried out."""
+) -> _Started:
+    """Start the job of an item, but for its message."""
     try:
-        return item if _start(item, plan_record, inputs, fleet, ports) else _awaits_deletion(item)
+        return _start(item, plan_record, inputs, fleet, ports)
     except TooLarge as error:
         log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
-        return _not_storable(item, error)
+        return _Started(_not_storable(item, error), None)
 
 
 def _not_storable(item: Item, error: TooLarge) -> Item:
@@ -142,35 +136,37 @@ def supersede(clusters: Sequence[str], ports: Ports) -> None:
     """Save the records that another planner may still save, unchanged, so that they have another version.
 
     That planner may be frozen between its check of the fleet's record and its save of a cluster's. That save
-    now fails, and its next check shows that the plan was superseded.
+    now fails, and its next check shows that the plan was superseded. What it has saved gets its message here,
+    because it may have ended before it sent one.
     """
-    ports.together(partial(_save_unchanged, ports=ports), clusters)
+    records: Sequence[ClusterRecord | None] = ports.together(partial(_save_unchanged, ports=ports), clusters)
+    send_continuations([record for record in records if record is not None], ports)
 
 
-def _save_unchanged(cluster: str, ports: Ports) -> None:
+def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
     while (record := ports.state.cluster(cluster)) is not None:
         try:
-            ports.state.save(record)
+            return ports.state.save(record)
         except Stale:
             continue
-        return
+    return None
 
 
-def _start(item: Item, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> bool:
-    """Save the new generation of a record that does not have it yet, and send the record's continuation.
+def _start(
+    item: Item, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+) -> _Started:
+    """Save the new generation of a record that does not have it yet, unless a delete prevents that.
 
-    Return False if a delete prevents that. The check for another planner is between the read and the save,
-    see ``supersede``: the records in ``inputs`` were read before ``fleet`` was saved.
+    The check for another planner is between the read and the save, see ``supersede``: the records in
+    ``inputs`` were read before ``fleet`` was saved.
     """
     record, desired = inputs.records.get(item.cluster), inputs.desired.clusters.get(item.cluster)
     while True:
         if item.action is Action.UPDATE and _prevented(item, record):
-            return False
+            return _Started(_awaits_deletion(item), None)
         accepted = _accepted(item, record, desired, plan_record.plan.commit, ports)
         if accepted is None:
-            if record is not None:
-                send_continuation(record, ports)
-            return True
+            return _Started(item, record)
         try:
             saved = ports.state.save(replace(accepted, installation=fleet.installation))
         except Stale:
@@ -182,8 +178,7 @@ def _start(item: Item, plan_record: PlanRecord, inputs: PlanInputs, fleet: Fleet
         restored = record is not None and record.deleting and not saved.deleting
         approved = _approved_by(saved, plan_record.approval)
         ports.state.append([accepted_event(saved, approved, restored=restored)])
-        send_continuation(saved, ports)
-        return True
+        return _Started(item, saved)
 
 
 def _prevented(item: Item, record: ClusterRecord | None) -> bool:

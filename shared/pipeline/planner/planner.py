@@ -14,7 +14,6 @@ from functools import partial
 
 from shared.fleet.planning.plan import Item
 from shared.jobs.errors import OtherRepository, ReconcileError, Retryable, Stale
-from shared.jobs.fleet_problem import Failed, FleetProblem
 from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import (
@@ -34,9 +33,9 @@ from shared.pipeline.planner.branch_head import (
     whole_second,
 )
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
-from shared.pipeline.planner.commit_status import status_of_problem
 from shared.pipeline.planner.group_index import index_groups
 from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, supersede
+from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.reporter import report, report_again
 from shared.pipeline.planner.team_reviews import approved_request
 from shared.pipeline.repository.branch_source import require_own, source_of
@@ -47,7 +46,6 @@ log = logging.getLogger(__name__)
 
 LOST_RACE_SECONDS = 5.0
 """How long a planner waits after it lost the race."""
-READ_ATTEMPTS = 8
 POSTPONED = 15
 """How often a request is postponed at most; the queue gets it back then, and dead-letters it."""
 OUTAGE = 3
@@ -71,19 +69,8 @@ def handle(request: PlanRequest, ports: Ports) -> None:
             raise
         log.warning("a request to plan is postponed by %d s: %s: %s", seconds, error.kind, error)
         if request.attempt == OUTAGE and request.commit:
-            _report_outage(request.commit, FleetProblem(str(error), error.kind, failed=Failed.PLAN), ports)
+            report_outage(request.commit, error, ports)
         request_plan_again(request.next_attempt(), after=seconds, ports=ports)
-
-
-def _report_outage(commit: str, problem: FleetProblem, ports: Ports) -> None:
-    """Say on a pushed commit that it cannot be planned, while no record can; its plan replaces that."""
-    try:
-        ports.state.fleet()  # an answer: the record can say it
-    except Retryable:
-        try:
-            ports.repository.set_status(commit, status_of_problem(problem))
-        except ReconcileError as error:
-            log.warning("the outage could not be reported: %s: %s", error.kind, error)
 
 
 def _handle(request: PlanRequest, ports: Ports) -> None:
@@ -118,9 +105,9 @@ def _plan_head(request: PlanRequest, ports: Ports) -> bool:
         found = ports.repository.read_head(ports.config.branch)
         require_own(found, fleet, ports)
     except OtherRepository as error:
-        _report_unreadable(request, error, replace(failed, other_source=source_of(found, ports)), ports)
+        report_unreadable(request, error, replace(failed, other_source=source_of(found, ports)), ports)
     except ReconcileError as error:
-        _report_unreadable(request, error, failed, ports)
+        report_unreadable(request, error, failed, ports)
     else:
         _plan_read(request, BranchRead(found, now), fleet, ports)
     return True
@@ -157,7 +144,7 @@ def _plan_read(request: PlanRequest, read: BranchRead, fleet: FleetRecord, ports
     try:
         _plan(request, read.head, known, ports)
     except ReconcileError as error:
-        _report_failed_plan(head, error, ports)
+        report_failed_plan(head, error, ports)
         raise
     return True
 
@@ -181,7 +168,7 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             failed = BranchRead(None, fleet.last_read.started) if fleet.last_read else None
             as_before = replace(started, planning=fleet.planning, handover=fleet.handover)
             as_before = replace(as_before, head_read_at=fleet.head_read_at)
-            _report_unreadable(request, error, replace(as_before, last_read=failed), ports)
+            report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return
         ended = _carry_out(request, PlanInputs(desired, records, known), started, ports)
         if ended and head != fleet.commit:
@@ -266,37 +253,3 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
 def _with_uid(item: Item, ports: Ports) -> Item:
     """Return the item of a new cluster with its uid, so that a second attempt uses the same."""
     return replace(item, uid=ports.unique()) if item.begins and not item.uid else item
-
-
-def _report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
-    """Say on the commit and in the fleet's record that the state, or a queue, failed; as far as possible.
-
-    The next plan clears both. Another planner may have planned the head meanwhile, and its status counts.
-    """
-    problem = FleetProblem(str(error), error.kind, failed=Failed.PLAN)
-    log.error("%s", problem)
-    try:
-        fleet = ports.state.fleet()
-        if fleet.problem == problem or fleet.planning != head:
-            return
-        ports.repository.set_status(head, status_of_problem(problem))
-        ports.state.save_fleet(replace(fleet, problem=problem))
-    except Stale:
-        report_again(head, ports)
-    except ReconcileError as second:
-        log.warning("the problem could not be reported: %s: %s", second.kind, second)
-
-
-def _report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
-    """Record the problem and retry later; after the last attempt the timer for missed heads takes over."""
-    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
-    seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
-    lost_approval = request.approval.commit if seconds is None and request.approval else ""
-    problem = FleetProblem(str(error), error.kind, lost_approval, Failed.READ)
-    log.error("%s (attempt %d)", problem, request.attempt + 1)
-    ports.state.save_fleet(replace(fleet, problem=problem))
-    if seconds is not None:
-        again = request.next_attempt().model_copy(
-            update={"read_from": ports.clock() + timedelta(seconds=seconds)}
-        )
-        request_plan_again(again, after=seconds, ports=ports)

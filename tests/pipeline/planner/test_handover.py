@@ -32,7 +32,7 @@ class Counts:
 
     def __init__(self, cloud: MemoryCloud) -> None:
         self.read, self.saved, self.sent = Counter[str](), Counter[str](), Counter[str]()
-        self.events, self.fleet_saves = Counter[str](), 0
+        self.events, self.batches = Counter[str](), list[int]()
         state, jobs = cloud.ports.state, cloud.ports.jobs
 
         def read(name: str) -> ClusterRecord | None:
@@ -47,9 +47,10 @@ class Counts:
             self.events.update(event.cluster for event in events)
             state.append(events)
 
-        def send(message: Message) -> None:
-            self.sent[message.session] += 1
-            jobs.send(message)
+        def send(*messages: Message) -> None:
+            self.batches.append(len(messages))
+            self.sent.update(message.session for message in messages)
+            jobs.send(*messages)
 
         around(cloud, "state", cluster=read, save=save, append=append)
         around(cloud, "jobs", send=send)
@@ -68,6 +69,7 @@ def test_a_plan_reads_no_record_a_second_time_and_saves_and_sends_each_once() ->
     plan_steps(cloud)
     assert counts.read == {}
     assert counts.saved == counts.sent == counts.events == dict.fromkeys(NAMES, 1)
+    assert counts.batches == [12]
 
 
 def test_a_worker_that_saved_its_step_meanwhile_costs_one_more_read() -> None:
@@ -232,17 +234,18 @@ def test_after_a_crash_between_save_and_send_the_message_is_sent_by_the_next_pla
     cloud = MemoryCloud(config=CUT)
     push(cloud, fleet(*NAMES))
 
-    def crash(_: Message) -> None:
+    def crash(*_: Message) -> None:
         raise Crash
 
     with pytest.raises(Crash):
         planner.handle(PlanRequest(), sending_by(cloud, crash))
     counts = Counts(cloud)
     planner.handle(PlanRequest(), cloud.ports)
-    assert (counts.sent["c00"], counts.saved["c00"]) == (1, 1)  # the latter by ``supersede``
+    assert counts.saved == counts.sent == dict.fromkeys(NAMES[:6], 1)  # of three by ``supersede``
+    assert counts.batches == [3, 3]
 
 
-def sending_by(cloud: MemoryCloud, send: Callable[[Message], None]) -> Any:
+def sending_by(cloud: MemoryCloud, send: Callable[..., None]) -> Any:
     jobs: Any = Around(cloud.ports.jobs, send=send)
     return replace(cloud.ports, jobs=jobs)
 

@@ -232,8 +232,8 @@ def test_a_delivery_is_remembered_only_after_its_request_is_queued() -> None:
     commit = cloud.repository.push(fleet_files.fleet("one"))
 
     class Broken:
-        def send(self, message: Message) -> None:
-            raise ConnectionError(message.id)
+        def send(self, *messages: Message) -> None:
+            raise ConnectionError(messages[0].id)
 
     ports = replace(cloud.ports, plans=Broken())
     with pytest.raises(ConnectionError):

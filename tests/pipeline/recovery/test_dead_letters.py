@@ -160,9 +160,9 @@ class Recorder:
     def __init__(self, name: str, inner: Queue, sent: list[tuple[str, Message]]) -> None:
         self._name, self._inner, self._sent = name, inner, sent
 
-    def send(self, message: Message) -> None:
-        self._sent.append((self._name, message))
-        self._inner.send(message)
+    def send(self, *messages: Message) -> None:
+        self._sent.extend((self._name, message) for message in messages)
+        self._inner.send(*messages)
 
 
 @pytest.mark.parametrize("seed", range(5))

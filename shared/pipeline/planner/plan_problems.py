@@ -1,0 +1,69 @@
+"""What prevents a plan is said on the commit and in the fleet's record, until the next plan clears it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+
+from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.messages import PlanRequest
+from shared.jobs.retry import wait_before_retry
+from shared.pipeline.outbox import request_plan_again
+from shared.pipeline.planner.commit_status import status_of_problem
+from shared.pipeline.planner.reporter import report_again
+from shared.ports import FleetRecord, Ports
+
+log = logging.getLogger(__name__)
+
+READ_ATTEMPTS = 8
+
+
+def report_outage(commit: str, error: ReconcileError, ports: Ports) -> None:
+    """Say on a pushed commit that it cannot be planned, while no record can; its plan replaces that."""
+    try:
+        ports.state.fleet()  # an answer: the record can say it
+    except Retryable:
+        try:
+            ports.repository.set_status(commit, status_of_problem(_failed(error)))
+        except ReconcileError as second:
+            log.warning("the outage could not be reported: %s: %s", second.kind, second)
+
+
+def report_failed_plan(head: str, error: ReconcileError, ports: Ports) -> None:
+    """Say on the commit and in the fleet's record that the state, or a queue, failed; as far as possible.
+
+    The next plan clears both. Another planner may have planned the head meanwhile, and its status counts.
+    """
+    problem = _failed(error)
+    log.error("%s", problem)
+    try:
+        fleet = ports.state.fleet()
+        if fleet.problem == problem or fleet.planning != head:
+            return
+        ports.repository.set_status(head, status_of_problem(problem))
+        ports.state.save_fleet(replace(fleet, problem=problem))
+    except Stale:
+        report_again(head, ports)
+    except ReconcileError as second:
+        log.warning("the problem could not be reported: %s: %s", second.kind, second)
+
+
+def report_unreadable(request: PlanRequest, error: ReconcileError, fleet: FleetRecord, ports: Ports) -> None:
+    """Record the problem and retry later; after the last attempt the timer for missed heads takes over."""
+    wait = wait_before_retry(error, request.attempt + 1, ports.random(), ports.config.retries)
+    seconds = wait if isinstance(error, Retryable) and request.attempt < READ_ATTEMPTS else None
+    lost_approval = request.approval.commit if seconds is None and request.approval else ""
+    problem = FleetProblem(str(error), error.kind, lost_approval, Failed.READ)
+    log.error("%s (attempt %d)", problem, request.attempt + 1)
+    ports.state.save_fleet(replace(fleet, problem=problem))
+    if seconds is not None:
+        again = request.next_attempt().model_copy(
+            update={"read_from": ports.clock() + timedelta(seconds=seconds)}
+        )
+        request_plan_again(again, after=seconds, ports=ports)
+
+
+def _failed(error: ReconcileError) -> FleetProblem:
+    return FleetProblem(str(error), error.kind, failed=Failed.PLAN)
