@@ -171,6 +171,13 @@ def request_report(ports: Ports, *, after: float = 0) -> None:
     _send_plan(PlanRequest(kind="report", reason="progress"), f"report:{slot}", after_all, ports)
 
 
+def request_status_again(commit: str, ports: Ports) -> None:
+    """Ask that the status of a commit is written again a few seconds from now."""
+    message_id = f"report:{commit}:{ports.unique()}"
+    request = PlanRequest(kind="report", commit=commit, reason="overwritten")
+    request_plan(request, message_id=message_id, ports=ports, after=REPORT_SECONDS)
+
+
 def request_report_now(ports: Ports) -> None:
     """Ask for a report at once, because of a new plan; one request a second gets through."""
     second = int(ports.clock().timestamp())

@@ -70,9 +70,6 @@ class Handover:
     total: int = 0
     in_flight: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return f"{self.done:,} of {self.total:,} clusters handed over"
-
 
 @dataclass(frozen=True)
 class FleetRecord:
@@ -110,6 +107,12 @@ class FleetRecord:
     """Whether every cluster is a member of its resource group, as ``Clusters`` stores them."""
     etag: str = field(default="", compare=False)
     """The version that was read, "" for a record not saved yet."""
+
+    @property
+    def handed_over(self) -> str:
+        """How far ``planning`` is, "" while nothing was handed over."""
+        known = self.handover
+        return f"{known.done:,} of {known.total:,} clusters handed over" if known and known.done else ""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
 
     With the newest plan, an invalid fleet.yaml is such a problem too.
     """
-    problem, waiting = fleet.problem, fleet.waiting or _handover_part(fleet)
+    underway = f"{fleet.planning[:8]}: {fleet.handed_over}" if fleet.handed_over else ""
+    problem, waiting = fleet.problem, fleet.waiting or underway
     if fleet.contested and not problem:
         return {"problem": _contested(fleet.contested), "waiting": waiting, "fleetSuggestedAction": TAKEOVER}
     invalid = newest.plan.fleet_file_problem if newest else ""
@@ -52,12 +53,6 @@ def fleet_problem(fleet: FleetRecord, newest: PlanRecord | None = None) -> schem
         "waiting": waiting,
         "fleetSuggestedAction": problem.suggested_action if problem else "",
     }
-
-
-def _handover_part(fleet: FleetRecord) -> str:
-    """Return how far the hand-over of a plan is that is not finished, "" while there is nothing to say."""
-    known = fleet.handover is not None and fleet.handover.done > 0
-    return f"{fleet.planning[:8]}: {fleet.handover}" if known else ""
 
 
 def _contested(names: Sequence[str]) -> str:

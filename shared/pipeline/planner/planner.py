@@ -68,7 +68,7 @@ def handle(request: PlanRequest, ports: Ports) -> None:
         if seconds is None or request.attempt >= POSTPONED:
             raise
         log.warning("a request to plan is postponed by %d s: %s: %s", seconds, error.kind, error)
-        if request.attempt == OUTAGE and request.commit:
+        if request.attempt == OUTAGE and request.commit and request.kind != "report":
             report_outage(request.commit, error, ports)
         request_plan_again(request.next_attempt(), after=seconds, ports=ports)
 
@@ -78,7 +78,7 @@ def _handle(request: PlanRequest, ports: Ports) -> None:
         request_plan(request, message_id=f"moved:{request.pull}:{request.head[:12]}", ports=ports)
         return
     if request.kind == "report":
-        report(ports)
+        report(request, ports)
         return
     if request.kind == "review":
         reviewed = approved_request(request, ports)
@@ -238,7 +238,7 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     index_groups(plan, inputs, fleet, ports)
     plan, fleet, ended = hand_over(plan_record, inputs, fleet, ports)
     if not ended:
-        log.info("%s: %s; continuing by another message", head[:8], fleet.handover)
+        log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
         save_fingerprints(plan, inputs, ports)
         request_handover(fleet, ports)
         return False

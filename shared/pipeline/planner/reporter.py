@@ -17,9 +17,15 @@ from datetime import datetime, timedelta
 
 from shared.jobs.errors import ReconcileError, Retryable, Stale
 from shared.jobs.job import FARTHEST
+from shared.jobs.messages import PlanRequest
 from shared.jobs.retry import wait_before_retry
 from shared.jobs.summary import ClusterSummary
-from shared.pipeline.outbox import REPORT_SECONDS, request_report, request_unfinished_plan
+from shared.pipeline.outbox import (
+    REPORT_SECONDS,
+    request_report,
+    request_status_again,
+    request_unfinished_plan,
+)
 from shared.pipeline.planner.commit_status import CONTEXT, progress_of, status_of
 from shared.pipeline.planner.report_pace import has_room, interval
 from shared.ports import CommitStatus, FleetRecord, PlanRecord, Ports
@@ -30,8 +36,14 @@ log = logging.getLogger(__name__)
 OPEN_PLANS = 20
 
 
-def report(ports: Ports) -> None:
-    """Report the progress of the open plans, or ask for a report at the time of the next one."""
+def report(request: PlanRequest, ports: Ports) -> None:
+    """Report the progress of the open plans, or ask for a report at the time of the next one.
+
+    A request with a commit has the status of that one written again.
+    """
+    if request.commit:
+        report_again(request.commit, ports)
+        return
     until, now = ports.state.next_report_at(), ports.clock()
     if until is not None and _waits(until, now):
         request_report(ports, after=(until - now).total_seconds())
@@ -72,7 +84,7 @@ def report_open_plans(ports: Ports) -> None:
             )
         except Stale:
             log.info("%s was planned again while it was reported", plan_record.plan.commit[:8])
-            report_again(plan_record.plan.commit, ports)
+            _replace_status(plan_record.plan.commit, ports)
         except Retryable as error:
             log.warning("the commit status waits: %s: %s", error.kind, error)
             wait = wait_before_retry(error, 3, ports.random(), ports.config.retries) or REPORT_SECONDS
@@ -83,6 +95,15 @@ def report_open_plans(ports: Ports) -> None:
             log.exception("the commit status of %s is abandoned", plan_record.plan.commit[:8])
             reported = f"not reported: {error.kind}: {error}"[:500]
             _save(replace(plan_record, reported=reported, open=False, settled=True), ports)
+
+
+def _replace_status(commit: str, ports: Ports) -> None:
+    """Have a status that may be over the last one written again, by a message while the state is away."""
+    try:
+        report_again(commit, ports)
+    except Retryable as error:
+        log.warning("the commit status of %s waits: %s: %s", commit[:8], error.kind, error)
+        request_status_again(commit, ports)
 
 
 def report_again(commit: str, ports: Ports) -> None:
@@ -142,18 +163,18 @@ def _report(
     last_time: bool,
 ) -> None:
     """Write the status of a plan if it says something new and there is room for it; raise Stale."""
-    plan, link, fleet = plan_record.plan, _link(ports, plan_record.plan.commit), ports.state.fleet()
+    plan, link = plan_record.plan, _link(ports, plan_record.plan.commit)
     if plan.applied:
         progress = progress_of(plan, clusters, newest=plan.commit == newest)
         settled = progress.settled
         ended = plan.commit != newest and (settled or last_time)
         status = status_of(plan, progress, link=link, superseded_by=newest if ended else "")
         closed = last_time or status.state == "success"
-    elif fleet.planning == plan.commit and fleet.handover is not None and fleet.handover.done:
-        status = CommitStatus("pending", status_line(str(fleet.handover)), CONTEXT, link)
+    elif (underway := _underway(plan.commit, newest, ports)) is not None:
+        if not underway:
+            return
+        status = CommitStatus("pending", status_line(underway), CONTEXT, link)
         settled = closed = False
-    elif fleet.planning == plan.commit or newest in ("", plan.commit):
-        return
     else:
         superseded = f"superseded by {newest[:8]} before it was carried out"
         status, settled, closed = CommitStatus("error", superseded, CONTEXT, link), True, True
@@ -166,6 +187,14 @@ def _report(
         reports += 1
     after = replace(plan_record, reported=reported, reports=reports, open=not closed, settled=settled)
     ports.state.save_report(after)
+
+
+def _underway(commit: str, newest: str, ports: Ports) -> str | None:
+    """Return how far a plan is that is being handed over, "" if not known; None if it was superseded."""
+    fleet = ports.state.fleet()
+    if fleet.planning == commit:
+        return fleet.handed_over
+    return "" if newest in ("", commit) else None
 
 
 def _link(ports: Ports, commit: str) -> str:

@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 
 from localcloud.github.world.commit_statuses import MAX_PER_CONTEXT
 from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.errors import Unavailable
+from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import CLOCKS_DIFFER, REPORT_SECONDS, request_report
+from shared.pipeline.planner.planner import handle
 from shared.pipeline.planner.report_pace import INTERIM, SETTLED, has_room, interval
 from shared.pipeline.planner.reporter import report_open_plans
 from shared.ports import CommitStatus, PlanRecord
 from tests.support import fleet_files
-from tests.support.pipeline_runs import deliver_due, phases, push, ready, status
-from tests.support.replaced_ports import around
+from tests.support.pipeline_runs import deliver_due, phases, push, ready, status, step_until
+from tests.support.replaced_ports import around, frozen
 
 
 def changed(*names: str, count: int = 3) -> dict[str, bytes]:
@@ -200,3 +203,23 @@ def test_a_late_clock_asks_for_a_report_before_that_of_its_seconds_is_handled() 
     (report,) = [m for m in cloud.broker.peek("plans") if m.draft.id.startswith("report:")]
     assert report.draft.at is not None
     assert report.draft.at > cloud.clock()
+
+
+def test_a_status_over_the_last_one_is_replaced_although_the_state_does_not_answer_for_a_while() -> None:
+    """A reporter is frozen before it writes a status; another one writes the last status meanwhile."""
+    cloud = MemoryCloud()
+    commit = push(cloud, fleet_files.fleet("one"))
+    step_until(cloud, lambda: cloud.state.fleet().commit == commit)
+    frozen(cloud, "repository", "set_status", cloud.run)
+    plan, away = cloud.ports.state.plan, [Unavailable("answered 503")]
+
+    def sometimes(commit: str) -> PlanRecord | None:
+        if not cloud.state.open_plans() and away:
+            raise away.pop()
+        return plan(commit)
+
+    around(cloud, "state", plan=sometimes)
+    handle(PlanRequest(kind="report"), cloud.ports)
+    assert (status(cloud, commit)[0], away) == ("pending", [])
+    cloud.run(600)
+    assert status(cloud, commit)[0] == "success"
