@@ -44,7 +44,8 @@ class Actor:
     """Who acts now: a function of a fleet with the lock of its message and the lease that it took.
 
     Without a cloud: an operator. ``since`` is when it began, ``ahead`` by how much its clock is ahead,
-    ``jumped`` whether it is wrong at all, ``faulty`` whether one of its calls met a fault.
+    ``jumped`` whether it is wrong at all, ``faulty`` whether one of its calls met a fault, ``has_accepted``
+    whether it gave a cluster a new generation.
     """
 
     since: datetime
@@ -55,6 +56,7 @@ class Actor:
     ahead: float = 0.0
     jumped: bool = False
     faulty: bool = False
+    has_accepted: bool = False
 
 
 class EventLoop:

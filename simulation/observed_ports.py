@@ -57,6 +57,8 @@ class ObservedState(MemoryState):
         if self._observer is not None:
             invariants, shown, cloud = self._observer
             self._back_up(cloud.clock())
+            if before is not None:
+                invariants.hand_overs.accepted(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)
@@ -89,6 +91,7 @@ class ObservedState(MemoryState):
             self._fleet = replace(_FLEET.validate_python(stored), etag=saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
+            invariants.hand_overs.checked(cloud, saved)
             invariants.records.planned(cloud, saved)
             shown.changed(cloud)
         return saved

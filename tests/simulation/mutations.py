@@ -22,7 +22,7 @@ from shared.pipeline.planner import approvals, handover, planner
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry
-from shared.ports import FleetRecord
+from shared.ports import FleetRecord, Ports
 from simulation.simulation import simulate
 
 
@@ -101,6 +101,25 @@ def two_planners_may_plan_at_once(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(MemoryState, "fleet", fleet)
     patch.setattr(MemoryState, "save_fleet", save_fleet)
+
+
+def a_planner_does_not_name_what_it_saves(patch: pytest.MonkeyPatch) -> None:
+    check = handover._check
+    patch.setattr(
+        handover,
+        "_check",
+        lambda fleet, progress, ports: check(fleet, replace(progress, in_flight=()), ports),
+    )
+
+
+def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
+    hand_over = planner.hand_over
+
+    def hand_all_over(plan_record: Any, inputs: Any, fleet: FleetRecord, ports: Ports) -> Any:
+        backwards = itertools.count(0, -1)
+        return hand_over(plan_record, inputs, fleet, replace(ports, elapsed=backwards.__next__))
+
+    patch.setattr(planner, "hand_over", hand_all_over)
 
 
 def leases_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -186,6 +205,8 @@ MUTATIONS = (
         "unrequested change",
         "untrue",
     ),
+    mutation(a_planner_does_not_name_what_it_saves, "refused", "hand-over"),
+    mutation(a_hand_over_has_no_end_of_its_time, "refused", "hand-over"),
     mutation(leases_are_ignored, "freeze-before", "single writer"),
     mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete", "unrequested change"),
     mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),

@@ -1,0 +1,41 @@
+"""The rules of the hand-over of a plan: what a planner accepts, and in which part."""
+
+from __future__ import annotations
+
+from localcloud.memory.memory_cloud import MemoryCloud
+from shared.jobs.record import ClusterRecord
+from shared.ports import FleetRecord
+from simulation.invariants.context import Context
+from simulation.rule import RuleViolated
+
+
+class HandOvers:
+    """Checks which changes planners accept, against what the record of their fleet says of the hand-over.
+
+    A cluster without a record is not meant: a planner may create it long after its last check, and the next
+    plan removes what nothing asks for.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def accepted(self, cloud: MemoryCloud, before: ClusterRecord, after: ClusterRecord) -> None:
+        """Check a record that got a new generation: the fleet's record names its cluster."""
+        if after.generation == before.generation:
+            return
+        self._context.loop.actor.has_accepted = True
+        handover = cloud.state.fleet().handover
+        if handover is not None and after.name not in handover.in_flight:
+            named = ", ".join(handover.in_flight) or "none"
+            raise RuleViolated("hand-over", f"{after.name} is accepted, and those that may be are: {named}")
+
+    def checked(self, cloud: MemoryCloud, record: FleetRecord) -> None:
+        """Check a write of the fleet's record: a part is small, and begins before a message's time is over."""
+        names = record.handover.in_flight if record.handover is not None and record.planning else ()
+        config = cloud.ports.config
+        if len(names) > config.handover_clusters:
+            raise RuleViolated("hand-over", f"a part has {len(names)} clusters: {', '.join(names)}")
+        if names and not config.handover_seconds and self._context.loop.actor.has_accepted:
+            raise RuleViolated(
+                "hand-over", f"a message continues with {', '.join(names)}, and its time is over"
+            )
