@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import time
 from pathlib import Path
 
 from bench.components import EXAMPLE, requests_of
@@ -9,12 +11,15 @@ from bench.contention import contend
 from bench.deletes import measure as measure_deletes
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
+from bench.handover import IN_TURN, PARTS
+from bench.handover import measure as measure_handover
 from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, lower_bound, roll_out
 from bench.start import APP, EMPTY, libraries, measure, size_of
 from bench.sweep import fleet_of, stop_some
 from bench.sweep import measure as measure_sweep
+from localcloud.runtime.options import ROOT
 from shared.fleet.resolve.problems import number_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import resolve
@@ -51,6 +56,15 @@ def test_a_sweep_makes_no_call_but_those_of_the_lists_and_reads_only_records_tha
     second = measure_sweep(cloud)
     assert (second.azure, second.found) == ({"list_clusters": first.pages}, stopped)
     assert (second.calls["cluster"], second.calls["save"]) == (stopped, stopped)
+
+
+def test_a_hand_over_in_parts_takes_less_time_and_its_messages_end_long_before_the_time_limit() -> None:
+    limit = time.fromisoformat(json.loads((ROOT / "host.json").read_text())["functionTimeout"])
+    one_after_the_other, parts = measure_handover(60, 50, IN_TURN), measure_handover(60, 50, PARTS)
+    assert sum(parts.virtual) < sum(one_after_the_other.virtual) / 4
+    slow = measure_handover(1000, 400, PARTS)
+    assert len(slow.virtual) > 1
+    assert slow.longest < (60 * limit.minute + limit.second) / 2
 
 
 def test_workers_that_lose_a_race_for_a_bucket_wait_and_rarely_lose_again() -> None:

@@ -30,7 +30,7 @@ class HandOvers:
             raise RuleViolated("hand-over", f"{after.name} is accepted, and those that may be are: {named}")
 
     def checked(self, cloud: MemoryCloud, record: FleetRecord) -> None:
-        """Check a write of the fleet's record: a part is small, and begins before a message's time is over."""
+        """Check a write of the fleet's record: a part is small, and begins in the time of a message."""
         names = record.handover.in_flight if record.handover is not None and record.planning else ()
         config = cloud.ports.config
         if len(names) > config.handover_clusters:

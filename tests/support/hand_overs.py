@@ -1,15 +1,57 @@
-"""Hand-overs in parts, and a planner that runs alone."""
+"""Hand-overs in parts, what they cost, and a planner that runs alone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.ports import FleetConfig
+from shared.jobs.messages import PlanRequest
+from shared.jobs.record import ClusterRecord
+from shared.ports import FleetConfig, Message
+from tests.support.replaced_ports import around
 
 CONFIG = FleetConfig("example", "example/fleet", lease_seconds=20, poll_seconds=5)
 CUT = replace(CONFIG, handover_clusters=3, handover_seconds=0)
 """Every invocation hands three clusters over."""
+ONE_BY_ONE = replace(CUT, handover_clusters=1)
+NAMES = [f"c{number:02}" for number in range(12)]
+
+
+class Counts:
+    """What a hand-over reads, saves and sends, counted by cluster."""
+
+    def __init__(self, cloud: MemoryCloud) -> None:
+        self.read, self.saved, self.sent = Counter[str](), Counter[str](), Counter[str]()
+        self.events, self.batches = Counter[str](), list[int]()
+        state, jobs = cloud.ports.state, cloud.ports.jobs
+
+        def read(name: str) -> ClusterRecord | None:
+            self.read[name] += 1
+            return state.cluster(name)
+
+        def save(record: ClusterRecord) -> ClusterRecord:
+            self.saved[record.name] += 1
+            return state.save(record)
+
+        def append(events: Any) -> None:
+            self.events.update(event.cluster for event in events)
+            state.append(events)
+
+        def send(*messages: Message) -> None:
+            self.batches.append(len(messages))
+            self.sent.update(message.session for message in messages)
+            jobs.send(*messages)
+
+        around(cloud, "state", cluster=read, save=save, append=append)
+        around(cloud, "jobs", send=send)
+
+
+def waiting_plans(cloud: MemoryCloud) -> list[PlanRequest]:
+    """Return what the planner is to do next."""
+    messages = cloud.broker.peek("plans", session=cloud.ports.config.fleet)
+    return [PlanRequest.model_validate_json(message.draft.body) for message in messages]
 
 
 def plan_step(cloud: MemoryCloud) -> bool:

@@ -22,6 +22,7 @@ from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.worker.leased_record import LeasedRecord
 from tests.support import fleet_files
+from tests.support.hand_overs import ONE_BY_ONE
 from tests.support.one_cluster import WINDOW
 from tests.support.pipeline_runs import accepted, phases, push, status
 
@@ -64,7 +65,7 @@ def _step(cloud: MemoryCloud, name: str) -> str:
 
 def whole_run(counter: Counter) -> None:
     """Create two clusters, change one and remove the other, while the host dies at some points."""
-    cloud = MemoryCloud()
+    cloud = MemoryCloud(config=ONE_BY_ONE)
     if isinstance(counter, Recorder):
         counter.cloud = cloud
     window = {"clusters/one/cluster.yaml": fleet_files.cluster("one", extra=WINDOW)}

@@ -8,10 +8,9 @@ from datetime import timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.pipeline.recovery.missed_work import plan_missed_head
 from tests.support.fleet_files import fleet
-from tests.support.hand_overs import CUT, plan_step
+from tests.support.hand_overs import CUT, NAMES, plan_step
 from tests.support.pipeline_runs import push
-
-NAMES = [f"c{number:02}" for number in range(12)]
+from tests.support.replaced_ports import around
 
 
 def test_the_timer_leaves_a_plan_alone_that_makes_progress() -> None:
@@ -23,6 +22,21 @@ def test_the_timer_leaves_a_plan_alone_that_makes_progress() -> None:
     plan_step(cloud)
     cloud.clock.advance(100)
     assert not plan_missed_head(cloud.ports)
+
+
+def test_a_tick_in_the_middle_of_a_hand_over_plans_nothing_a_second_time() -> None:
+    def trees(*, ticks: bool) -> int:
+        cloud = MemoryCloud(config=CUT)
+        commit, read = push(cloud, fleet(*NAMES)), list[str]()
+        around(cloud, "repository", tree=lambda commit: read.append(commit) or cloud.repository.tree(commit))
+        while cloud.state.fleet().commit != commit:
+            if not plan_step(cloud):
+                cloud.clock.advance(1)
+            if ticks:
+                cloud.run_timers(cloud.ports)
+        return len(read)
+
+    assert trees(ticks=True) == trees(ticks=False) == 4
 
 
 def test_the_timer_plans_again_what_stands_still() -> None:
