@@ -1,7 +1,7 @@
 """What the hand-over of a plan takes: ``python -m bench.handover [CLUSTERS] [MILLISECONDS]``.
 
-A push creates a fleet in memory, and only the planner runs: in parts, several clusters at a time, and beside
-that one cluster after the other, in one message. Virtual seconds are those of the calls, each of which is
+A push creates a fleet in memory, and only the planner runs: in parts, several clusters at a time, and for
+comparison one cluster after the other, in one message. Virtual seconds are those of the calls, each of which is
 assumed to take ``MILLISECONDS``; seconds of the processor come on top.
 """
 
