@@ -1,8 +1,8 @@
 """What the hand-over of a plan takes: ``python -m bench.handover [CLUSTERS] [MILLISECONDS]``.
 
 A push creates a fleet in memory, and only the planner runs: in parts, several clusters at a time, and for
-comparison one cluster after the other, in one message. Virtual seconds are those of the calls, each of which is
-assumed to take ``MILLISECONDS``; seconds of the processor come on top.
+comparison one cluster after the other, in one message. Virtual seconds are those of the calls, each of which
+is assumed to take ``MILLISECONDS``; seconds of the processor come on top.
 """
 
 from __future__ import annotations

@@ -85,13 +85,13 @@ class ObservedState(MemoryState):
     def save_fleet(self, record: FleetRecord) -> FleetRecord:
         """Write the fleet's record."""
         self._no_preview("the record of the fleet")
-        saved = super().save_fleet(record)
+        before, saved = self.fleet(), super().save_fleet(record)
         if self._writes_as_before:
             stored = stored_forms.upgrade_fleet(fleet_with_added_fields(saved))
             self._fleet = replace(_FLEET.validate_python(stored), etag=saved.etag)
         if self._observer is not None:
             invariants, shown, cloud = self._observer
-            invariants.hand_overs.checked(cloud, saved)
+            invariants.hand_overs.checked(cloud, before, saved)
             invariants.records.planned(cloud, saved)
             shown.changed(cloud)
         return saved

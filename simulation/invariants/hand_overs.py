@@ -29,13 +29,21 @@ class HandOvers:
             named = ", ".join(handover.in_flight) or "none"
             raise RuleViolated("hand-over", f"{after.name} is accepted, and those that may be are: {named}")
 
-    def checked(self, cloud: MemoryCloud, record: FleetRecord) -> None:
-        """Check a write of the fleet's record: a part is small, and begins in the time of a message."""
-        names = record.handover.in_flight if record.handover is not None and record.planning else ()
-        config = cloud.ports.config
+    def checked(self, cloud: MemoryCloud, before: FleetRecord, after: FleetRecord) -> None:
+        """Check a part that begins with a write of the fleet's record: it is small, and its message has time.
+
+        A write that names the same clusters begins none: it says what prevents the plan.
+        """
+        names, config = _named(after), cloud.ports.config
+        if names == _named(before):
+            return
         if len(names) > config.handover_clusters:
             raise RuleViolated("hand-over", f"a part has {len(names)} clusters: {', '.join(names)}")
         if names and not config.handover_seconds and self._context.loop.actor.has_accepted:
             raise RuleViolated(
                 "hand-over", f"a message continues with {', '.join(names)}, and its time is over"
             )
+
+
+def _named(record: FleetRecord) -> tuple[str, ...]:
+    return record.handover.in_flight if record.handover is not None else ()

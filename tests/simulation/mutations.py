@@ -113,7 +113,7 @@ def a_planner_does_not_name_what_it_saves(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
-    hand_over = planner.hand_over
+    hand_over = handover.hand_over
 
     def hand_all_over(plan_record: Any, inputs: Any, fleet: FleetRecord, ports: Ports) -> Any:
         backwards = itertools.count(0, -1)

@@ -28,7 +28,12 @@ def test_a_tick_in_the_middle_of_a_hand_over_plans_nothing_a_second_time() -> No
     def trees(*, ticks: bool) -> int:
         cloud = MemoryCloud(config=CUT)
         commit, read = push(cloud, fleet(*NAMES)), list[str]()
-        around(cloud, "repository", tree=lambda commit: read.append(commit) or cloud.repository.tree(commit))
+
+        def tree(commit: str) -> object:
+            read.append(commit)
+            return cloud.repository.tree(commit)
+
+        around(cloud, "repository", tree=tree)
         while cloud.state.fleet().commit != commit:
             if not plan_step(cloud):
                 cloud.clock.advance(1)
