@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 THREADS = 8
-"""How many calls at a time; a client of a table has ten connections."""
+"""How many calls at a time, as many as the reads of the state."""
 
 
 Together = Callable[[Callable[[Any], Any], Sequence[Any]], Sequence[Any]]
