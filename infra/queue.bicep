@@ -1,6 +1,7 @@
 // One queue with its rights. What its properties say is part of the engine's design: sessions make the planner
 // one actor per fleet and a cluster's jobs one actor, duplicate detection drops a message that is sent again, and
 // a message that fails ten times goes to the dead letters, where a function of the receiving app fails its job.
+// No partitions: a partitioned queue with duplicate detection takes no batch with messages of several sessions.
 @description('The name of the namespace.')
 param namespaceName string
 
@@ -31,6 +32,7 @@ resource queue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
     lockDuration: 'PT1M'
     maxDeliveryCount: 10
     requiresDuplicateDetection: true
+    enablePartitioning: false
     duplicateDetectionHistoryTimeWindow: 'PT10M'
     deadLetteringOnMessageExpiration: true
     defaultMessageTimeToLive: 'P14D'

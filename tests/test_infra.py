@@ -65,6 +65,7 @@ def test_the_queues_are_what_the_engine_relies_on() -> None:
         "lockDuration": "PT1M",
         "maxDeliveryCount": 10,
         "requiresDuplicateDetection": True,
+        "enablePartitioning": False,  # one batch has messages of several sessions
         "duplicateDetectionHistoryTimeWindow": "PT10M",
         "deadLetteringOnMessageExpiration": True,
     }

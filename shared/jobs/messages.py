@@ -80,7 +80,8 @@ class SweepPart(_Wire):
 class PlanRequest(_Versioned):
     """Plan the head of the branch, bring commit statuses up to date (``report``), or plan a ``pull``.
 
-    ``sweep`` compares the clusters in Azure with the records.
+    A ``report`` with a ``commit`` has the status of that one written again; ``sweep`` compares the clusters
+    in Azure with the records.
 
     ``outdated`` marks the plans of pull requests as out of date, because the branch moved to ``commit``;
     ``review`` reads the reviews of the pull request that was merged as ``commit``.
