@@ -37,7 +37,7 @@ from shared.jobs.lease import (
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.outcomes import Done, Fail, Outcome, Restart, Retry
 from shared.jobs.recipes import Recipe, next_step
-from shared.jobs.record import ClusterRecord
+from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline import outbox
 from shared.pipeline.outbox import postpone_message, send_continuation, send_copy, send_later
 from shared.pipeline.worker.lease_guard import with_lease_guard
@@ -150,7 +150,7 @@ def _run_step(leased: LeasedRecord, last_start: float, ports: Ports) -> bool:
     events = list(events_between(before, after, outcome, request_ids=limiter.request_ids))
     seconds = ports.config.lease_seconds if ports.elapsed() <= last_start else 0
     following = keep_lease(before, after, now=ports.clock(), seconds=seconds)
-    changed = after.phase != before.phase or after.needs_action != before.needs_action
+    changed = _reported(after) != _reported(before)
     quiet = isinstance(outcome, Done) and not (limiter.wrote or changed or before.deleting)
     if following is not None and quiet:
         leased.advance(following, events)
@@ -176,6 +176,11 @@ def _is_time_to_prune(leased: LeasedRecord) -> bool:
     """
     last, before = leased.record.job.sequence, leased.found.job.sequence - 1
     return last // PRUNE_EVERY != before // PRUNE_EVERY
+
+
+def _reported(record: ClusterRecord) -> tuple[Phase, bool, bool]:
+    """Return what a report says of a cluster that is not verified."""
+    return record.phase, record.needs_action, record.contested
 
 
 def _is_last_step(record: ClusterRecord) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.job import ContestKind
+from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.api.takeover import take_over
@@ -17,7 +18,15 @@ from shared.ports import FleetConfig
 from shared.ports.azure import GetCluster, GetGroup, PatchCluster, PutCluster
 from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, cluster, files, ready, record
-from tests.support.pipeline_runs import accepted, phases, push, status
+from tests.support.pipeline_runs import (
+    accepted,
+    deliver_due,
+    one_step_a_message,
+    phases,
+    push,
+    status,
+    step_until,
+)
 from tests.support.replaced_ports import on_azure
 
 TAG = "  tags: {cost: x}\n"
@@ -91,6 +100,21 @@ def test_a_contest_is_reported_also_while_no_plan_is_open() -> None:
     other.state.save_fleet(replace(other.state.fleet(), contested=()))
     report_open_plans(other.ports)
     assert fleet_view(other.ports)["problem"].endswith(": one")
+
+
+def test_a_contest_of_a_cluster_that_waits_for_an_operator_already_is_reported() -> None:
+    first, _ = two()
+    one_step_a_message(first)
+    push(first, files("  tags: {team: shop}\n"))
+    step_until(first, lambda: record(first).job.step.name == Step.CLUSTER and not record(first).contested)
+    waiting = record(first)
+    next_run = replace(waiting.job.next_run, action_required="move the pods")
+    first.state.save(replace(waiting, job=replace(waiting.job, next_run=next_run)))
+    reports = first.broker.peek("plans", session="example:reports")
+    first.clock.advance(5)  # the time of another report
+    deliver_due(first, "jobs")
+    assert record(first).contested
+    assert len(first.broker.peek("plans", session="example:reports")) > len(reports)
 
 
 def test_a_takeover_by_the_second_app_moves_the_cluster_and_the_first_one_reports_it() -> None:
