@@ -187,7 +187,12 @@ MUTATIONS = (
     mutation(records_are_saved_over_any_version, "freeze-before freeze-after", "lost record", "tombstone"),
     mutation(overdue_messages_are_not_sent_again, "", "lost work"),
     mutation(no_message_is_sent_again, "crash-after", "lost work"),
-    mutation(a_cluster_that_is_being_deleted_takes_a_new_spec, "refused", "unrequested change", "tombstone"),
+    mutation(
+        a_cluster_that_is_being_deleted_takes_a_new_spec,
+        "refused",
+        *("unrequested change", "tombstone"),
+        often="remove add",
+    ),
     mutation(
         a_newer_spec_continues_at_the_step_of_the_older_one,
         "refused",
