@@ -24,7 +24,7 @@ from tests.support.cluster_records import record
 from tests.support.replaced_ports import around
 
 READS = {
-    *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile"),
+    *("get_group", "list_resources", "get_cluster", "get_kubeconfig", "get_upgrade_profile", "list_clusters"),
     *("list_versions", "list_maintenance", "check", "get", "list"),
 }
 GROUP = GroupId("subscription", "rg")

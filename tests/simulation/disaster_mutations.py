@@ -18,5 +18,6 @@ def a_tombstone_deletes_any_life(patch: pytest.MonkeyPatch) -> None:
 
 DISASTER_MUTATIONS = (
     mutation(a_delete_begins_whatever_git_says_by_then, "tables-restored", "unrequested delete"),
-    mutation(a_tombstone_deletes_any_life, "tables-restored", "later life"),
+    # Where Azure had accepted the delete of the former life, the tombstone waits for its end.
+    mutation(a_tombstone_deletes_any_life, "tables-restored", "later life", "lost work"),
 )
