@@ -148,6 +148,7 @@ def build_ports(settings: Settings) -> Ports:
         state=on_first_use(adapters.state),
         plans=on_first_use(lambda: adapters.queue("plans")),
         jobs=on_first_use(lambda: adapters.queue("jobs")),
+        changes=on_first_use(lambda: adapters.queue("changes")),
         deletes=on_first_use(lambda: adapters.queue("deletes")),
         previews=on_first_use(lambda: adapters.queue("previews")),
         repository=repository,

@@ -31,6 +31,11 @@ def blueprints(
             timers.blueprint(ports, sweep_schedule=sweep_schedule),
             api.blueprint(ports, sign_in),
         ),
-        App.WORKER: (queues.worker(ports), dead_letters.blueprint(ports, "jobs")),
+        App.WORKER: (
+            queues.worker(ports),
+            queues.changer(ports),
+            dead_letters.blueprint(ports, "jobs"),
+            dead_letters.blueprint(ports, "changes"),
+        ),
         App.DELETER: (queues.deleter(ports), dead_letters.blueprint(ports, "deletes")),
     }

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import azure.functions as func
 
+from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest
-from shared.jobs.recipes import Recipe
 from shared.pipeline.planner.planner import handle as handle_plan_request
 from shared.pipeline.pull_requests.pull_requests import handle as handle_pull_request
 from shared.pipeline.sweep.sweep import handle as handle_sweep
@@ -55,7 +55,21 @@ def worker(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "jobs", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def provision(message: func.ServiceBusMessage) -> None:
-        handle_job(JobMessage.model_validate_json(message.get_body()), Recipe.PROVISION, ports)
+        handle_job(JobMessage.model_validate_json(message.get_body()), JobQueue.JOBS, ports)
+
+    return bp
+
+
+def changer(ports: Ports) -> func.Blueprint:
+    """Return the worker of small changes, which wait behind no large one."""
+    bp = func.Blueprint()
+
+    @bp.function_name("changer")
+    @bp.service_bus_queue_trigger(
+        "message", "ServiceBus", "changes", data_type=func.DataType.BINARY, is_sessions_enabled=True
+    )
+    def change(message: func.ServiceBusMessage) -> None:
+        handle_job(JobMessage.model_validate_json(message.get_body()), JobQueue.CHANGES, ports)
 
     return bp
 
@@ -69,6 +83,6 @@ def deleter(ports: Ports) -> func.Blueprint:
         "message", "ServiceBus", "deletes", data_type=func.DataType.BINARY, is_sessions_enabled=True
     )
     def delete(message: func.ServiceBusMessage) -> None:
-        handle_job(JobMessage.model_validate_json(message.get_body()), Recipe.DELETE, ports)
+        handle_job(JobMessage.model_validate_json(message.get_body()), JobQueue.DELETES, ports)
 
     return bp

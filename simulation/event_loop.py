@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from localcloud.memory.memory_cloud import QUEUES, RECIPES, Crash, MemoryCloud
+from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
 from shared.jobs.errors import ReconcileError
@@ -169,7 +169,7 @@ class EventLoop:
         sent = [item for item in self.sent if item[0] is cloud]
         if sent:
             _, queue, message = self.chance.choice(sent)
-            queue = self.chance.choice([queue, *RECIPES]) if queue in RECIPES else queue
+            queue = self.chance.choice([queue, *JOB_QUEUES]) if queue in JOB_QUEUES else queue
             self.log("an operator sends %s on %s again", message.id, queue)
             cloud.broker.send(queue, Draft(message.body.encode(), session=message.session))
 
@@ -242,7 +242,7 @@ class EventLoop:
             lock = cloud.broker.accept_session(queue)
             if lock is None:
                 return False
-        if queue in RECIPES:
+        if queue in JOB_QUEUES:
             self.on_delivery(cloud, queue, lock.session)
         self.log("%s: message for %s on %s", cloud.ports.config.fleet, lock.session, queue)
         with self.as_actor(Actor(self.clock(), cloud, queue, lock)):

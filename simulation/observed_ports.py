@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
+from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.jobs import stored_forms
 from shared.jobs.record import ClusterRecord, from_json
@@ -153,6 +153,6 @@ class ObservedQueue:
         for message in messages:
             self._loop.sent.append((self._cloud, self._name, message))
             self._invariants.pull_requests.sent(self._cloud, self._name, message)
-            if self._name in RECIPES:
+            if self._name in JOB_QUEUES:
                 self._invariants.messages.sent(self._cloud, message)
         self._inner.send(*messages)

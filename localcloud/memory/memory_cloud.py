@@ -30,8 +30,8 @@ from localcloud.servicebus.world.broker_values import (
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import Dependency, ReconcileError
+from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest
-from shared.jobs.recipes import Recipe
 from shared.pipeline.planner import planner
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.recovery import dead_letters, missed_work
@@ -44,8 +44,8 @@ from shared.ports.together import in_turn
 LOCK_SECONDS = 30.0
 CONNECTION = timedelta(minutes=5)
 TIMER_SECONDS = 60.0
-QUEUES = ("plans", "jobs", "deletes", "previews")
-RECIPES = {"jobs": Recipe.PROVISION, "deletes": Recipe.DELETE}
+QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
+JOB_QUEUES = tuple(queue.value for queue in JobQueue)
 
 
 class Crash(BaseException):
@@ -93,6 +93,7 @@ class MemoryCloud:
             state=self.state,
             plans=BrokerQueue(self.broker, "plans"),
             jobs=BrokerQueue(self.broker, "jobs"),
+            changes=BrokerQueue(self.broker, "changes"),
             deletes=BrokerQueue(self.broker, "deletes"),
             previews=BrokerQueue(self.broker, "previews"),
             repository=self.repository,
@@ -189,7 +190,7 @@ class MemoryCloud:
             elif queue == "previews":
                 pull_requests.handle(PlanRequest.model_validate_json(body), ports)
             else:
-                worker.handle(JobMessage.model_validate_json(body), RECIPES[queue], ports)
+                worker.handle(JobMessage.model_validate_json(body), JobQueue(queue), ports)
         except Crash:
             return  # the locks stay until they end, as after kill -9
         except (ReconcileError, ValueError):

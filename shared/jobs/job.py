@@ -153,12 +153,26 @@ class NextRun:
     contest: Contest | None = None
 
 
+class JobQueue(StrEnum):
+    """The queues of jobs; each is received by one app."""
+
+    JOBS = "jobs"
+    CHANGES = "changes"
+    """The jobs of small changes, which wait behind no large one."""
+    DELETES = "deletes"
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that the receiving app may run."""
+        return Recipe.DELETE if self is JobQueue.DELETES else Recipe.PROVISION
+
+
 @dataclass(frozen=True)
 class Job:
     """The work in progress, or the last one. ``active`` False: it has ended.
 
     ``sequence`` grows with every saved outcome. ``restarts`` counts how often the job went back to its first
-    step because a resource had vanished.
+    step because a resource had vanished. ``small_change``: it waits behind no large change.
     """
 
     recipe: Recipe
@@ -169,6 +183,14 @@ class Job:
     active: bool = True
     restarts: int = 0
     lease: Lease | None = None
+    small_change: bool = False
+
+    @property
+    def queue(self) -> JobQueue:
+        """The queue of the job's next message."""
+        if self.recipe is Recipe.DELETE:
+            return JobQueue.DELETES
+        return JobQueue.CHANGES if self.small_change else JobQueue.JOBS
 
     def due(self, now: datetime) -> datetime:
         """Return the time from which a message of the job has an effect.
@@ -197,8 +219,9 @@ def start_step(step: Step, now: datetime) -> StepState:
     return StepState(step, since=now, last_progress=now)
 
 
-def new_job(recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None) -> Job:
+def new_job(
+    recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None, small_change: bool = False
+) -> Job:
     """Return a job at the start of its recipe, due at once; ``lease`` is that of a step that still runs."""
-    return Job(
-        recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE), lease=lease
-    )
+    step, run = start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE)
+    return Job(recipe, sequence, now, step, run, lease=lease, small_change=small_change)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shared.jobs.job import FARTHEST, Lease
+from shared.jobs.job import FARTHEST, JobQueue, Lease
 from shared.jobs.messages import JobMessage
-from shared.jobs.recipes import Recipe, Step
+from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8
@@ -105,12 +105,12 @@ def keep_lease(
     return replace(after, job=replace(after.job, lease=lease))
 
 
-def served_until(records: Iterable[ClusterRecord], recipe: Recipe, now: datetime) -> datetime | None:
-    """Return the newest time for which a message of a recipe is being handled, None when none is.
+def served_until(records: Iterable[ClusterRecord], queue: JobQueue, now: datetime) -> datetime | None:
+    """Return the newest time for which a message of a queue is being handled, None when none is.
 
     A queue serves messages about in the order in which they are due: those of a later time still wait.
     """
-    leases = (record.job.lease for record in records if record.job.recipe is recipe)
+    leases = (record.job.lease for record in records if record.job.queue is queue)
     times = (lease.due for lease in leases if lease is not None and lease.due and lease.until > now)
     return max(times, default=None)
 

@@ -5,6 +5,9 @@ subscription, identity and region of the caller) and learn.microsoft.com/azure/a
 subscription). An app has one identity and calls from one region, so its buckets are named by subscription.
 AKS also limits the operations on one cluster or pool; a cluster has one session, so workers never share them.
 
+A part of each limit is kept for small changes, in a bucket of its own: they do not wait behind the
+reservations of a large one.
+
 A bucket hands out moments, also future ones, each to one caller: a reservation that no other caller can take.
 It is the generic cell rate algorithm: ``full_at`` is when the bucket would be full again if no more tokens
 were taken.
@@ -24,6 +27,10 @@ REACH = timedelta(hours=4)
 """The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have,
 each with two calls of the slowest limit."""
 
+KEPT_BURST, KEPT_RATE = 0.2, 0.02
+"""The parts of a limit that are kept for small changes. The first lets five clusters through at once. The
+second fills it again; it is lost to large changes even if no small one uses it."""
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -38,6 +45,18 @@ class Limit:
     def usable(self) -> int:
         """How many calls may be sent at once, less those that may come early by ``SLACK``."""
         return max(1, int(self.burst - SLACK * self.per_second))
+
+    @property
+    def kept(self) -> Limit:
+        """The part that is kept for small changes."""
+        burst, per_second = int(self.burst * KEPT_BURST), self.per_second * KEPT_RATE
+        return replace(self, name=f"{self.name}-kept", burst=burst, per_second=per_second)
+
+    @property
+    def common(self) -> Limit:
+        """The rest, which every call may use."""
+        kept = self.kept
+        return replace(self, burst=self.burst - kept.burst, per_second=self.per_second - kept.per_second)
 
     @property
     def interval(self) -> timedelta:

@@ -4,7 +4,8 @@ The planner and the worker save a record first and then send its continuation. A
 ahead of its message sends the record's continuation again. Duplicate detection compares message ids, so
 messages with the same id count as one.
 
-A record's recipe decides its queue: another app, with an identity of its own, receives the deletes.
+A record's job decides its queue: another app, with an identity of its own, receives the deletes, and small
+changes wait behind no large one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
 from shared.jobs.errors import ReconcileError
+from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest, SweepPart, continuation_id, job_message
-from shared.jobs.recipes import Recipe
 from shared.jobs.record import ClusterRecord
 from shared.ports import FleetRecord, Message, Ports, Queue
 
@@ -44,11 +45,11 @@ def send_continuation(record: ClusterRecord, ports: Ports) -> None:
 def send_continuations(records: Sequence[ClusterRecord], ports: Ports) -> None:
     """Send the messages that some records wait for, those of a queue together."""
     now = ports.clock()
-    for recipe in Recipe:
-        waiting = (r for r in records if r.job.active and r.job.recipe is recipe)
+    for queue in JobQueue:
+        waiting = (r for r in records if r.job.active and r.job.queue is queue)
         messages = [_job_message(record, "", record.job.due(now), now) for record in waiting]
         if messages:
-            _queue(recipe, ports).send(*messages)
+            _port(queue, ports).send(*messages)
 
 
 def send_later(record: ClusterRecord, early: JobMessage, ports: Ports) -> None:
@@ -76,13 +77,13 @@ def send_overdue(record: ClusterRecord, times: int, ports: Ports) -> None:
     _send_job(record, f"overdue{times}", record.job.due(ports.clock()), ports)
 
 
-def postpone_message(message: JobMessage, recipe: Recipe, seconds: float, ports: Ports) -> None:
+def postpone_message(message: JobMessage, queue: JobQueue, seconds: float, ports: Ports) -> None:
     """Schedule a copy of a message whose record cannot be read now, on the queue from which it came."""
     at = ports.clock() + timedelta(seconds=seconds)
     moment = f"{message.cluster}:{message.uid}:{message.generation}:{message.sequence}"
     copy = f"{moment}@away{int(at.timestamp())}"
     body = message.model_copy(update={"at": at}).model_dump_json()
-    _queue(recipe, ports).send(Message(message.cluster, copy, body, at))
+    _port(queue, ports).send(Message(message.cluster, copy, body, at))
 
 
 def request_plan(request: PlanRequest, *, message_id: str, ports: Ports, after: float = 0) -> None:
@@ -207,7 +208,7 @@ def _slot(seconds: int, after: float, ports: Ports) -> tuple[int, datetime]:
 
 def _send_job(record: ClusterRecord, copy: str, due: datetime, ports: Ports) -> None:
     if record.job.active:
-        _queue(record.job.recipe, ports).send(_job_message(record, copy, due, ports.clock()))
+        _port(record.job.queue, ports).send(_job_message(record, copy, due, ports.clock()))
 
 
 def _job_message(record: ClusterRecord, copy: str, due: datetime, now: datetime) -> Message:
@@ -216,9 +217,14 @@ def _job_message(record: ClusterRecord, copy: str, due: datetime, now: datetime)
     return Message(record.name, continuation_id(record, copy), body, at)
 
 
-def _queue(recipe: Recipe, ports: Ports) -> Queue:
-    """Return the queue of the app that may run a recipe."""
-    return ports.deletes if recipe is Recipe.DELETE else ports.jobs
+def _port(queue: JobQueue, ports: Ports) -> Queue:
+    match queue:
+        case JobQueue.JOBS:
+            return ports.jobs
+        case JobQueue.CHANGES:
+            return ports.changes
+        case JobQueue.DELETES:
+            return ports.deletes
 
 
 def _send_plan(request: PlanRequest, message_id: str, at: datetime | None, ports: Ports) -> None:

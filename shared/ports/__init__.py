@@ -15,6 +15,7 @@ from datetime import datetime
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
 from shared.jobs.retry import DEFAULTS, Policies
+from shared.jobs.small_changes import SMALL_CHANGE
 from shared.ports.azure import Azure
 from shared.ports.clusters import GroupMember
 from shared.ports.kubernetes import Kubernetes, KubernetesApi
@@ -95,6 +96,8 @@ class FleetConfig:
     """How long a lease lasts: the time limit of a step."""
     poll_seconds: float = 20
     """The time between two reads of a long operation."""
+    small_change: int = SMALL_CHANGE
+    """How many clusters may be in small changes at a time."""
     events_kept: int = 500
     """About how many events of a cluster are stored."""
     previous_repository: str = ""
@@ -129,18 +132,20 @@ class FleetConfig:
 class Ports:
     """The settings of the pipeline, and everything outside that it may use.
 
-    ``jobs`` carries the messages of the jobs that create and change clusters, ``deletes`` those of the jobs
-    that delete them. ``random`` returns a float in [0, 1), ``unique`` a new id of 8 hexadecimal digits;
-    ``token_cache`` has the tokens that this process took from Azure's token buckets in advance. ``elapsed``
-    returns seconds since some moment, and measures ages: somebody may set the clock meanwhile. ``sleep``
-    waits so many seconds, less than one between two tries of a write; for the rest a step sends a message.
-    ``together`` does the same work for several values at a time.
+    ``jobs`` carries the messages of the jobs that create and change clusters, ``changes`` those of the jobs
+    of small changes, ``deletes`` those of the jobs that delete clusters. ``random`` returns a float in
+    [0, 1), ``unique`` a new id of 8 hexadecimal digits; ``token_cache`` has the tokens that this process took
+    from Azure's token buckets in advance. ``elapsed`` returns seconds since some moment, and measures ages:
+    somebody may set the clock meanwhile. ``sleep`` waits so many seconds, less than one between two tries of
+    a write; for the rest a step sends a message. ``together`` does the same work for several values at a
+    time.
     """
 
     config: FleetConfig
     state: State
     plans: Queue
     jobs: Queue
+    changes: Queue
     deletes: Queue
     previews: Queue
     repository: Repository

@@ -29,7 +29,7 @@ NAMES = frozenset(
 LEFT = frozenset({"document", "plan"})
 """What git asks for, and is carried out."""
 _PUBLISHING = ("state", "repository", "pulls")
-_OTHERS = ("plans", "previews", "jobs", "deletes", "azure", "kubernetes")
+_OTHERS = ("plans", "previews", "jobs", "changes", "deletes", "azure", "kubernetes")
 
 
 def masked(ports: Ports, mask: Mask) -> Ports:

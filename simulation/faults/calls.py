@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from localcloud.azure.world.azure_engine import key_of
-from localcloud.memory.memory_cloud import QUEUES, RECIPES, Crash, MemoryCloud
+from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.errors import ReconcileError, Throttled, Unavailable
@@ -198,8 +198,8 @@ def _late(call: Call) -> Any:
 
 
 def _misplaced(call: Call) -> Any:
-    """Send jobs' messages to the queue of the other recipe, as the version before, with one queue, did."""
-    (other,) = set(RECIPES) - {call.port}
+    """Send jobs' messages to another queue of jobs, as the version before, with one queue, did."""
+    other = call.one_of(*sorted(set(JOB_QUEUES) - {call.port}))
     sent: Queue = getattr(call.cloud.ports, other)
     sent.send(*call.args)
 
@@ -315,7 +315,7 @@ FAULTS: Mapping[str, Fault] = {
     "touched": Fault(_at("state", name="save"), _touched),
     "twice": Fault(_at(*QUEUES), _twice),
     "late": Fault(_at(*QUEUES), _late),
-    "misplaced": Fault(_at(*RECIPES), _misplaced),
+    "misplaced": Fault(_at(*JOB_QUEUES), _misplaced),
     "stale-head": Fault(lambda c: c.name == "read_head" and c.operators.just_pushed, _stale_head),
     "nothing-inside": Fault(_too_early(ListResources), _nothing_inside),
     "group-lags": Fault(_too_early(GetGroup), _not_there_yet),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcloud.azure.world.azure_engine import key_of
-from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
+from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from shared.jobs.record import Phase, to_json
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
@@ -60,7 +60,7 @@ class TheEnd:
                 raise RuleViolated("lost work", f"{fleet}: {record.name} still has a record: {what}")
 
     def _no_message_waits(self, cloud: MemoryCloud) -> None:
-        for queue in RECIPES:
+        for queue in JOB_QUEUES:
             waiting = cloud.broker.counts(queue)
             if waiting.active or waiting.scheduled:
                 what = f"all work is done, and messages wait in {queue}: {waiting}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from localcloud.memory.memory_cloud import RECIPES, MemoryCloud
+from localcloud.memory.memory_cloud import JOB_QUEUES, MemoryCloud
 from shared.jobs.messages import JobMessage
 from shared.ports import Message
 from simulation.invariants.context import Context, moment, moment_of_message
@@ -47,7 +47,7 @@ class Messages:
         """Check a message for a worker: in peace, none names a sequence number that is over."""
         if self._context.loop.peaceful:
             if id(cloud) not in self._from_before:
-                waiting = (m.draft.id for queue in RECIPES for m in cloud.broker.peek(queue))
+                waiting = (m.draft.id for queue in JOB_QUEUES for m in cloud.broker.peek(queue))
                 self._from_before[id(cloud)] = Counter(waiting)
             self._sent_in_peace.add(message.id)
         if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):

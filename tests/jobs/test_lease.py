@@ -9,7 +9,7 @@ import pytest
 
 from shared.jobs.apply_outcome import apply_outcome, postpone
 from shared.jobs.errors import NotYetVisible, Unavailable, Unexpected
-from shared.jobs.job import FARTHEST, Delay, Lease
+from shared.jobs.job import FARTHEST, Delay, JobQueue, Lease
 from shared.jobs.lease import (
     LONGEST_BACKLOG,
     Decision,
@@ -24,7 +24,7 @@ from shared.jobs.lease import (
 )
 from shared.jobs.messages import JobMessage, continuation_id, job_message
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
-from shared.jobs.recipes import Recipe, Step
+from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete
 from tests.support.cluster_records import NOW, later, record
 from tests.support.desired_clusters import desired
@@ -139,9 +139,9 @@ def test_what_is_served_is_the_newest_time_of_the_live_leases_of_a_recipe() -> N
         return replace(record(), job=replace(record().job, lease=lease))
 
     records = [handled(10, 60), handled(30, 60), handled(50, 39), record()]
-    assert served_until(records, Recipe.PROVISION, later(40)) == later(30)
-    assert served_until(records, Recipe.DELETE, later(40)) is None
-    assert served_until([leased(), record()], Recipe.PROVISION, later(61)) is None
+    assert served_until(records, JobQueue.JOBS, later(40)) == later(30)
+    assert served_until(records, JobQueue.DELETES, later(40)) is None
+    assert served_until([leased(), record()], JobQueue.JOBS, later(61)) is None
 
 
 def test_the_same_moment_has_one_message_id_and_a_deliberate_copy_another() -> None:

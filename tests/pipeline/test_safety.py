@@ -11,9 +11,8 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
-from shared.jobs.job import Delay, Lease, NextRun
+from shared.jobs.job import Delay, JobQueue, Lease, NextRun
 from shared.jobs.messages import JobMessage, job_message
-from shared.jobs.recipes import Recipe
 from shared.jobs.record import Phase
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
@@ -182,7 +181,7 @@ def test_all_early_messages_become_one_for_the_time_of_the_record(reason: str) -
     before = len(cloud.broker.peek("jobs", session="one"))
     for _ in range(5):
         cloud.clock.advance(7)
-        worker.handle(job_message(early), Recipe.PROVISION, cloud.ports)
+        worker.handle(job_message(early), JobQueue.JOBS, cloud.ports)
     waiting = cloud.broker.peek("jobs", session="one")
     assert len(waiting) == before + 1
     assert waiting[-1].draft.at == at
@@ -204,7 +203,7 @@ def test_a_message_delivered_again_after_the_job_has_no_effect() -> None:
     before = accepted(cloud)
     for sequence in range(record.job.sequence + 2):
         message = JobMessage(cluster="one", uid=record.uid, generation=1, sequence=sequence)
-        worker.handle(message, Recipe.PROVISION, cloud.ports)
+        worker.handle(message, JobQueue.JOBS, cloud.ports)
     cloud.run()
     assert accepted(cloud) == before
     assert cloud.state.clusters() == [record]

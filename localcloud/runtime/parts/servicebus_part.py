@@ -11,7 +11,7 @@ from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker
 from localcloud.servicebus.world.broker_values import QueueConfig
 
-QUEUES = ("plans", "jobs", "deletes", "previews")
+QUEUES = ("plans", "jobs", "changes", "deletes", "previews")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.errors import DeadLettered, Retryable, Stale
 from shared.jobs.events import events_between
 from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.job import JobQueue
 from shared.jobs.lease import names_moment
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Fail
@@ -80,7 +81,7 @@ def _handle(received: ReceivedDeadLetter, ports: Ports) -> bool:
 def _parsed(received: ReceivedDeadLetter) -> JobMessage | PlanRequest | None:
     """Return the message of a queue, None when its body is not one."""
     kinds: Mapping[str, type[JobMessage] | type[PlanRequest]] = {
-        **dict.fromkeys(("jobs", "deletes"), JobMessage),
+        **dict.fromkeys(JobQueue, JobMessage),
         **dict.fromkeys(("plans", "previews"), PlanRequest),
     }
     kind = kinds.get(received.queue)

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from shared.jobs.errors import ReconcileError, Stale
 from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.job import JobQueue
 from shared.jobs.lease import overdue, served_until
 from shared.jobs.messages import PlanRequest
-from shared.jobs.recipes import Recipe
 from shared.pipeline import outbox
 from shared.pipeline.outbox import request_plan, send_overdue
 from shared.pipeline.repository.branch_source import is_own
@@ -81,9 +81,9 @@ def resend_overdue(ports: Ports) -> int:
     now = ports.clock()
     grace = 2 * ports.config.lease_seconds
     late, records = 0, ports.state.active_clusters()
-    served = {recipe: served_until(records, recipe, now) for recipe in Recipe}
+    served = {queue: served_until(records, queue, now) for queue in JobQueue}
     for record in records:
-        times = overdue(record, now=now, grace=grace, served=served[record.job.recipe])
+        times = overdue(record, now=now, grace=grace, served=served[record.job.queue])
         if times:
             late += 1
             log.warning(

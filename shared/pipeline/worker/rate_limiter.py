@@ -3,6 +3,8 @@
 Without a token, a step gets a reservation, which its record stores, and runs again at that time: that is no
 failed attempt, and no other step gets that reservation. Azure may refuse all the same (429), because others
 use the subscription too; the refusal empties the bucket until the service's Retry-After.
+
+A small change takes what is there for everybody, and otherwise what is kept for small changes.
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ class RateLimiter:
         self, record: ClusterRecord | None, ports: Ports, reservations: Reservations | None = None
     ) -> None:
         self._ports = ports
+        self._small_change = record is not None and record.job.small_change
         self._called: Counter[tuple[Limit, str]] = Counter()
         farthest = ports.clock() + FARTHEST
         stored = record.job.next_run.reservations if record else reservations
@@ -118,20 +121,20 @@ class RateLimiter:
 
     def _take(self, limit: Limit, subscription: str) -> datetime | None:
         """Take a token; return None, or the reservation to wait for."""
-        key, now = _key(limit, subscription), self._ports.clock()
+        *others, own = self._shares(limit)
+        key, now = _key(own, subscription), self._ports.clock()
         reservations = self.reservations.get(key, [])
         while reservations:
             reservation = reservations[0]
             if now < reservation - EARLY:
                 return reservation
             reservations.pop(0)
-            if now <= reservation + limit.lapse:
+            if now <= reservation + own.lapse:
                 return None
-        if limit is ARM_READ and (
-            self._ports.token_cache.take(key, now) or self._take_batch(key, limit, now)
-        ):
+        most, at_once = (BATCH, (*others, own)) if limit is ARM_READ else (1, others)
+        if any(self._take_now(_key(share, subscription), share, now, most) for share in at_once):
             return None
-        taken = self._reserve(key, limit)
+        taken = self._reserve(key, own)
         now = self._ports.clock()
         if taken is None:  # no token was taken, so there is nothing to store for later
             return now + timedelta(seconds=CROWDED_SECONDS * (1 + self._ports.random()))
@@ -150,43 +153,62 @@ class RateLimiter:
         """
         now = self._ports.clock()
         for each in unused:
-            self.reservations.setdefault(_key(each, subscription), []).insert(0, now)
+            self.reservations.setdefault(self._own_key(each, subscription), []).insert(0, now)
         last, at = (limit, subscription), reservation
         for (repeated, target), count in self._called.items():
             for _ in range(count):
-                more = self._reserve_if_empty(_key(repeated, target), repeated)
+                more = self._reserve_if_empty(repeated, target)
                 if more is None:
                     break
-                self.reservations.setdefault(_key(repeated, target), []).append(more)
+                self.reservations.setdefault(self._own_key(repeated, target), []).append(more)
                 if more > at:
                     last, at = (repeated, target), more
         return RateLimited(*last, at)
 
-    def _reserve_if_empty(self, key: str, limit: Limit) -> datetime | None:
+    def _shares(self, limit: Limit) -> Sequence[Limit]:
+        """Return the parts of a limit that the step may use; it gets reservations of the last one."""
+        return (limit.common, limit.kept) if self._small_change else (limit.common,)
+
+    def _own_key(self, limit: Limit, subscription: str) -> str:
+        return _key(self._shares(limit)[-1], subscription)
+
+    def _reserve_if_empty(self, limit: Limit, subscription: str) -> datetime | None:
         """Return a reservation for later, None when there are tokens now, or too many workers take them."""
         reservation: datetime | None = None
+        *others, own = self._shares(limit)
+        if any(self._has_token(share, subscription) for share in others):
+            return None
 
         def reserve_one(bucket: Bucket, now: datetime) -> Bucket:
             nonlocal reservation
-            after, reservation = reserve(bucket, limit, now=now)
+            after, reservation = reserve(bucket, own, now=now)
             if reservation > now + EARLY:
                 return after
             reservation = None
             return bucket
 
-        return reservation if self._change(key, reserve_one) else None
+        return reservation if self._change(_key(own, subscription), reserve_one) else None
 
-    def _take_batch(self, key: str, limit: Limit, now: datetime) -> bool:
+    def _has_token(self, share: Limit, subscription: str) -> bool:
+        now = self._ports.clock()
+        bucket = self._ports.state.bucket(_key(share, subscription)) or Bucket(now)
+        return reserve(bucket, share, now=now)[1] <= now + EARLY
+
+    def _take_now(self, key: str, share: Limit, now: datetime, most: int) -> bool:
+        """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one."""
+        if self._ports.token_cache.take(key, now):
+            return True
         taken = 0
 
         def take_some(bucket: Bucket, now: datetime) -> Bucket:
             nonlocal taken
-            after, taken = take(bucket, limit, now=now, most=BATCH)
+            after, taken = take(bucket, share, now=now, most=most)
             return after
 
         if not self._change(key, take_some) or not taken:
             return False
-        self._ports.token_cache.put(key, taken - 1, now + timedelta(seconds=BATCH_SECONDS))
+        if taken > 1:
+            self._ports.token_cache.put(key, taken - 1, now + timedelta(seconds=BATCH_SECONDS))
         return True
 
     def _reserve(self, key: str, limit: Limit) -> datetime | None:
@@ -230,11 +252,11 @@ class RateLimiter:
         unaffected = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
         refused = [limit for limit in limits if limit not in unaffected]
         seconds = error.retry_after or RETRY_AFTER
-        for limit in refused:
-            key = _key(limit, subscription)
+        for share in (share for limit in refused for share in (limit.common, limit.kept)):
+            key = _key(share, subscription)
             self._ports.token_cache.drop(key)
             try:
-                self._change(key, partial(_corrected, limit=limit, seconds=seconds))
+                self._change(key, partial(_corrected, limit=share, seconds=seconds))
             except Retryable as unwritten:
                 log.warning("the bucket %s could not be emptied: %s", key, unwritten)
 

@@ -1,8 +1,8 @@
 """The worker and the deleter: each message runs the short steps of a cluster's job that are due.
 
 Both are this code, each with an identity of its own: the worker runs the recipe that creates and changes
-clusters, the deleter the one that deletes them. A message for a record with the other recipe runs nothing:
-the record's continuation goes to the queue of the other one.
+clusters, from two queues, the deleter the one that deletes them. A message for a record with the other recipe
+runs nothing: the record's continuation goes to the queue of the other one.
 
 The worker runs the step, writes the events, saves the outcome and sends the continuation. A step that is
 done is followed by the next one in the same message, and no continuation is sent. The lease is saved before
@@ -23,6 +23,7 @@ from dataclasses import replace
 from shared.jobs.apply_outcome import apply_outcome, postpone, release
 from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.events import events_between, rate_limited_event, superseded_event
+from shared.jobs.job import JobQueue
 from shared.jobs.lease import (
     MAX_ABANDONED_LEASES,
     NotYet,
@@ -60,20 +61,20 @@ POSTPONE_SECONDS = 15
 """How long a message waits when the state does not answer; the tenth delivery would dead-letter it."""
 
 
-def handle(message: JobMessage, recipe: Recipe, ports: Ports) -> None:
+def handle(message: JobMessage, queue: JobQueue, ports: Ports) -> None:
     """Act on a message as its record decides; postpone it while the state or a queue does not answer.
 
-    ``recipe`` is the only one that this app may run.
+    ``queue`` is the one from which the message came: its recipe is the only one that this app may run.
 
     A message that cannot be postponed either is completed: its record becomes overdue, so the timer sends its
     continuation again.
     """
     try:
-        _handle(message, recipe, ports)
+        _handle(message, queue.recipe, ports)
     except Retryable as error:
         log.warning("%s: postponed: %s: %s", message.cluster, error.kind, error)
         try:
-            postpone_message(message, recipe, POSTPONE_SECONDS, ports)
+            postpone_message(message, queue, POSTPONE_SECONDS, ports)
         except Retryable as second:
             log.warning("%s: left to the timer: %s: %s", message.cluster, second.kind, second)
 

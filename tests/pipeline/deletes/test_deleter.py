@@ -9,8 +9,9 @@ import pytest
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.errors import Unavailable
+from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
-from shared.jobs.recipes import Recipe, Step
+from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.recovery.dead_letters import ReceivedDeadLetter, handle_dead_letter
 from shared.pipeline.worker import worker
@@ -50,7 +51,7 @@ def test_a_message_of_the_worker_deletes_nothing_whatever_it_names() -> None:
         assert cloud.step()
     named = message(cloud)
     for sequence in range(named.sequence + 2):
-        worker.handle(named.model_copy(update={"sequence": sequence}), Recipe.PROVISION, cloud.ports)
+        worker.handle(named.model_copy(update={"sequence": sequence}), JobQueue.JOBS, cloud.ports)
     assert record(cloud).job.lease is None
     assert accepted(cloud)["delete", "one"] == 0
 
@@ -61,7 +62,7 @@ def test_a_message_of_the_deleter_changes_no_cluster() -> None:
     while not cloud.state.clusters():
         assert cloud.step()
     before = record(cloud)
-    worker.handle(message(cloud), Recipe.DELETE, cloud.ports)
+    worker.handle(message(cloud), JobQueue.DELETES, cloud.ports)
     assert record(cloud) == before
     assert not accepted(cloud)
     cloud.run()
