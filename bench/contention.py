@@ -23,7 +23,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Stale
 from shared.jobs.rate_limits import ARM_WRITE, Bucket
 from shared.jobs.record import ClusterRecord
-from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
+from shared.pipeline.worker.rate_limiter import TRIES, RateLimited, RateLimiter
 from shared.ports import Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
@@ -115,8 +115,8 @@ class _Counting(RateLimiter):
         super().__init__(record, ports)
         self._found = found
 
-    def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket]) -> bool:
-        done = super()._change(key, change)
+    def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket], tries: int = TRIES) -> bool:
+        done = super()._change(key, change, tries)
         self._found.crowded += not done
         return done
 

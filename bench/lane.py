@@ -1,7 +1,7 @@
 """A small change while a large one runs: ``python -m bench.lane [CLUSTERS] [HOSTS] [small|large]``.
 
 Virtual time on the local cloud in memory, with Azure's documented limits, and all clusters in one
-subscription. Each host serves as many sessions of a queue at a time as host.json says, and a message keeps
+subscription. Each host serves as many sessions of its queue at a time as host.json says, and a message keeps
 its session for as long as its calls usually take. Five clusters are changed on a quiet fleet, and then again
 and again while the other clusters are created, or while all of them are changed with ``large``.
 """
@@ -59,10 +59,10 @@ class _Cost(Calls):
 
 
 class Host:
-    """One instance: its sessions of each queue, its connections and its tokens."""
+    """One instance of the function of a queue: its free sessions, its connections and its tokens."""
 
-    def __init__(self, cloud: MemoryCloud, waits: Waits) -> None:
-        self.free = dict.fromkeys(QUEUES, SESSIONS)
+    def __init__(self, queue: str, cloud: MemoryCloud, waits: Waits) -> None:
+        self.queue, self.free = queue, SESSIONS
         self.spent, self._waits = 0.0, waits
         ports = replace(cloud.ports, token_cache=TokenCache())
         ports = replace(ports, kubernetes=Connections(cloud.kubernetes, ports.azure, cloud.clock))
@@ -75,15 +75,15 @@ class Host:
     def _spend(self, seconds: float) -> None:
         self.spent += seconds
 
-    def run(self, queue: str, body: bytes) -> float:
-        """Run the function of a queue; return how long its calls take."""
+    def run(self, body: bytes) -> float:
+        """Run the function with a message; return how long its calls take."""
         self.spent = 0.0
-        if queue == "plans":
+        if self.queue == "plans":
             planner.handle(PlanRequest.model_validate_json(body), self.ports)
-        elif queue in JOB_QUEUES:
+        elif self.queue in JOB_QUEUES:
             message = JobMessage.model_validate_json(body)
             self._waits.begins(message.cluster)
-            worker.handle(message, JobQueue(queue), self.ports)
+            worker.handle(message, JobQueue(self.queue), self.ports)
             self._waits.ended(message.cluster)
         return self.spent
 
@@ -118,11 +118,18 @@ class Waits:
 
 
 class Hosts:
-    """Some hosts of one fleet, on the virtual clock of their cloud."""
+    """The hosts of one fleet, on the virtual clock of their cloud: some for the queue ``jobs``.
+
+    Each other function has one host: as in Azure, it has instances of its own, and few messages.
+    """
 
     def __init__(self, cloud: MemoryCloud, number: int) -> None:
         self.cloud, self.waits = cloud, Waits(cloud)
-        self._hosts = [Host(cloud, self.waits) for _ in range(number)]
+        self._hosts = [
+            Host(queue, cloud, self.waits)
+            for queue in QUEUES
+            for _ in range(number if queue == "jobs" else 1)
+        ]
         self._events: list[tuple[datetime, int, Callable[[], None]]] = []
         self._order = count()
         self._later(TIMER, self._timers)
@@ -165,27 +172,26 @@ class Hosts:
         self.cloud.kubernetes.reconcile()
 
     def _accept(self) -> None:
-        for queue in QUEUES:
-            for host in sorted(self._hosts, key=lambda each: -each.free[queue]):
-                while host.free[queue] and (lock := self.cloud.broker.accept_session(queue)) is not None:
-                    host.free[queue] -= 1
-                    self._serve(host, queue, lock)
+        for host in sorted(self._hosts, key=lambda each: -each.free):
+            while host.free and (lock := self.cloud.broker.accept_session(host.queue)) is not None:
+                host.free -= 1
+                self._serve(host, lock)
 
-    def _serve(self, host: Host, queue: str, lock: SessionLock, *, idle: bool = False) -> None:
+    def _serve(self, host: Host, lock: SessionLock, *, idle: bool = False) -> None:
         """Run the next message of a session; release an idle one."""
-        delivery = self.cloud.broker.receive(queue, lock)
+        delivery = self.cloud.broker.receive(host.queue, lock)
         if delivery is not None:
-            seconds = host.run(queue, delivery.message.draft.body)
-            self._later(seconds, lambda: self._complete(host, queue, lock, delivery))
+            seconds = host.run(delivery.message.draft.body)
+            self._later(seconds, lambda: self._complete(host, lock, delivery))
         elif idle:
-            self.cloud.broker.release_session(queue, lock)
-            host.free[queue] += 1
+            self.cloud.broker.release_session(host.queue, lock)
+            host.free += 1
         else:
-            self._later(IDLE, lambda: self._serve(host, queue, lock, idle=True))
+            self._later(IDLE, lambda: self._serve(host, lock, idle=True))
 
-    def _complete(self, host: Host, queue: str, lock: SessionLock, delivery: Delivery) -> None:
-        self.cloud.broker.complete(queue, delivery.lock_token)
-        self._serve(host, queue, lock)
+    def _complete(self, host: Host, lock: SessionLock, delivery: Delivery) -> None:
+        self.cloud.broker.complete(host.queue, delivery.lock_token)
+        self._serve(host, lock)
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ class Lane:
     quiet: Change
     meanwhile: list[Change] = field(default_factory=list)
     seconds: float = 0.0
-    refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
 
     @property
     def worst(self) -> float:
@@ -286,7 +292,7 @@ def measure(clusters: int, hosts: int, *, change_all: bool = False) -> Lane:
         found.meanwhile.append(replace(change, at=change.at - begun))
         fleet.hosts.run(_at(fleet, change.at + EVERY, fleet.large))
     found.seconds = fleet.now - begun
-    found.refused = len(fleet.cloud.azure.limits.refusals) - refused
+    found.refused = Counter(limit for limit, _ in fleet.cloud.azure.limits.refusals[refused:])
     return found
 
 
@@ -306,7 +312,7 @@ def main(clusters: int, hosts: int, *, change_all: bool) -> None:
     for change in found.meanwhile:
         print(f"{change.at:8.0f} {change}")
     print(f"the slowest took {found.worst:.1f} times the quiet time")
-    print(f"the large change took {found.seconds:.0f} s; {found.refused} refusals of Azure")
+    print(f"the large change took {found.seconds:.0f} s; refusals of Azure: {dict(found.refused)}")
     print(f"real time {time.monotonic() - begun:.1f} s")
 
 

@@ -62,6 +62,17 @@ module jobs 'queue.bicep' = {
   }
 }
 
+// The jobs of small changes: they wait behind no large one.
+module changes 'queue.bicep' = {
+  name: 'queue-changes'
+  params: {
+    namespaceName: namespace.name
+    name: 'changes'
+    receiverPrincipalId: workerPrincipalId
+    senderPrincipalIds: [controlPrincipalId, deleterPrincipalId]
+  }
+}
+
 module deletes 'queue.bicep' = {
   name: 'queue-deletes'
   params: {

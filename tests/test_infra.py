@@ -16,6 +16,7 @@ from localcloud.memory import memory_cloud
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.parts import servicebus_part
 from shared.adapters.tables import TABLES
+from shared.jobs.small_changes import SMALL_CHANGE
 from shared.pipeline.api.access import Role
 from shared.settings import Settings
 from tests.support.function_calls import functions
@@ -121,9 +122,9 @@ def test_the_page_on_deployment_asks_github_for_what_the_page_on_settings_names(
 def test_the_page_on_deployment_counts_the_functions_that_the_apps_have() -> None:
     page = " ".join((ROOT / "docs" / "how-to" / "deploy-to-azure.md").read_text().split())
     found = functions(MemoryCloud().ports)
-    only = {"worker", "dead_jobs", "deleter", "dead_deletes"}
+    only = {"worker", "changer", "dead_jobs", "dead_changes", "deleter", "dead_deletes"}
     assert f"The first app has {len(found) - len(only)} functions, among them `github` and `planner`" in page
-    assert "`worker` and `dead_jobs`" in page
+    assert "`worker`, `changer`, `dead_jobs` and `dead_changes`" in page
     assert "`deleter` and `dead_deletes`" in page
     assert {"github", "planner", *only} <= set(found)
 
@@ -218,6 +219,11 @@ def test_an_instance_has_a_thread_for_whatever_it_may_run_at_once() -> None:
     threads = int(found[1])
     assert 1 < http <= threads
     assert max(bus["maxConcurrentSessions"], bus["maxConcurrentCalls"]) <= threads
+
+
+def test_one_instance_has_a_session_for_every_cluster_that_is_in_a_small_change() -> None:
+    bus = json.loads((ROOT / "host.json").read_text())["extensions"]["serviceBus"]
+    assert bus["maxConcurrentSessions"] == SMALL_CHANGE
 
 
 def test_the_sign_in_lets_only_the_webhook_pass_without_an_identity() -> None:

@@ -219,9 +219,8 @@ def start_step(step: Step, now: datetime) -> StepState:
     return StepState(step, since=now, last_progress=now)
 
 
-def new_job(
-    recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None, small_change: bool = False
-) -> Job:
+def new_job(recipe: Recipe, *, sequence: int, now: datetime, lease: Lease | None = None) -> Job:
     """Return a job at the start of its recipe, due at once; ``lease`` is that of a step that still runs."""
-    step, run = start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE)
-    return Job(recipe, sequence, now, step, run, lease=lease, small_change=small_change)
+    return Job(
+        recipe, sequence, now, start_step(STEPS[recipe][0], now), NextRun(now, Delay.NONE), lease=lease
+    )

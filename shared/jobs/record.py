@@ -184,9 +184,7 @@ def with_etag(record: ClusterRecord, etag: str) -> ClusterRecord:
     return replace(record, etag=etag)
 
 
-def accept_new(
-    desired: Desired, *, uid: str, commit: str, now: datetime, small_change: bool = False
-) -> ClusterRecord:
+def accept_new(desired: Desired, *, uid: str, commit: str, now: datetime) -> ClusterRecord:
     """Return the record of a cluster that is new in git."""
     return ClusterRecord(
         name=desired.name,
@@ -196,16 +194,14 @@ def accept_new(
         generation=1,
         observed_generation=0,
         phase=Phase.PROVISIONING,
-        job=new_job(Recipe.PROVISION, sequence=1, now=now, small_change=small_change),
+        job=new_job(Recipe.PROVISION, sequence=1, now=now),
         commit=commit,
         created=now,
         updated=now,
     )
 
 
-def accept_change(
-    record: ClusterRecord, desired: Desired, *, commit: str, now: datetime, small_change: bool = False
-) -> ClusterRecord:
+def accept_change(record: ClusterRecord, desired: Desired, *, commit: str, now: datetime) -> ClusterRecord:
     """Return the record with a new spec; a step that runs now keeps its lease until it has ended.
 
     A tombstone is taken back, which requires a restorable record.
@@ -218,7 +214,7 @@ def accept_change(
         digest=desired.digest,
         generation=record.generation + 1,
         phase=Phase.UPDATING if record.observed_generation else Phase.PROVISIONING,
-        job=_following_job(record, Recipe.PROVISION, now, small_change=small_change),
+        job=_following_job(record, Recipe.PROVISION, now),
         commit=commit,
         delete_accepted=False,
         updated=now,
@@ -226,24 +222,21 @@ def accept_change(
     )
 
 
-def accept_delete(
-    record: ClusterRecord, *, commit: str, now: datetime, small_change: bool = False
-) -> ClusterRecord:
+def accept_delete(record: ClusterRecord, *, commit: str, now: datetime) -> ClusterRecord:
     """Return the record with its tombstone: from now on nothing is created for it."""
     return replace(
         record,
         generation=record.generation + 1,
         phase=Phase.DELETING,
-        job=_following_job(record, Recipe.DELETE, now, small_change=small_change),
+        job=_following_job(record, Recipe.DELETE, now),
         commit=commit,
         updated=now,
     )
 
 
-def accept_retry(record: ClusterRecord, *, now: datetime, small_change: bool = False) -> ClusterRecord:
+def accept_retry(record: ClusterRecord, *, now: datetime) -> ClusterRecord:
     """Return the record with its failed job started again; the spec and its generation stay."""
-    sequence = record.job.sequence + 1
-    job = new_job(record.job.recipe, sequence=sequence, now=now, small_change=small_change)
+    job = new_job(record.job.recipe, sequence=record.job.sequence + 1, now=now)
     return replace(record, phase=working_phase(record), job=job, updated=now)
 
 
@@ -261,11 +254,8 @@ def accept_takeover(record: ClusterRecord, contest: Contest, *, now: datetime) -
     )
 
 
-def _following_job(
-    record: ClusterRecord, recipe: Recipe, now: datetime, *, small_change: bool = False
-) -> Job:
-    sequence, lease = record.job.sequence + 1, record.job.lease
-    return new_job(recipe, sequence=sequence, now=now, lease=lease, small_change=small_change)
+def _following_job(record: ClusterRecord, recipe: Recipe, now: datetime) -> Job:
+    return new_job(recipe, sequence=record.job.sequence + 1, now=now, lease=record.job.lease)
 
 
 def working_phase(record: ClusterRecord) -> Phase:

@@ -148,6 +148,7 @@ def test_an_app_may_send_only_to_the_queues_to_which_its_functions_send() -> Non
         "plans": App.CONTROL,
         "previews": App.CONTROL,
         "jobs": App.WORKER,
+        "changes": App.WORKER,
         "deletes": App.DELETER,
     }
     for queue in QUEUES:
@@ -235,16 +236,21 @@ def _delete(cloud: CloudWithRights) -> None:
     push(cloud, fleet_files.fleet())
     while cloud.state.clusters()[0].job.step.name is not Step.DELETE_CLUSTER:
         cloud.step()
-    (record,) = cloud.state.clusters()
-    late = Draft(job_message(record).model_dump_json().encode(), session="one")
-    cloud.broker.send("jobs", late)
+    _send_present_message(cloud, "jobs")
     cloud.run()
     assert cloud.state.clusters() == []
-    push(cloud, files())
-    while not cloud.state.clusters():
-        cloud.step()
+    for small_change, size in ((1, "Standard_D4s_v5"), (0, "Standard_D8s_v5")):
+        config = replace(cloud.ports.config, small_change=small_change)
+        cloud.with_ports(lambda ports, config=config: replace(ports, config=config))  # type: ignore[misc]
+        push(cloud, files(pool(size)))
+        while not any(record.job.active for record in cloud.state.clusters()):
+            cloud.step()
+        _send_present_message(cloud, "deletes")
+        cloud.broker.send("jobs", Draft(b"not a message", session="one"))
+        cloud.run()
+        assert phases(cloud) == {"one": Phase.READY}
+
+
+def _send_present_message(cloud: CloudWithRights, queue: str) -> None:
     (record,) = cloud.state.clusters()
-    cloud.broker.send("deletes", replace(late, body=job_message(record).model_dump_json().encode()))
-    cloud.broker.send("jobs", Draft(b"not a message", session="one"))
-    cloud.run()
-    assert phases(cloud) == {"one": Phase.READY}
+    cloud.broker.send(queue, Draft(job_message(record).model_dump_json().encode(), session="one"))

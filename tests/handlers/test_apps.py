@@ -19,7 +19,10 @@ from shared.settings import App
 ROOT = Path(__file__).parent.parent.parent
 VALUES: dict[str, str] = json.loads((ROOT / "local.settings.example.json").read_text())["Values"]
 SHOW = "import function_app; print(*(each.get_function_name() for each in function_app.app.get_functions()))"
-OF_CLUSTERS = {App.WORKER: {"worker", "dead_jobs"}, App.DELETER: {"deleter", "dead_deletes"}}
+OF_CLUSTERS = {
+    App.WORKER: {"worker", "changer", "dead_jobs", "dead_changes"},
+    App.DELETER: {"deleter", "dead_deletes"},
+}
 
 
 def names(app: App) -> set[str]:

@@ -39,15 +39,18 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
     }
     assert triggers["planner"]["queueName"] == "plans"
     assert triggers["worker"]["queueName"] == "jobs"
+    assert triggers["changer"]["queueName"] == "changes"
     assert triggers["deleter"]["queueName"] == "deletes"
-    assert all(triggers[name]["isSessionsEnabled"] for name in ("planner", "previewer", "worker", "deleter"))
+    with_sessions = ("planner", "previewer", "worker", "changer", "deleter")
+    assert all(triggers[name]["isSessionsEnabled"] for name in with_sessions)
     assert triggers["previewer"]["queueName"] == "previews"
     assert triggers["dead_previews"]["queueName"] == "previews/$deadletterqueue"
     assert triggers["dead_plans"]["queueName"] == "plans/$deadletterqueue"
     assert triggers["dead_jobs"]["queueName"] == "jobs/$deadletterqueue"
+    assert triggers["dead_changes"]["queueName"] == "changes/$deadletterqueue"
     assert triggers["dead_deletes"]["queueName"] == "deletes/$deadletterqueue"
     queues = [trigger for trigger in triggers.values() if trigger["type"] == "serviceBusTrigger"]
-    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 8, (
+    assert [trigger["dataType"] for trigger in queues] == [func.DataType.BINARY] * 10, (
         "bytes, as they were sent"
     )
     assert triggers["plan_missed_head"]["schedule"] == "%PLAN_SCHEDULE%"
@@ -57,7 +60,7 @@ def test_the_queues_have_sessions_and_the_schedules_are_settings() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{}", b'{"schema_version": 99}'])
-@pytest.mark.parametrize("name", ["dead_jobs", "dead_plans", "dead_deletes", "dead_previews"])
+@pytest.mark.parametrize("name", ["dead_jobs", "dead_changes", "dead_plans", "dead_deletes", "dead_previews"])
 def test_any_dead_letter_is_handled_without_an_error(name: str, body: bytes) -> None:
     cloud = MemoryCloud()
     metadata = {"SequenceNumber": Datum("7", "json")}

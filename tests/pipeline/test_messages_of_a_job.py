@@ -20,7 +20,7 @@ def test_a_new_cluster_takes_a_message_for_each_wait_and_none_for_each_step() ->
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert taken["jobs"] == 4
+    assert taken["changes"] == 4
 
 
 def test_no_step_follows_when_its_lease_could_outlast_half_of_the_function_timeout() -> None:
@@ -29,7 +29,7 @@ def test_no_step_follows_when_its_lease_could_outlast_half_of_the_function_timeo
     push(cloud, fleet_files.fleet("one"))
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
-    assert taken["jobs"] > len(Step.__members__) / 2
+    assert taken["changes"] > len(Step.__members__) / 2
 
 
 def test_a_removal_that_is_accepted_between_two_steps_ends_the_message() -> None:

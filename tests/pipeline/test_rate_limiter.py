@@ -11,12 +11,13 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Stale, Throttled, Unavailable
-from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
+from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, Limit, reserve
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.worker.rate_limiter import BACKOFF, TRIES, RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure import PutCluster, Written
 from tests.support import fleet_files
+from tests.support.hand_overs import CONFIG
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, on_azure
 
@@ -24,7 +25,8 @@ SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 
 
 def cloud_with_record() -> tuple[MemoryCloud, ClusterRecord]:
-    cloud = MemoryCloud()
+    """Return a cloud and the record of a cluster that is in no small change."""
+    cloud = MemoryCloud(config=replace(CONFIG, small_change=0))
     push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
         assert cloud.step()
@@ -39,11 +41,11 @@ def reserving(record: ClusterRecord, reservations: Mapping[str, tuple[datetime, 
     return replace(record, job=replace(record.job, next_run=run))
 
 
-def emptied(cloud: MemoryCloud, limit: object, seconds: float) -> None:
+def emptied(cloud: MemoryCloud, limit: Limit, seconds: float) -> None:
     """Let other workers take every token of the next ``seconds``."""
-    key = f"{SUBSCRIPTION}|{limit.name}"  # type: ignore[attr-defined]
+    key, common = f"{SUBSCRIPTION}|{limit.name}", limit.common
     before = cloud.state.bucket(key)
-    full_at = cloud.clock() + timedelta(seconds=seconds) + (limit.usable - 1) * limit.interval  # type: ignore[attr-defined]
+    full_at = cloud.clock() + timedelta(seconds=seconds) + (common.usable - 1) * common.interval
     cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
 
 
@@ -104,10 +106,8 @@ def test_many_waiting_steps_get_consecutive_reservations() -> None:
             RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [AKS_OTHER], lambda: None)
         except RateLimited as reservation:
             reservations.append(reservation.at)
-    assert (
-        len(reservations) == 200 - AKS_OTHER.usable - 1
-    )  # a reservation within the next second is used at once
-    assert {b - a for a, b in itertools.pairwise(reservations)} == {timedelta(seconds=1)}
+    assert len(reservations) == 200 - AKS_OTHER.common.usable
+    assert {b - a for a, b in itertools.pairwise(reservations)} == {AKS_OTHER.common.interval}
 
 
 def test_a_step_with_several_calls_on_an_empty_bucket_completes() -> None:
@@ -136,7 +136,7 @@ def test_reads_are_taken_from_the_state_in_batches() -> None:
     assert bucket is not None
     expected = Bucket(cloud.clock())
     for _ in range(10):
-        expected, _ = reserve(expected, ARM_READ, now=cloud.clock())
+        expected, _ = reserve(expected, ARM_READ.common, now=cloud.clock())
     assert bucket == expected
 
 

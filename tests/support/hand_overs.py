@@ -25,7 +25,7 @@ class Counts:
     def __init__(self, cloud: MemoryCloud) -> None:
         self.read, self.saved, self.sent = Counter[str](), Counter[str](), Counter[str]()
         self.events, self.batches = Counter[str](), list[int]()
-        state, jobs = cloud.ports.state, cloud.ports.jobs
+        state, changes = cloud.ports.state, cloud.ports.changes
 
         def read(name: str) -> ClusterRecord | None:
             self.read[name] += 1
@@ -42,10 +42,10 @@ class Counts:
         def send(*messages: Message) -> None:
             self.batches.append(len(messages))
             self.sent.update(message.session for message in messages)
-            jobs.send(*messages)
+            changes.send(*messages)
 
         around(cloud, "state", cluster=read, save=save, append=append)
-        around(cloud, "jobs", send=send)
+        around(cloud, "changes", send=send)
 
 
 def waiting_plans(cloud: MemoryCloud) -> list[PlanRequest]:

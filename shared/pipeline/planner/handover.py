@@ -11,7 +11,7 @@ clusters that may be saved until the next check.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,6 +26,7 @@ from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.events import accepted_event
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
+from shared.jobs.small_changes import small_change
 from shared.pipeline.outbox import send_continuations
 from shared.pipeline.repository.commit_reader import PlanInputs
 from shared.ports import FleetRecord, Handover, PlanRecord, Ports
@@ -41,15 +42,24 @@ class HandedOver(NamedTuple):
     ended: bool
 
 
-def hand_over(plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> HandedOver:
-    """Start the job of every item that acts; raise Stale when another planner has started.
+def small_changes(plan: Plan, unfinished: str, inputs: PlanInputs, ports: Ports) -> frozenset[str]:
+    """Return the clusters of a plan that are a small change; ``unfinished`` is the commit planned before."""
+    before = ports.state.plan(unfinished) if unfinished not in ("", plan.commit) else None
+    left = {i.cluster for i in before.plan.items if _is_left(i, inputs)} if before else frozenset[str]()
+    return small_change(plan.items, left, inputs.records, most=ports.config.small_change)
+
+
+def hand_over(
+    plan_record: PlanRecord, small: Collection[str], inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+) -> HandedOver:
+    """Start the job of every item that acts, ``small`` changes first; raise Stale for another planner.
 
     An item whose record cannot be stored is an invalid manifest, and concerns no other cluster. A cluster
     whose delete started meanwhile awaits its end. The records in ``inputs`` were read after ``fleet`` was
     saved. An item that its record has already was handed over before, see ``supersede``.
     """
     acting = [item for item in plan_record.plan.items if item.acts]
-    left = [item for item in acting if _is_next(item, inputs.records.get(item.cluster))]
+    left = sorted((i for i in acting if _is_left(i, inputs)), key=lambda item: item.cluster not in small)
     changed: dict[str, Item] = {}
     began, accepted = ports.elapsed(), False
     while left:
@@ -57,7 +67,9 @@ def hand_over(plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, p
         some, left = left[: ports.config.handover_clusters], left[ports.config.handover_clusters :]
         names = tuple(item.cluster for item in some)
         fleet = _check(fleet, Handover(ports.clock(), done, len(acting), names), ports)
-        start = partial(_try_to_start, plan_record=plan_record, inputs=inputs, fleet=fleet, ports=ports)
+        start = partial(
+            _try_to_start, plan_record=plan_record, small=small, inputs=inputs, fleet=fleet, ports=ports
+        )
         started: Sequence[_Started] = ports.together(start, some)
         send_continuations([each.record for each in started if each.record is not None], ports)
         changed |= {each.item.cluster: each.item for each in started}
@@ -68,6 +80,10 @@ def hand_over(plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, p
             break
     items = (changed.get(item.cluster, item) for item in plan_record.plan.items)
     return HandedOver(replace(plan_record.plan, items=tuple(items)), fleet, ended=not left)
+
+
+def _is_left(item: Item, inputs: PlanInputs) -> bool:
+    return item.acts and _is_next(item, inputs.records.get(item.cluster))
 
 
 def begun(head: str, fleet: FleetRecord, now: datetime) -> Handover | None:
@@ -96,11 +112,17 @@ class _Started(NamedTuple):
 
 
 def _try_to_start(
-    item: Item, *, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    item: Item,
+    *,
+    plan_record: PlanRecord,
+    small: Collection[str],
+    inputs: PlanInputs,
+    fleet: FleetRecord,
+    ports: Ports,
 ) -> _Started:
     """Start the job of an item, but for its message."""
     try:
-        return _start(item, plan_record, inputs, fleet, ports)
+        return _start(item, plan_record, item.cluster in small, inputs, fleet, ports)
     except TooLarge as error:
         log.error("%s: %s", item.cluster, error)  # noqa: TRY400 - it is a manifest's problem
         return _Started(_not_storable(item, error), None)
@@ -153,7 +175,7 @@ def _save_unchanged(cluster: str, ports: Ports) -> ClusterRecord | None:
 
 
 def _start(
-    item: Item, plan_record: PlanRecord, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+    item: Item, plan_record: PlanRecord, small: bool, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
 ) -> _Started:
     """Save the new generation of a record that does not have it yet, unless a delete prevents that.
 
@@ -168,7 +190,8 @@ def _start(
         if accepted is None:
             return _Started(item, record)
         try:
-            saved = ports.state.save(replace(accepted, installation=fleet.installation))
+            job = replace(accepted.job, small_change=small)
+            saved = ports.state.save(replace(accepted, job=job, installation=fleet.installation))
         except Stale:
             # A worker has saved its step since: accept on top of that record.
             record = ports.state.cluster(item.cluster)

@@ -34,7 +34,7 @@ from shared.pipeline.planner.branch_head import (
 )
 from shared.pipeline.planner.branch_reads import next_read_at, serving_read, with_read
 from shared.pipeline.planner.group_index import index_groups
-from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, supersede
+from shared.pipeline.planner.handover import begun, hand_over, may_be_saved, small_changes, supersede
 from shared.pipeline.planner.plan_problems import report_failed_plan, report_outage, report_unreadable
 from shared.pipeline.planner.reporter import report, report_again
 from shared.pipeline.planner.team_reviews import approved_request
@@ -170,7 +170,8 @@ def _plan(request: PlanRequest, read: BranchHead, fleet: FleetRecord, ports: Por
             as_before = replace(as_before, head_read_at=fleet.head_read_at)
             report_unreadable(request, error, replace(as_before, last_read=failed), ports)
             return
-        ended = _carry_out(request, PlanInputs(desired, records, known), started, ports)
+        inputs = PlanInputs(desired, records, known)
+        ended = _carry_out(request, fleet.planning, inputs, started, ports)
         if ended and head != fleet.commit:
             request_outdated_marks(head, ports)
         if fleet.planning not in ("", head) and saved_by_another:
@@ -218,11 +219,14 @@ def _is_descendant(ports: Ports, commit: str, earlier: str) -> bool:
         return False
 
 
-def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, ports: Ports) -> bool:
+def _carry_out(
+    request: PlanRequest, unfinished: str, inputs: PlanInputs, fleet: FleetRecord, ports: Ports
+) -> bool:
     """Save the plan of ``fleet.planning``, hand its jobs over, and then record the commit as planned.
 
-    Return False for a hand-over that continues by another message. Raises Stale when superseded. The records
-    in ``inputs`` were read after ``fleet`` was saved.
+    ``unfinished`` is the commit that was being planned before, "" for none. Return False for a hand-over that
+    continues by another message. Raises Stale when superseded. The records in ``inputs`` were read after
+    ``fleet`` was saved.
     """
     head = fleet.planning
     earlier = ports.state.plan(head)
@@ -236,7 +240,8 @@ def _carry_out(request: PlanRequest, inputs: PlanInputs, fleet: FleetRecord, por
     ports.state.save_plan(plan_record)
     log.info("plan of %s: %s", head[:8], plan.summary)
     index_groups(plan, inputs, fleet, ports)
-    plan, fleet, ended = hand_over(plan_record, inputs, fleet, ports)
+    small = small_changes(plan, unfinished, inputs, ports)
+    plan, fleet, ended = hand_over(plan_record, small, inputs, fleet, ports)
     if not ended:
         log.info("%s: %s; continuing by another message", head[:8], fleet.handed_over)
         save_fingerprints(plan, inputs, ports)

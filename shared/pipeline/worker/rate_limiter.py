@@ -4,7 +4,8 @@ Without a token, a step gets a reservation, which its record stores, and runs ag
 failed attempt, and no other step gets that reservation. Azure may refuse all the same (429), because others
 use the subscription too; the refusal empties the bucket until the service's Retry-After.
 
-A small change takes what is there for everybody, and otherwise what is kept for small changes.
+A small change takes what is there for everybody, and otherwise what is kept for small changes. It does not
+compete for the first with the workers of a large change: it tries that once.
 """
 
 from __future__ import annotations
@@ -132,8 +133,10 @@ class RateLimiter:
             if now <= reservation + own.lapse:
                 return None
         most, at_once = (BATCH, (*others, own)) if limit is ARM_READ else (1, others)
-        if any(self._take_now(_key(share, subscription), share, now, most) for share in at_once):
-            return None
+        for share in at_once:
+            tries = TRIES if share is own else 1
+            if self._take_now(_key(share, subscription), share, now, most, tries):
+                return None
         taken = self._reserve(key, own)
         now = self._ports.clock()
         if taken is None:  # no token was taken, so there is nothing to store for later
@@ -194,7 +197,7 @@ class RateLimiter:
         bucket = self._ports.state.bucket(_key(share, subscription)) or Bucket(now)
         return reserve(bucket, share, now=now)[1] <= now + EARLY
 
-    def _take_now(self, key: str, share: Limit, now: datetime, most: int) -> bool:
+    def _take_now(self, key: str, share: Limit, now: datetime, most: int, tries: int) -> bool:
         """Take up to ``most`` tokens, one for now and the rest for the cache; return if there was one."""
         if self._ports.token_cache.take(key, now):
             return True
@@ -205,7 +208,7 @@ class RateLimiter:
             after, taken = take(bucket, share, now=now, most=most)
             return after
 
-        if not self._change(key, take_some) or not taken:
+        if not self._change(key, take_some, tries) or not taken:
             return False
         if taken > 1:
             self._ports.token_cache.put(key, taken - 1, now + timedelta(seconds=BATCH_SECONDS))
@@ -222,14 +225,14 @@ class RateLimiter:
 
         return reservation if self._change(key, reserve_one) else None
 
-    def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket]) -> bool:
+    def _change(self, key: str, change: Callable[[Bucket, datetime], Bucket], tries: int = TRIES) -> bool:
         """Write a bucket by compare-and-swap, unless nothing changes; False when each try lost the race.
 
         ``change`` gets the time of each try.
         """
         state = self._ports.state
         within, most = BACKOFF
-        for _ in range(TRIES):
+        for _ in range(tries):
             now = self._ports.clock()
             before = state.bucket(key) or Bucket(now)
             after = change(before, now)
