@@ -59,6 +59,7 @@ class ObservedState(MemoryState):
             self._back_up(cloud.clock())
             if before is not None:
                 invariants.hand_overs.accepted(cloud, before, saved)
+            invariants.hand_overs.sized(cloud, before, saved)
             invariants.records.saved(cloud, before, saved)
             shown.saved(cloud, before, saved)
             shown.changed(cloud, saved.name)
@@ -154,5 +155,5 @@ class ObservedQueue:
             self._loop.sent.append((self._cloud, self._name, message))
             self._invariants.pull_requests.sent(self._cloud, self._name, message)
             if self._name in JOB_QUEUES:
-                self._invariants.messages.sent(self._cloud, message)
+                self._invariants.messages.sent(self._cloud, self._name, message)
         self._inner.send(*messages)

@@ -30,6 +30,7 @@ from simulation.faults.catalog import KINDS, rare_kinds
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.end import SECRET
+from simulation.invariants.hand_overs import ALL, NONE
 from simulation.invariants.rules import Invariants
 from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
 from simulation.operator_actions import act
@@ -51,6 +52,8 @@ CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 """Until a custom resource definition is established."""
 HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
 """How many clusters are handed over at a time, and the seconds after which a message continues."""
+SMALL_CHANGES = (NONE, 1, ALL)
+"""How many clusters may be in small changes."""
 SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
 TIMINGS = Timings(
     create_cluster=50,
@@ -123,7 +126,15 @@ class Simulation:
         kinds = kinds - disasters.FAULTS.keys() if second_app.KIND in kinds else kinds
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
         hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
-        clouds = _clouds(states, chance, hand_overs)
+        small_change = random.Random(f"{seed} small changes").choice(SMALL_CHANGES)  # noqa: S311
+        config = partial(
+            FleetConfig,
+            git_credentials=GitCredentials("flux", SECRET, host="github.com"),
+            handover_clusters=hand_overs[0],
+            handover_seconds=hand_overs[1],
+            small_change=small_change,
+        )
+        clouds = _clouds(states, chance, config)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
@@ -283,23 +294,15 @@ class Simulation:
 
 
 def _clouds(
-    states: list[ObservedState], chance: random.Random, hand_overs: tuple[int, float]
+    states: list[ObservedState], chance: random.Random, config: Callable[[str, str], FleetConfig]
 ) -> list[MemoryCloud]:
     """Return a cloud for each state; the clouds share time, Azure and the clusters."""
     clouds: list[MemoryCloud] = []
     delays = Delays(crd=chance.choice(CRD_SECONDS))
-    clusters, seconds = hand_overs
     for name, state in zip(("north", "south"), states, strict=False):
-        credentials = GitCredentials("flux", SECRET, host="github.com")
         cloud = MemoryCloud(
             seed=chance.getrandbits(32),
-            config=FleetConfig(
-                name,
-                f"example/{name}",
-                git_credentials=credentials,
-                handover_clusters=clusters,
-                handover_seconds=seconds,
-            ),
+            config=config(name, f"example/{name}"),
             state=state,
             peer=clouds[0] if clouds else None,
             delays=delays,

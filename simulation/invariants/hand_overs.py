@@ -8,6 +8,9 @@ from shared.ports import FleetRecord
 from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
 
+NONE, ALL = 0, 16
+"""The limits of small changes with which none is one, and each: a fleet has fewer clusters."""
+
 
 class HandOvers:
     """Checks which changes planners accept, against what the record of their fleet says of the hand-over.
@@ -28,6 +31,13 @@ class HandOvers:
         if handover is not None and after.name not in handover.in_flight:
             named = ", ".join(handover.in_flight) or "none"
             raise RuleViolated("hand-over", f"{after.name} is accepted, and those that may be are: {named}")
+
+    def sized(self, cloud: MemoryCloud, before: ClusterRecord | None, after: ClusterRecord) -> None:
+        """Check whether a record with a new generation is in a small change, where only the limit decides."""
+        limit, new = cloud.ports.config.small_change, before is None or before.generation < after.generation
+        if new and limit in (NONE, ALL) and after.job.small_change != (limit == ALL):
+            kind = "no small change" if limit == ALL else "a small change"
+            raise RuleViolated("small change", f"{after.name} is in {kind} with a limit of {limit} clusters")
 
     def checked(self, cloud: MemoryCloud, before: FleetRecord, after: FleetRecord) -> None:
         """Check a part that begins with a write of the fleet's record: it is small, and its message has time.

@@ -20,6 +20,10 @@ number that is over.
 """
 
 
+_POSTPONED = "@away"
+"""In the id of a message that goes back to its queue because the state does not answer."""
+
+
 class Messages:
     """Checks what is sent to workers, and what waits for them."""
 
@@ -43,8 +47,14 @@ class Messages:
             ids = ", ".join(message.draft.id for message in waiting)
             raise RuleViolated("duplicate message", f"{len(waiting)} messages wait for {session}: {ids}")
 
-    def sent(self, cloud: MemoryCloud, message: Message) -> None:
-        """Check a message for a worker: in peace, none names a sequence number that is over."""
+    def sent(self, cloud: MemoryCloud, queue: str, message: Message) -> None:
+        """Check a message for a worker: its queue, and in peace that its sequence number is not over."""
+        named = JobMessage.model_validate_json(message.body)
+        record = cloud.state.cluster(named.cluster)
+        present = record is not None and moment_of_message(named) == (record.uid, *moment(record))
+        if present and record is not None and record.job.small_change and queue == "jobs":
+            if _POSTPONED not in message.id:
+                raise RuleViolated("small change", f"{message.id} waits with the large changes")
         if self._context.loop.peaceful:
             if id(cloud) not in self._from_before:
                 waiting = (m.draft.id for queue in JOB_QUEUES for m in cloud.broker.peek(queue))
@@ -52,9 +62,7 @@ class Messages:
             self._sent_in_peace.add(message.id)
         if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):
             return
-        named = JobMessage.model_validate_json(message.body)
-        record = cloud.state.cluster(named.cluster)
-        if record is None or moment_of_message(named) != (record.uid, *moment(record)):
+        if not present:
             raise RuleViolated("duplicate message", f"{message.id} is sent, and its sequence number is over")
 
     def _repeats(self, cloud: MemoryCloud) -> bool:

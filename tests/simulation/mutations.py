@@ -22,7 +22,7 @@ from shared.pipeline.planner import approvals, handover, planner
 from shared.pipeline.recovery import missed_work
 from shared.pipeline.worker import worker
 from shared.pipeline.worker.steps import cluster, registry
-from shared.ports import FleetRecord, Ports
+from shared.ports import FleetRecord
 from simulation.simulation import simulate
 
 
@@ -113,13 +113,25 @@ def a_planner_does_not_name_what_it_saves(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_hand_over_has_no_end_of_its_time(patch: pytest.MonkeyPatch) -> None:
-    hand_over = handover.hand_over
+    hand_over: Callable[..., Any] = handover.hand_over
 
-    def hand_all_over(plan_record: Any, inputs: Any, fleet: FleetRecord, ports: Ports) -> Any:
+    def hand_all_over(*args: Any) -> Any:
+        *rest, ports = args
         backwards = itertools.count(0, -1)
-        return hand_over(plan_record, inputs, fleet, replace(ports, elapsed=backwards.__next__))
+        return hand_over(*rest, replace(ports, elapsed=backwards.__next__))
 
     patch.setattr(planner, "hand_over", hand_all_over)
+
+
+def small_changes_wait_with_the_large_ones(patch: pytest.MonkeyPatch) -> None:
+    port = outbox._port
+    patch.setattr(
+        outbox, "_port", lambda queue, ports: ports.jobs if queue == "changes" else port(queue, ports)
+    )
+
+
+def every_change_is_a_small_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(handover, "small_change", lambda items, *_, **__: {item.cluster for item in items})
 
 
 def leases_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -212,6 +224,8 @@ MUTATIONS = (
     ),
     mutation(a_planner_does_not_name_what_it_saves, "refused", "hand-over"),
     mutation(a_hand_over_has_no_end_of_its_time, "refused", "hand-over"),
+    mutation(small_changes_wait_with_the_large_ones, "", "small change"),
+    mutation(every_change_is_a_small_one, "", "small change"),
     mutation(leases_are_ignored, "freeze-before", "single writer"),
     mutation(a_stale_head_is_not_confirmed, "stale-head", "unrequested delete", "unrequested change"),
     mutation(an_old_read_of_the_branch_serves_every_request, "", "lost work"),
