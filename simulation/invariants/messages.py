@@ -51,10 +51,11 @@ class Messages:
         """Check a message for a worker: its queue, and in peace that its sequence number is not over."""
         named = JobMessage.model_validate_json(message.body)
         record = cloud.state.cluster(named.cluster)
-        present = record is not None and moment_of_message(named) == (record.uid, *moment(record))
-        if present and record is not None and record.job.small_change and queue == "jobs":
-            if _POSTPONED not in message.id:
-                raise RuleViolated("small change", f"{message.id} waits with the large changes")
+        if record is not None and moment_of_message(named) != (record.uid, *moment(record)):
+            record = None
+        small = record is not None and record.job.small_change and _POSTPONED not in message.id
+        if small and queue == "jobs":
+            raise RuleViolated("small change", f"{message.id} waits with the large changes")
         if self._context.loop.peaceful:
             if id(cloud) not in self._from_before:
                 waiting = (m.draft.id for queue in JOB_QUEUES for m in cloud.broker.peek(queue))
@@ -62,7 +63,7 @@ class Messages:
             self._sent_in_peace.add(message.id)
         if self._context.loop.calm_seconds < CALM_SECONDS or self._repeats(cloud):
             return
-        if not present:
+        if record is None:
             raise RuleViolated("duplicate message", f"{message.id} is sent, and its sequence number is over")
 
     def _repeats(self, cloud: MemoryCloud) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,9 +21,8 @@ def items(*names: str, action: Action = Action.UPDATE) -> list[Item]:
 
 def running(*names: str, **of_job: bool) -> dict[str, ClusterRecord]:
     """Return the records of clusters that are in a small change."""
-    changed = {"small_change": True, **of_job}
-    job = replace(record().job, **changed)
-    return {name: replace(record(), name=name, job=job) for name in names}
+    changed: dict[str, Any] = {"small_change": True, **of_job}
+    return {name: replace(record(**changed), name=name) for name in names}
 
 
 def test_a_plan_of_few_clusters_is_a_small_change_and_one_of_more_is_not() -> None:
