@@ -73,7 +73,7 @@ def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
 
     def ready() -> bool:
         # The queues that this fleet uses: reading each takes time, in which messages come and go unseen.
-        for queue in 3 * ("plans", "jobs"):
+        for queue in 3 * ("plans", "changes"):
             messages.extend(bus_messages(operator.cloud, queue))
         phases = operator.phases()
         return phases == {"one": "Ready", "two": "Ready", "broken": "Failed"}

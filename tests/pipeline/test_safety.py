@@ -178,11 +178,11 @@ def test_all_early_messages_become_one_for_the_time_of_the_record(reason: str) -
         else {"next_run": NextRun(at, Delay.WAIT, "Azure is at work")}
     )
     early = cloud.state.save(replace(record, job=replace(record.job, **changed)))
-    before = len(cloud.broker.peek("jobs", session="one"))
+    before = len(cloud.broker.peek("changes", session="one"))
     for _ in range(5):
         cloud.clock.advance(7)
-        worker.handle(job_message(early), JobQueue.JOBS, cloud.ports)
-    waiting = cloud.broker.peek("jobs", session="one")
+        worker.handle(job_message(early), JobQueue.CHANGES, cloud.ports)
+    waiting = cloud.broker.peek("changes", session="one")
     assert len(waiting) == before + 1
     assert waiting[-1].draft.at == at
 
@@ -194,7 +194,7 @@ def test_a_backlog_is_not_answered_with_ever_more_messages() -> None:
     for _ in range(120):  # two hours without a worker
         cloud.clock.advance(60)
         missed_work.resend_overdue(cloud.ports)
-    assert cloud.broker.counts("jobs").active <= 20 * 20
+    assert sum(cloud.broker.counts(queue).active for queue in JobQueue) <= 20 * 20
 
 
 def test_a_message_delivered_again_after_the_job_has_no_effect() -> None:
@@ -203,7 +203,7 @@ def test_a_message_delivered_again_after_the_job_has_no_effect() -> None:
     before = accepted(cloud)
     for sequence in range(record.job.sequence + 2):
         message = JobMessage(cluster="one", uid=record.uid, generation=1, sequence=sequence)
-        worker.handle(message, JobQueue.JOBS, cloud.ports)
+        worker.handle(message, JobQueue.CHANGES, cloud.ports)
     cloud.run()
     assert accepted(cloud) == before
     assert cloud.state.clusters() == [record]
@@ -233,14 +233,14 @@ def test_a_queue_that_is_unavailable_for_a_while_loses_no_job() -> None:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.step()
-    back, send = cloud.clock() + timedelta(seconds=200), cloud.ports.jobs.send
+    back, send = cloud.clock() + timedelta(seconds=200), cloud.ports.changes.send
 
     def away(message: Message) -> None:
         if cloud.clock() < back:
             raise Unavailable("Service Bus does not answer")
         send(message)
 
-    around(cloud, "jobs", send=away)
+    around(cloud, "changes", send=away)
     cloud.run()
     assert phases(cloud) == {"one": Phase.READY}
     assert cloud.dead_letters == []

@@ -130,7 +130,7 @@ class RateLimiter:
             if now < reservation - EARLY:
                 return reservation
             reservations.pop(0)
-            if now <= reservation + own.lapse:
+            if now <= reservation + limit.lapse:
                 return None
         most, at_once = (BATCH, (*others, own)) if limit is ARM_READ else (1, others)
         for share in at_once:

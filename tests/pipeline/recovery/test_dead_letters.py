@@ -26,6 +26,7 @@ from shared.pipeline.recovery import missed_work
 from shared.pipeline.recovery.dead_letters import MAX_BYTES, ReceivedDeadLetter, handle_dead_letter
 from shared.ports import Message, Ports, Queue
 from tests.support import fleet_files
+from tests.support.hand_overs import CONFIG
 from tests.support.pipeline_runs import accepted, phases, push
 
 
@@ -167,7 +168,7 @@ class Recorder:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_message_may_be_delivered_again_in_any_order(seed: int) -> None:
-    cloud = MemoryCloud(seed=seed)
+    cloud = MemoryCloud(seed=seed, config=replace(CONFIG, small_change=1))
     sent: list[tuple[str, Message]] = []
 
     def recorded(ports: Ports) -> Ports:
@@ -177,8 +178,10 @@ def test_every_message_may_be_delivered_again_in_any_order(seed: int) -> None:
     cloud.with_ports(recorded)
     push(cloud, fleet_files.fleet("one", "two", "three"))
     cloud.run()
-    push(cloud, fleet_files.fleet("one", "three"))
-    cloud.run()
+    fewer = fleet_files.fleet("one", "three")
+    for files in (fewer, fewer | {"clusters/one/cluster.yaml": fleet_files.cluster("one", count=2)}):
+        push(cloud, files)
+        cloud.run()
     before, writes = cloud.state.clusters(), accepted(cloud)
     everything = list(sent)
     assert {queue for queue, _ in everything} == set(QUEUES)

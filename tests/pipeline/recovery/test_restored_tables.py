@@ -115,7 +115,7 @@ def test_a_restored_job_does_not_bring_an_older_spec_back() -> None:
     for kind in (PutCluster, PutPool):
         on_azure(cloud, kind, written.append)
     resend_overdue(cloud.ports)
-    while cloud.broker.counts("jobs").active:
+    while cloud.broker.counts("changes").active:
         cloud.step()
     assert record(cloud).job.reason.startswith("Outdated: ")
     cloud.run()

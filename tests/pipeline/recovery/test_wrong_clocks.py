@@ -27,8 +27,8 @@ def cloud() -> MemoryCloud:
     cloud = MemoryCloud()
     push(cloud, fleet_files.fleet("one"))
     cloud.run(until=lambda: bool(cloud.state.clusters()) and "creating" in record(cloud).job.reason)
-    for message in cloud.broker.peek("jobs"):
-        cloud.broker.cancel_scheduled("jobs", message.sequence)
+    for message in cloud.broker.peek("changes"):
+        cloud.broker.cancel_scheduled("changes", message.sequence)
     return cloud
 
 
