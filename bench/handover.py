@@ -91,7 +91,7 @@ def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
     """Plan a push of so many new clusters, and hand the plan over."""
     cloud, meter = MemoryCloud(config=config), Meter(milliseconds / 1000)
     together: Together = in_turn if config.handover_clusters == 1 else meter.together
-    names = ("state", "plans", "jobs", "previews", "repository")
+    names = ("state", "plans", "jobs", "changes", "previews", "repository")
     metered: dict[str, Any] = {name: meter.around(getattr(cloud.ports, name)) for name in names}
     commit = push(cloud, fleet_files.fleet(*(f"cluster-{number:05}" for number in range(clusters))))
     cloud.with_ports(
@@ -107,7 +107,8 @@ def measure(clusters: int, milliseconds: float, config: FleetConfig) -> Cost:
             continue
         virtual.append(meter.seconds - seconds)
         processor.append(time.process_time() - began)
-    if len(cloud.state.clusters()) != clusters or cloud.broker.counts("jobs").active != clusters:
+    sent = cloud.broker.counts("jobs").active + cloud.broker.counts("changes").active
+    if len(cloud.state.clusters()) != clusters or sent != clusters:
         raise SystemExit("the hand-over did not end")
     return Cost(meter.calls, virtual, processor)
 
