@@ -26,6 +26,7 @@ from localcloud.runtime.options import ROOT
 from localcloud.servicebus.world.broker_values import Delivery, SessionLock
 from shared.jobs.job import Delay, JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest
+from shared.jobs.small_changes import SMALL_CHANGE
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Pushed
 from shared.pipeline.planner import planner
@@ -61,8 +62,8 @@ class _Cost(Calls):
 class Host:
     """One instance of the function of a queue: its free sessions, its connections and its tokens."""
 
-    def __init__(self, queue: str, cloud: MemoryCloud, waits: Waits) -> None:
-        self.queue, self.free = queue, SESSIONS
+    def __init__(self, queue: str, sessions: int, cloud: MemoryCloud, waits: Waits) -> None:
+        self.queue, self.free = queue, sessions
         self.spent, self._waits = 0.0, waits
         ports = replace(cloud.ports, token_cache=TokenCache())
         ports = replace(ports, kubernetes=Connections(cloud.kubernetes, ports.azure, cloud.clock))
@@ -123,10 +124,10 @@ class Hosts:
     Each other function has one host: as in Azure, it has instances of its own, and few messages.
     """
 
-    def __init__(self, cloud: MemoryCloud, number: int) -> None:
+    def __init__(self, cloud: MemoryCloud, number: int, sessions: int) -> None:
         self.cloud, self.waits = cloud, Waits(cloud)
         self._hosts = [
-            Host(queue, cloud, self.waits)
+            Host(queue, sessions if queue == "jobs" else SESSIONS, cloud, self.waits)
             for queue in QUEUES
             for _ in range(number if queue == "jobs" else 1)
         ]
@@ -229,10 +230,11 @@ class Lane:
 class Fleet:
     """A fleet whose clusters are pushed and awaited."""
 
-    def __init__(self, hosts: int, clusters: int) -> None:
-        self.cloud = MemoryCloud(throttle=True, config=CONFIG, lock_seconds=3600)
+    def __init__(self, clusters: int, hosts: int, sessions: int, small_change: int) -> None:
+        config = replace(CONFIG, small_change=small_change)
+        self.cloud = MemoryCloud(throttle=True, config=config, lock_seconds=3600)
         self.cloud.azure.engine.timings = TIMINGS
-        self.hosts, self._begun = Hosts(self.cloud, hosts), self.cloud.clock()
+        self.hosts, self._begun = Hosts(self.cloud, hosts, sessions), self.cloud.clock()
         self.small = [f"small-{number}" for number in range(SMALL)]
         self.large = [f"large-{number:05}" for number in range(clusters)]
         self.files = fleet_files.fleet(*self.small)
@@ -273,9 +275,19 @@ class Fleet:
         return Change(at, planned, self.now - at, self.hosts.waits.longest(self.small))
 
 
-def measure(clusters: int, hosts: int, *, change_all: bool = False) -> Lane:
-    """Measure small changes on a quiet fleet and beside a large one."""
-    fleet, size = Fleet(hosts, clusters), count(2)
+def measure(
+    clusters: int,
+    hosts: int,
+    *,
+    change_all: bool = False,
+    sessions: int = SESSIONS,
+    small_change: int = SMALL_CHANGE,
+) -> Lane:
+    """Measure small changes on a quiet fleet and beside a large one.
+
+    Each host serves so many sessions of ``jobs``; ``small_change`` is how many clusters a small change has.
+    """
+    fleet, size = Fleet(clusters, hosts, sessions, small_change), count(2)
     fleet.push(fleet.small, 1)
     if change_all:
         fleet.push(fleet.large, 1)

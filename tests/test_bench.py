@@ -13,6 +13,7 @@ from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
 from bench.handover import IN_TURN, PARTS
 from bench.handover import measure as measure_handover
+from bench.lane import measure as measure_lane
 from bench.operations import measure as measure_operations
 from bench.oversize import oversized
 from bench.rollout import CREATION, lower_bound, roll_out
@@ -23,6 +24,7 @@ from localcloud.runtime.options import ROOT
 from shared.fleet.resolve.problems import number_of
 from shared.fleet.resolve.repository_layout import Files, blob_id
 from shared.fleet.resolve.resolver import resolve
+from shared.jobs.small_changes import SMALL_CHANGE
 
 
 def test_a_rollout_meets_no_refusal_and_is_not_faster_than_the_buckets_allow() -> None:
@@ -73,6 +75,12 @@ def test_workers_that_lose_a_race_for_a_bucket_wait_and_rarely_lose_again() -> N
     assert at_once.crowded > 0
     assert waiting.lost < 3 * 40
     assert waiting.crowded == 0
+
+
+def test_a_small_change_beside_a_large_one_takes_at_most_twice_as_long_as_on_a_quiet_fleet() -> None:
+    found, alike = (measure_lane(30, 1, sessions=1, small_change=most) for most in (SMALL_CHANGE, 0))
+    assert found.worst <= 2 < alike.worst
+    assert found.refused == {}
 
 
 def test_the_hostile_files_are_as_wrong_as_they_claim() -> None:

@@ -24,7 +24,9 @@ from shared.ports.token_cache import TokenCache
 from tests.support.cluster_records import NOW, later
 
 SKEW = SLACK - 1
-LIMITS = st.sampled_from([ARM_READ, ARM_WRITE, ARM_DELETE, AKS_OTHER, Limit("small", "small limit", 20, 0.5)])
+DOCUMENTED = [ARM_READ, ARM_WRITE, ARM_DELETE, AKS_OTHER]
+COMMON, KEPT = [limit.common for limit in DOCUMENTED], [limit.kept for limit in DOCUMENTED]
+LIMITS = st.sampled_from([*DOCUMENTED, *COMMON, Limit("small", "small limit", 20, 0.5)])
 ASKS = st.lists(
     st.tuples(st.floats(0, 8), st.floats(0, SKEW), st.floats(0, SKEW), st.integers(1, 60)),
     min_size=1,
@@ -49,6 +51,19 @@ def busiest(moments: list[datetime], limit: Limit) -> float:
 def test_no_window_exceeds_the_limit_with_clocks_5_s_apart(
     limit: Limit, asks: list[tuple[float, float, float, int]]
 ) -> None:
+    assert busiest(calls_of(limit, asks), limit) <= 1e-3
+
+
+@given(limit=st.sampled_from(KEPT), asks=ASKS)
+def test_no_window_exceeds_what_is_kept_for_the_few_clusters_of_small_changes(
+    limit: Limit, asks: list[tuple[float, float, float, int]]
+) -> None:
+    few = [(pause, asker, user, min(count, 8)) for pause, asker, user, count in asks]
+    assert busiest(calls_of(limit, few), limit) <= 1e-3
+
+
+def calls_of(limit: Limit, asks: list[tuple[float, float, float, int]]) -> list[datetime]:
+    """Return when the calls are made that some workers ask for."""
     bucket, true_time, calls = Bucket(NOW), NOW, list[datetime]()
     for pause, asker, user, count in asks:
         true_time += timedelta(seconds=pause)
@@ -56,7 +71,7 @@ def test_no_window_exceeds_the_limit_with_clocks_5_s_apart(
             now = true_time + timedelta(seconds=asker)
             bucket, reservation = reserve(bucket, limit, now=now)
             calls.append(max(true_time, reservation - timedelta(seconds=user)))
-    assert busiest(calls, limit) <= 1e-3
+    return calls
 
 
 @given(limit=LIMITS, counts=st.lists(st.integers(1, 200), min_size=1, max_size=5))
@@ -124,6 +139,16 @@ def test_the_limits_are_the_documented_ones_less_the_slack() -> None:
     table = {limit.name: (limit.burst, limit.per_second, limit.usable) for limit in (ARM_READ, ARM_WRITE)}
     assert table == {"arm-read": (250, 25, 100), "arm-write": (200, 10, 140)}
     assert (AKS_OTHER.burst, AKS_OTHER.per_second, AKS_OTHER.usable) == (60, 1, 54)
+
+
+@pytest.mark.parametrize("limit", DOCUMENTED, ids=lambda limit: limit.name)
+def test_what_is_kept_and_what_is_not_are_the_limit_together(limit: Limit) -> None:
+    assert limit.common.burst + limit.kept.burst == limit.burst
+    assert limit.common.per_second + limit.kept.per_second == pytest.approx(limit.per_second)
+    assert limit.common.usable + limit.kept.usable <= limit.usable
+    assert limit.common.name == limit.name, "the bucket of the version before"
+    assert limit.kept.usable >= 2 * 5, "five clusters, twice"
+    assert limit.common.per_second >= 0.98 * limit.per_second
 
 
 def test_cached_tokens_are_few_and_expire() -> None:
