@@ -122,8 +122,8 @@ def test_after_a_crash_between_save_and_send_the_message_is_sent_by_the_next_pla
 
 
 def sending_by(cloud: MemoryCloud, send: Callable[..., None]) -> Any:
-    jobs: Any = Around(cloud.ports.jobs, send=send)
-    return replace(cloud.ports, jobs=jobs)
+    changes: Any = Around(cloud.ports.changes, send=send)
+    return replace(cloud.ports, changes=changes)
 
 
 def test_an_error_of_the_state_in_a_part_has_the_rest_handed_over_later() -> None:
