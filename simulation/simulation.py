@@ -125,16 +125,7 @@ class Simulation:
             kinds, rate = only, 40
         kinds = kinds - disasters.FAULTS.keys() if second_app.KIND in kinds else kinds
         states = [ObservedState() for _ in range(2 if chance.random() < 0.15 else 1)]
-        hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
-        small_change = random.Random(f"{seed} small changes").choice(SMALL_CHANGES)  # noqa: S311
-        config = partial(
-            FleetConfig,
-            git_credentials=GitCredentials("flux", SECRET, host="github.com"),
-            handover_clusters=hand_overs[0],
-            handover_seconds=hand_overs[1],
-            small_change=small_change,
-        )
-        clouds = _clouds(states, chance, config)
+        clouds = _clouds(states, chance, seed)
         self.loop = EventLoop(chance, clouds, verbose=verbose)
         oracle, history = Oracle(self.loop.azure, clouds[0].kubernetes), AzureHistory(self.loop.clock)
         workloads = Workloads(clouds[0].kubernetes, chance.choice)
@@ -293,16 +284,24 @@ class Simulation:
         loop.run_until(loop.clock() + timedelta(seconds=PEACE_SECONDS), done=lambda: loop.idle)
 
 
-def _clouds(
-    states: list[ObservedState], chance: random.Random, config: Callable[[str, str], FleetConfig]
-) -> list[MemoryCloud]:
+def _clouds(states: list[ObservedState], chance: random.Random, seed: int) -> list[MemoryCloud]:
     """Return a cloud for each state; the clouds share time, Azure and the clusters."""
+    hand_overs = random.Random(f"{seed} hand-overs").choice(HAND_OVERS)  # noqa: S311
+    small_change = random.Random(f"{seed} small changes").choice(SMALL_CHANGES)  # noqa: S311
     clouds: list[MemoryCloud] = []
     delays = Delays(crd=chance.choice(CRD_SECONDS))
     for name, state in zip(("north", "south"), states, strict=False):
+        config = FleetConfig(
+            name,
+            f"example/{name}",
+            git_credentials=GitCredentials("flux", SECRET, host="github.com"),
+            handover_clusters=hand_overs[0],
+            handover_seconds=hand_overs[1],
+            small_change=small_change,
+        )
         cloud = MemoryCloud(
             seed=chance.getrandbits(32),
-            config=config(name, f"example/{name}"),
+            config=config,
             state=state,
             peer=clouds[0] if clouds else None,
             delays=delays,

@@ -5,7 +5,7 @@ subscription, identity and region of the caller) and learn.microsoft.com/azure/a
 subscription). An app has one identity and calls from one region, so its buckets are named by subscription.
 AKS also limits the operations on one cluster or pool; a cluster has one session, so workers never share them.
 
-A part of each limit is kept for small changes, in a bucket of its own: they do not wait behind the
+A part of each limit is set aside for small changes, in a bucket of its own: they do not wait behind the
 reservations of a large one.
 
 A bucket hands out moments, also future ones, each to one caller: a reservation that no other caller can take.
@@ -27,9 +27,9 @@ REACH = timedelta(hours=4)
 """The longest possible queue: the hour of a refusal, and the 5,000 clusters that a subscription may have,
 each with two calls of the slowest limit."""
 
-KEPT_BURST, KEPT_RATE = 0.2, 0.02
-"""The parts of a limit that are kept for small changes. The first lets five clusters through at once. The
-second fills it again; it is lost to large changes even if no small one uses it."""
+SET_ASIDE_BURST, SET_ASIDE_RATE = 0.2, 0.02
+"""The parts of a limit that are set aside for small changes. The first lets five clusters through at once.
+The second fills it again; it is lost to large changes even if no small one uses it."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Limit:
         return max(1, int(self.burst - SLACK * self.per_second))
 
     @property
-    def kept(self) -> Limit:
-        """The part that is kept for small changes."""
-        burst, per_second = int(self.burst * KEPT_BURST), self.per_second * KEPT_RATE
-        return replace(self, name=f"{self.name}-kept", burst=burst, per_second=per_second)
+    def set_aside(self) -> Limit:
+        """The part that is set aside for small changes."""
+        burst, per_second = int(self.burst * SET_ASIDE_BURST), self.per_second * SET_ASIDE_RATE
+        return replace(self, name=f"{self.name}-set-aside", burst=burst, per_second=per_second)
 
     @property
     def common(self) -> Limit:
         """The rest, which every call may use."""
-        kept = self.kept
-        return replace(self, burst=self.burst - kept.burst, per_second=self.per_second - kept.per_second)
+        other = self.set_aside
+        return replace(self, burst=self.burst - other.burst, per_second=self.per_second - other.per_second)
 
     @property
     def interval(self) -> timedelta:

@@ -1,7 +1,7 @@
 """Small changes: a plan of few clusters waits behind no large one. Pure.
 
-The jobs of small changes have a queue of their own, and tokens of Azure's limits are kept for them. Both are
-enough for few clusters only, so their number is bounded, whatever is pushed.
+The jobs of small changes have a queue of their own, and tokens of Azure's limits are set aside for them. Both
+are enough for few clusters only, so their number is bounded, whatever is pushed.
 """
 
 from __future__ import annotations

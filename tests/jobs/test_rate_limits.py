@@ -25,7 +25,7 @@ from tests.support.cluster_records import NOW, later
 
 SKEW = SLACK - 1
 DOCUMENTED = [ARM_READ, ARM_WRITE, ARM_DELETE, AKS_OTHER]
-COMMON, KEPT = [limit.common for limit in DOCUMENTED], [limit.kept for limit in DOCUMENTED]
+COMMON, SET_ASIDE = [limit.common for limit in DOCUMENTED], [limit.set_aside for limit in DOCUMENTED]
 LIMITS = st.sampled_from([*DOCUMENTED, *COMMON, Limit("small", "small limit", 20, 0.5)])
 ASKS = st.lists(
     st.tuples(st.floats(0, 8), st.floats(0, SKEW), st.floats(0, SKEW), st.integers(1, 60)),
@@ -54,8 +54,8 @@ def test_no_window_exceeds_the_limit_with_clocks_5_s_apart(
     assert busiest(calls_of(limit, asks), limit) <= 1e-3
 
 
-@given(limit=st.sampled_from(KEPT), asks=ASKS)
-def test_no_window_exceeds_what_is_kept_for_the_few_clusters_of_small_changes(
+@given(limit=st.sampled_from(SET_ASIDE), asks=ASKS)
+def test_no_window_exceeds_what_is_set_aside_for_the_few_clusters_of_small_changes(
     limit: Limit, asks: list[tuple[float, float, float, int]]
 ) -> None:
     few = [(pause, asker, user, min(count, 8)) for pause, asker, user, count in asks]
@@ -63,7 +63,7 @@ def test_no_window_exceeds_what_is_kept_for_the_few_clusters_of_small_changes(
 
 
 def calls_of(limit: Limit, asks: list[tuple[float, float, float, int]]) -> list[datetime]:
-    """Return when the calls are made that some workers ask for."""
+    """Return when some workers send the calls that they ask for."""
     bucket, true_time, calls = Bucket(NOW), NOW, list[datetime]()
     for pause, asker, user, count in asks:
         true_time += timedelta(seconds=pause)
@@ -142,12 +142,12 @@ def test_the_limits_are_the_documented_ones_less_the_slack() -> None:
 
 
 @pytest.mark.parametrize("limit", DOCUMENTED, ids=lambda limit: limit.name)
-def test_what_is_kept_and_what_is_not_are_the_limit_together(limit: Limit) -> None:
-    assert limit.common.burst + limit.kept.burst == limit.burst
-    assert limit.common.per_second + limit.kept.per_second == pytest.approx(limit.per_second)
-    assert limit.common.usable + limit.kept.usable <= limit.usable
+def test_what_is_set_aside_and_what_is_not_are_the_limit_together(limit: Limit) -> None:
+    assert limit.common.burst + limit.set_aside.burst == limit.burst
+    assert limit.common.per_second + limit.set_aside.per_second == pytest.approx(limit.per_second)
+    assert limit.common.usable + limit.set_aside.usable <= limit.usable
     assert limit.common.name == limit.name, "the bucket of the version before"
-    assert limit.kept.usable >= 2 * 5, "five clusters, twice"
+    assert limit.set_aside.usable >= 2 * 5, "five clusters, twice"
     assert limit.common.per_second >= 0.98 * limit.per_second
 
 

@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.errors import Stale, Throttled, Unavailable
-from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, Limit, reserve
-from shared.jobs.record import ClusterRecord, Phase
+from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
+from shared.jobs.record import Phase
 from shared.pipeline.worker.rate_limiter import BACKOFF, TRIES, RateLimited, RateLimiter
 from shared.ports import Ports
 from shared.ports.azure import PutCluster, Written
 from tests.support import fleet_files
-from tests.support.hand_overs import CONFIG
+from tests.support.limited_clusters import SUBSCRIPTION, cloud_with_record, emptied, reserving
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, on_azure
-
-SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
-
-
-def cloud_with_record() -> tuple[MemoryCloud, ClusterRecord]:
-    """Return a cloud and the record of a cluster that is in no small change."""
-    cloud = MemoryCloud(config=replace(CONFIG, small_change=0))
-    push(cloud, fleet_files.fleet("one"))
-    while not cloud.state.clusters():
-        assert cloud.step()
-    record = cloud.state.cluster("one")
-    assert record is not None
-    return cloud, record
-
-
-def reserving(record: ClusterRecord, reservations: Mapping[str, tuple[datetime, ...]]) -> ClusterRecord:
-    """Return the record with these reservations."""
-    run = replace(record.job.next_run, reservations=reservations)
-    return replace(record, job=replace(record.job, next_run=run))
-
-
-def emptied(cloud: MemoryCloud, limit: Limit, seconds: float) -> None:
-    """Let other workers take every token of the next ``seconds``."""
-    key, common = f"{SUBSCRIPTION}|{limit.name}", limit.common
-    before = cloud.state.bucket(key)
-    full_at = cloud.clock() + timedelta(seconds=seconds) + (common.usable - 1) * common.interval
-    cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
 
 
 def test_a_step_without_a_token_runs_at_its_reservation_without_a_failed_attempt() -> None:
@@ -259,82 +230,6 @@ def test_a_lost_race_is_tried_again_at_the_time_that_it_is_then() -> None:
     bucket = cloud.state.bucket(f"{SUBSCRIPTION}|{ARM_WRITE.name}")
     assert bucket is not None
     assert bucket.full_at > cloud.clock()
-
-
-def in_small_change(record: ClusterRecord) -> ClusterRecord:
-    return replace(record, job=replace(record.job, small_change=True))
-
-
-@pytest.mark.parametrize("limit", [ARM_READ, ARM_WRITE, AKS_OTHER], ids=lambda limit: limit.name)
-def test_a_small_change_uses_kept_tokens_while_a_large_one_has_reserved_all_others(limit: Limit) -> None:
-    cloud, record = cloud_with_record()
-    emptied(cloud, limit, 600)
-    with pytest.raises(RateLimited):
-        RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [limit], lambda: None)
-    small, sent = in_small_change(record), list[int]()
-    for number in range(limit.kept.usable):
-        RateLimiter(small, cloud.ports).call(SUBSCRIPTION, [limit], partial(sent.append, number))
-    assert len(sent) == limit.kept.usable
-    with pytest.raises(RateLimited) as wait:
-        RateLimiter(small, cloud.ports).call(SUBSCRIPTION, [limit], lambda: None)
-    assert wait.value.at - cloud.clock() <= 2 * limit.kept.interval
-
-
-def test_a_small_change_leaves_the_kept_tokens_while_others_are_there() -> None:
-    cloud, record = cloud_with_record()
-    for _ in range(5):
-        RateLimiter(in_small_change(record), cloud.ports).call(SUBSCRIPTION, [ARM_WRITE, ARM_READ], int)
-    assert cloud.state.bucket(f"{SUBSCRIPTION}|{ARM_WRITE.kept.name}") is None
-    assert cloud.state.bucket(f"{SUBSCRIPTION}|{ARM_READ.kept.name}") is None
-    assert cloud.state.bucket(f"{SUBSCRIPTION}|{ARM_WRITE.name}") is not None
-
-
-def test_a_small_change_does_not_compete_for_a_bucket_with_the_workers_of_a_large_one() -> None:
-    cloud, record = cloud_with_record()
-    save, tried = cloud.ports.state.save_bucket, list[str]()
-
-    def save_bucket(key: str, bucket: Bucket) -> None:
-        tried.append(key)
-        if key.endswith(ARM_WRITE.name):
-            raise Stale("somebody was faster")
-        save(key, bucket)
-
-    around(cloud, "state", save_bucket=save_bucket)
-    RateLimiter(in_small_change(record), cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    assert [key.partition("|")[2] for key in tried] == [ARM_WRITE.name, ARM_WRITE.kept.name]
-
-
-def test_a_step_of_a_small_change_with_several_calls_on_empty_buckets_completes() -> None:
-    cloud, record = cloud_with_record()
-    emptied(cloud, ARM_WRITE, 600)
-    record, rounds = in_small_change(record), 0
-    for _ in range(ARM_WRITE.kept.usable):
-        RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    while rounds < 5:
-        limiter = RateLimiter(record, cloud.ports)
-        try:
-            for _ in range(3):
-                limiter.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-        except RateLimited as reservation:
-            rounds += 1
-            cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
-            record = reserving(record, limiter.reserved)
-        else:
-            break
-    assert 0 < rounds <= 3
-
-
-def test_a_refusal_empties_what_is_kept_too() -> None:
-    cloud, record = cloud_with_record()
-
-    def refuse() -> None:
-        raise Throttled("slow down", code="SubscriptionRequestsThrottled", retry_after=40)
-
-    with pytest.raises(Throttled):
-        RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], refuse)
-    with pytest.raises(RateLimited) as wait:
-        RateLimiter(in_small_change(record), cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    assert (wait.value.at - cloud.clock()).total_seconds() >= 39.9
 
 
 def test_events_have_the_request_ids_of_the_writes() -> None:

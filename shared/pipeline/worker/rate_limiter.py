@@ -4,8 +4,8 @@ Without a token, a step gets a reservation, which its record stores, and runs ag
 failed attempt, and no other step gets that reservation. Azure may refuse all the same (429), because others
 use the subscription too; the refusal empties the bucket until the service's Retry-After.
 
-A small change takes what is there for everybody, and otherwise what is kept for small changes. It does not
-compete for the first with the workers of a large change: it tries that once.
+A small change takes what is there for everybody, and otherwise what is set aside for small changes. It does
+not compete for the first with the workers of a large change: it tries that once.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class RateLimiter:
 
     def _shares(self, limit: Limit) -> Sequence[Limit]:
         """Return the parts of a limit that the step may use; it gets reservations of the last one."""
-        return (limit.common, limit.kept) if self._small_change else (limit.common,)
+        return (limit.common, limit.set_aside) if self._small_change else (limit.common,)
 
     def _own_key(self, limit: Limit, subscription: str) -> str:
         return _key(self._shares(limit)[-1], subscription)
@@ -255,7 +255,7 @@ class RateLimiter:
         unaffected = {_OF_ARM: [AKS_OTHER], _OF_AKS: [ARM_READ, ARM_WRITE, ARM_DELETE]}.get(error.code, [])
         refused = [limit for limit in limits if limit not in unaffected]
         seconds = error.retry_after or RETRY_AFTER
-        for share in (share for limit in refused for share in (limit.common, limit.kept)):
+        for share in (share for limit in refused for share in (limit.common, limit.set_aside)):
             key = _key(share, subscription)
             self._ports.token_cache.drop(key)
             try:
