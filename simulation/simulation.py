@@ -30,7 +30,7 @@ from simulation.faults.catalog import KINDS, rare_kinds
 from simulation.history import AzureHistory
 from simulation.invariants.context import Context
 from simulation.invariants.end import SECRET
-from simulation.invariants.hand_overs import ALL, NONE
+from simulation.invariants.hand_overs import SMALL_CHANGES
 from simulation.invariants.rules import Invariants
 from simulation.observed_ports import ObservedQueue, ObservedState, ObservedWrites
 from simulation.operator_actions import act
@@ -52,8 +52,6 @@ CRD_SECONDS = (0.2, 0.2, 15.0, 90.0)
 """Until a custom resource definition is established."""
 HAND_OVERS = ((40, 60.0), (1, 0.0), (2, 0.0), (1, 60.0))
 """How many clusters are handed over at a time, and the seconds after which a message continues."""
-SMALL_CHANGES = (NONE, 1, ALL)
-"""How many clusters may be in small changes."""
 SKEWS = (0.0, -MAX_SKEW, MAX_SKEW)
 TIMINGS = Timings(
     create_cluster=50,

@@ -9,7 +9,8 @@ from simulation.invariants.context import Context
 from simulation.rule import RuleViolated
 
 NONE, ALL = 0, 16
-"""The limits of small changes with which none is one, and each: a fleet has fewer clusters."""
+SMALL_CHANGES = (NONE, 1, ALL)
+"""How many clusters may be in small changes: none, one, or more than a fleet has."""
 
 
 class HandOvers:
