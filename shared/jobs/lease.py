@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from shared.jobs.job import FARTHEST, JobQueue, Lease
 from shared.jobs.messages import JobMessage
-from shared.jobs.recipes import Step
+from shared.jobs.recipes import Recipe, Step
 from shared.jobs.record import ClusterRecord
 
 MAX_ABANDONED_LEASES = 8

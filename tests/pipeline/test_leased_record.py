@@ -41,9 +41,9 @@ def operations(cloud: MemoryCloud, work: Callable[[], None]) -> Counter[str]:
 
 def test_a_recheck_of_an_operation_that_continues_is_one_read_and_one_save() -> None:
     cloud = creating()
-    deliver_due(cloud, "jobs")
+    deliver_due(cloud, "changes")
     cloud.clock.advance(6)
-    assert operations(cloud, lambda: deliver_due(cloud, "jobs")) == {"cluster": 1, "save": 1}
+    assert operations(cloud, lambda: deliver_due(cloud, "changes")) == {"cluster": 1, "save": 1}
 
 
 def test_steps_that_only_read_are_saved_with_the_lease_of_the_first_one_that_writes() -> None:
@@ -105,7 +105,7 @@ def test_a_late_message_saves_its_lease_first_so_that_the_timer_sees_the_backlog
         return azure.call(read)
 
     on_azure(cloud, GetCluster, look)
-    deliver_due(cloud, "jobs")
+    deliver_due(cloud, "changes")
     assert [lease is not None for lease in leases] == [True]
 
 

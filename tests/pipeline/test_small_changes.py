@@ -12,10 +12,11 @@ from shared.jobs.job import JobQueue
 from shared.jobs.messages import job_message
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.worker import worker
+from shared.ports.azure import PutGroup
 from tests.support.fleet_files import cluster, fleet
 from tests.support.hand_overs import CONFIG, CUT, plan_step, plan_steps
 from tests.support.pipeline_runs import accepted, deliver_due, phases, push
-from tests.support.replaced_ports import frozen
+from tests.support.replaced_ports import frozen_before
 
 FEW = 2
 SMALL, LARGE = ["a1", "a2"], [f"z{number}" for number in range(6)]
@@ -129,7 +130,7 @@ def test_a_step_that_runs_on_one_queue_is_awaited_on_the_other() -> None:
         deliver_due(cloud, "changes")
         writers.append(len(cloud.azure.accepted) > before)
 
-    frozen(cloud, "azure", "call", small_change_arrives)
+    frozen_before(cloud, PutGroup, small_change_arrives)
     lock = cloud.broker.accept_session("jobs", "a1")
     assert lock is not None
     cloud.deliver("jobs", lock, cloud.ports)
