@@ -112,7 +112,7 @@ def test_a_contest_of_a_cluster_that_waits_for_an_operator_already_is_reported()
     first.state.save(replace(waiting, job=replace(waiting.job, next_run=next_run)))
     reports = first.broker.peek("plans", session="example:reports")
     first.clock.advance(5)  # the time of another report
-    deliver_due(first, "jobs")
+    deliver_due(first, "changes")
     assert record(first).contested
     assert len(first.broker.peek("plans", session="example:reports")) > len(reports)
 
