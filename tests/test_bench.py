@@ -8,6 +8,8 @@ from pathlib import Path
 
 from bench.components import EXAMPLE, requests_of
 from bench.contention import contend
+from bench.cost import NAMESPACE, Usage
+from bench.cost import measure as measure_cost
 from bench.deletes import measure as measure_deletes
 from bench.fleet import generate
 from bench.fork import FLEET_NAME, chain, hostile, processor_seconds
@@ -67,6 +69,15 @@ def test_a_hand_over_in_parts_takes_less_time_and_its_messages_end_long_before_t
     slow = measure_handover(1000, 400, PARTS)
     assert len(slow.virtual) > 1
     assert slow.longest < (60 * limit.minute + limit.second) / 2
+
+
+def test_a_busy_month_costs_more_than_an_idle_one_and_an_idle_one_calls_nothing_in_azure() -> None:
+    measured = measure_cost(6)
+    idle, busy = measured.idle(), measured.busy()
+    assert idle.used["azure"] == idle.used["bus"] == 0
+    assert NAMESPACE < idle.dollars() < busy.dollars()
+    assert all(usage.used["azure"] > 0 for usage in (measured.created, measured.few, measured.deleted))
+    assert Usage().dollars() == NAMESPACE
 
 
 def test_workers_that_lose_a_race_for_a_bucket_wait_and_rarely_lose_again() -> None:

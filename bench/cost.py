@@ -1,0 +1,243 @@
+"""What a fleet costs in a month: ``python -m bench.cost [CLUSTERS]``, in US dollars of East US.
+
+Counts what the functions do, in memory and under Azure's limits: for the timers, a creation, a commit that
+changes five clusters, one that changes many, and a delete. A month adds them up. Its seconds are an upper
+bound: no two executions share an instance, and the calls of each come one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from localcloud.azure.world.arm_resources import Timings
+from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
+from localcloud.servicebus.world.broker_values import SessionLock
+from shared.jobs.record import Phase
+from shared.pipeline.recovery import missed_work
+from shared.ports import FleetConfig, Kubernetes, KubernetesApi, Ports
+from tests.support import fleet_files
+from tests.support.pipeline_runs import push
+
+SECONDS = {"tables": 0.01, "bus": 0.02, "azure": 0.5, "github": 0.3, "kubernetes": 0.1}
+"""How long a call of each kind is taken to last."""
+KINDS = ("executions", "gigabyte-seconds", *SECONDS)
+PAGE = 1000
+"""Entities that one request of Table Storage returns at most (its REST API, Query Entities)."""
+RECEIVED = 3
+"""Operations of a queue for each message that is received: accept its session, receive, complete."""
+LEAST_SECONDS, GIGABYTES = 1.0, 2.0
+"""The least time that an execution is billed, and the memory of an instance, as infra/ has it."""
+DAYS = 365 / 12
+TIMERS = ((missed_work.plan_missed_head, 12 * 24 * DAYS), (missed_work.resend_overdue, 60 * 24 * DAYS))
+"""The timers, and how often they run in a month by the schedules of docs/settings.md."""
+FEW, MANY = 5, 50
+COMMITS, ALL_CHANGED, TURNOVER = 400, 2, 0.02
+"""A busy month: commits that change five clusters, commits that change all, and what part comes and goes."""
+
+PRICES = {
+    "executions": 0.40 / 1_000_000,
+    "gigabyte-seconds": 0.000026,
+    "tables": 0.00036 / 10_000,
+    "bus": 0.80 / 1_000_000,
+}
+"""The price list of Functions (Flex Consumption, on demand), Table Storage (LRS) and Service Bus in 2026."""
+NAMESPACE = 0.0135 * 24 * DAYS
+"""The base charge of a Service Bus namespace in the Standard tier; it includes 13 million operations."""
+INCLUDED = 13_000_000
+
+
+@dataclass
+class Usage:
+    """What was used: ``executions``, ``gigabyte-seconds``, and calls by kind."""
+
+    used: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
+
+    def plus(self, other: Usage, times: float = 1) -> Usage:
+        """Return the sum with another, which happens so many times."""
+        return Usage({kind: self.used[kind] + times * other.used[kind] for kind in KINDS})
+
+    def dollars(self) -> float:
+        """Return the price of it in a month, with the namespace."""
+        used = self.used | {"bus": max(0.0, self.used["bus"] - INCLUDED)}
+        return NAMESPACE + sum(price * used[kind] for kind, price in PRICES.items())
+
+
+class _Counted:
+    """A port that counts its calls; a list counts by the pages that it takes."""
+
+    def __init__(self, inner: object, kind: str, counts: dict[str, float]) -> None:
+        self._inner, self._kind, self._counts = inner, kind, counts
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self._inner, name)
+
+        def counted(*given: Any, **named: Any) -> Any:
+            found = method(*given, **named)
+            rows = len(found) if self._kind == "tables" and isinstance(found, Sequence) else 1
+            self._counts[self._kind] += max(1, math.ceil(rows / PAGE))
+            return found
+
+        return counted
+
+
+class _CountedKubernetes:
+    """The Kubernetes port, whose connections count their calls."""
+
+    def __init__(self, inner: Kubernetes, counts: dict[str, float]) -> None:
+        self._inner, self._counts = inner, counts
+
+    def connect(self, *given: Any, **named: Any) -> KubernetesApi:
+        api: Any = _Counted(self._inner.connect(*given, **named), "kubernetes", self._counts)
+        return api  # type: ignore[no-any-return]
+
+
+class CountedCloud(MemoryCloud):
+    """A cloud in memory that counts what its functions use."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            throttle=True, config=FleetConfig("example", "example/fleet", lease_seconds=90, poll_seconds=20)
+        )
+        self.azure.engine.timings = Timings(create_cluster=300)
+        self.usage = Usage()
+        count = partial(_Counted, counts=self.usage.used)
+        ports = self.ports
+        counted: dict[str, Any] = {name: count(getattr(ports, name), "bus") for name in QUEUES}
+        counted |= {name: count(getattr(ports, name), "github") for name in ("repository", "pulls")}
+        counted |= {"state": count(ports.state, "tables"), "azure": count(ports.azure, "azure")}
+        counted["kubernetes"] = _CountedKubernetes(ports.kubernetes, self.usage.used)
+        self.with_ports(lambda ports: replace(ports, **counted))
+
+    def deliver(self, queue: str, lock: SessionLock, ports: Ports) -> None:
+        """Deliver a message, and count the execution."""
+        before = self.usage.plus(Usage())
+        super().deliver(queue, lock, ports)
+        self._executed(before)
+        self.usage.used["bus"] += RECEIVED
+
+    def run_timers(self, ports: Ports) -> None:
+        """Run the timers without counting them: a month has a number of them."""
+        before = self.usage.plus(Usage())
+        super().run_timers(ports)
+        self.usage.used.update(before.used)
+
+    def timer(self, function: Callable[[Ports], object]) -> Usage:
+        """Return what a run of a timer uses."""
+        before = self.usage.plus(Usage())
+        function(self.ports)
+        self._executed(before)
+        return self._since(before)
+
+    def commit(self, files: dict[str, bytes]) -> Usage:
+        """Push, run until nothing is left to do, and return what that used."""
+        before = self.usage.plus(Usage())
+        push(self, files)
+        self.run(7 * 86400)
+        return self._since(before)
+
+    def _since(self, before: Usage) -> Usage:
+        return self.usage.plus(before, -1)
+
+    def _executed(self, before: Usage) -> None:
+        used = self.usage.used
+        seconds = sum(each * (used[kind] - before.used[kind]) for kind, each in SECONDS.items())
+        used["executions"] += 1
+        used["gigabyte-seconds"] += GIGABYTES * max(LEAST_SECONDS, seconds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was used: by each timer, for each cluster that is created, changed with many, or deleted.
+
+    ``few`` is what a commit uses that changes five clusters.
+    """
+
+    clusters: int
+    timers: tuple[Usage, ...]
+    created: Usage
+    few: Usage
+    changed: Usage
+    deleted: Usage
+
+    def idle(self) -> Usage:
+        """Return a month in which nothing happens."""
+        month = Usage()
+        for usage, (_, runs) in zip(self.timers, TIMERS, strict=True):
+            month = month.plus(usage, runs)
+        return month
+
+    def busy(self) -> Usage:
+        """Return a month with commits, changes of the whole fleet, creations and deletes."""
+        turnover = TURNOVER * self.clusters
+        month = self.idle().plus(self.few, COMMITS).plus(self.changed, ALL_CHANGED * self.clusters)
+        return month.plus(self.created, turnover).plus(self.deleted, turnover)
+
+
+def measure(clusters: int) -> Measured:
+    """Create the clusters, change some, delete some, and return what each cost."""
+    cloud, names = CountedCloud(), [f"cluster-{number:05}" for number in range(clusters)]
+    cloud.azure.engine.subscriptions = tuple(_subscription(number) for number in range(clusters))
+    files = fleet_files.fleet(budget=clusters) | {_path(name): _manifest(name) for name in names}
+    created = cloud.commit(files)
+    timers = tuple(cloud.timer(function) for function, _ in TIMERS)
+    few = cloud.commit(files := files | {_path(name): _manifest(name, "few") for name in names[:FEW]})
+    many = names[:MANY]
+    changed = cloud.commit(files := files | {_path(name): _manifest(name, "many") for name in many})
+    going = names[: max(1, round(TURNOVER * clusters))]
+    deleted = cloud.commit({path: text for path, text in files.items() if path not in map(_path, going)})
+    left = [record.name for record in cloud.state.clusters() if record.phase is Phase.READY]
+    if left != names[len(going) :]:
+        raise SystemExit("the fleet is not what git asks for")
+    each = Usage().plus
+    return Measured(
+        clusters,
+        timers,
+        each(created, 1 / clusters),
+        few,
+        each(changed, 1 / len(many)),
+        each(deleted, 1 / len(going)),
+    )
+
+
+def _subscription(number: int) -> str:
+    """Return the subscription of a cluster; forty share one."""
+    return f"00000000-0000-0000-0000-{number // 40 + 1:012}"
+
+
+def _path(name: str) -> str:
+    return f"clusters/{name}/cluster.yaml"
+
+
+def _manifest(name: str, tag: str = "") -> bytes:
+    extra = f"  subscriptionId: {_subscription(int(name.rsplit('-', 1)[1]))}\n"
+    return fleet_files.cluster(name, extra=extra + (f"  tags: {{changed: {tag}}}\n" if tag else ""))
+
+
+def _show(what: str, usage: Usage) -> None:
+    used = ", ".join(
+        f"{usage.used[kind]:,.1f} {kind}" for kind in ("executions", "gigabyte-seconds", *SECONDS)
+    )
+    print(f"{what:<34} {used}")
+
+
+def main() -> None:
+    """Measure and print."""
+    measured = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    for usage, (function, _) in zip(measured.timers, TIMERS, strict=True):
+        _show(f"timer {function.__name__}", usage)
+    _show("a cluster that is created", measured.created)
+    _show("a commit that changes five", measured.few)
+    _show("a cluster that many change with", measured.changed)
+    _show("a cluster that is deleted", measured.deleted)
+    for what, month in (("idle", measured.idle()), ("busy", measured.busy())):
+        _show(f"{what} month", month)
+        print(f"{what} month of {measured.clusters:,} clusters: ${month.dollars():,.2f}")
+
+
+if __name__ == "__main__":
+    main()
