@@ -24,7 +24,7 @@ from shared.jobs.errors import Stale
 from shared.jobs.rate_limits import ARM_WRITE, Bucket
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.rate_limiter import TRIES, RateLimited, RateLimiter
-from shared.ports import Ports
+from shared.ports import FleetConfig, Ports
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
 
@@ -123,7 +123,7 @@ class _Counting(RateLimiter):
 
 def contend(workers: int, calls: int, *, waits: bool = True) -> Contention:
     """Let each worker make so many calls, one after the other, with a pause of a second between two."""
-    cloud = MemoryCloud()
+    cloud = MemoryCloud(config=FleetConfig("example", "example/fleet", small_change=0))
     push(cloud, fleet_files.fleet("one"))
     while not cloud.state.clusters():
         cloud.step()
