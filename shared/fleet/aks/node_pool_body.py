@@ -232,9 +232,14 @@ def _properties(pool: NodePool, owner: Owner, azure_name: str) -> dict[str, Any]
 
 
 def _sized(pool: NodePool, existing: Json, profile: Json) -> dict[str, Any]:
-    """Return what is written of a profile; for a stopped pool, its count is the one that Azure shows."""
+    """Return what is written of a profile.
+
+    A stopped pool keeps the count that Azure shows, unless the write turns its autoscaler on: AKS takes no
+    count outside of the range then.
+    """
     counted = _counted(pool, _writable(profile))
-    stopped = pool_is_stopped(existing) and "count" in counted
+    turned_on = pool.autoscaling and not existing.get("enableAutoScaling")
+    stopped = pool_is_stopped(existing) and "count" in counted and not turned_on
     return {**counted, "count": existing.get("count")} if stopped else counted
 
 

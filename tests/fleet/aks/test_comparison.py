@@ -17,7 +17,7 @@ from localcloud.common.control_plane import NullPlane
 from shared.fleet.aks.comparison import overlay
 from shared.fleet.aks.writes import ImmutableChange
 from shared.jobs.errors import InvalidManifest
-from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired
+from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 from tests.support.azure_ports import Azure
 from tests.support.azure_writes import put
 from tests.support.cluster_specs import SPECS
@@ -49,6 +49,14 @@ def test_azure_takes_every_change_between_two_specs_that_roadstead_does_not_refu
         reject()
     with suppress(ImmutableChange):
         put(azure, desired(**after))
+
+
+def test_azure_takes_the_write_that_turns_the_autoscaler_of_a_stopped_pool_on() -> None:
+    world = AzureWorld(clock := ManualClock(), plane=(plane := NullPlane()))
+    azure = Azure(WorldAzure(world), world, plane, clock)
+    apps = {"name": "apps", "mode": "User"}
+    put(azure, desired(nodePools=[pool(), pool(**apps, count=1, powerState={"code": "Stopped"})]))
+    put(azure, desired(nodePools=[pool(), pool(**apps, count=None, minCount=1, maxCount=4)]))
 
 
 @GENERATED
