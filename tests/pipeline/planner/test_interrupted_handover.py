@@ -95,7 +95,7 @@ def test_a_crash_at_any_call_of_a_hand_over_in_parts_loses_and_repeats_nothing()
             cloud.clock.advance(5)
         counts.append(tripwires.calls)
         assert [record.generation for record in cloud.state.clusters()] == [1, 1]
-        assert sorted(message.draft.session for message in cloud.broker.peek("jobs")) == ["one", "two"]
+        assert sorted(message.draft.session for message in cloud.broker.peek("changes")) == ["one", "two"]
         assert (cloud.dead_letters, cloud.state.fleet().handover) == ([], None)
 
     counts: list[int] = []
