@@ -64,7 +64,7 @@ def recorded(operator: Operator) -> Iterator[tuple[str, str]]:
 
 
 def test_no_secret_is_in_any_table_message_log_or_answer(start: Start) -> None:
-    operator = start(Options(create_seconds=1, plan_schedule="*/3 * * * * *", extra={**PLANTED, **QUICK}))
+    operator = start(Options(create_seconds=4, plan_schedule="*/3 * * * * *", extra={**PLANTED, **QUICK}))
     messages: list[str] = []
     inject_faults(operator)
     files = fleet_files.fleet("one", "two", "broken")
