@@ -20,7 +20,7 @@ from typing import Any
 
 from localcloud.common.clock import ManualClock
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Stale
+from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import ARM_WRITE, Bucket
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.rate_limiter import TRIES, RateLimited, RateLimiter

@@ -16,7 +16,7 @@ import azure.functions as func
 
 from handlers.reply import html, reply
 from handlers.sign_in import SignIn
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api.access import Caller, Denied, Role, decide
 from shared.pipeline.api.plan_page import message_page
 from shared.pipeline.http_result import rejected

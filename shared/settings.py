@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
-from shared.jobs.retry import with_limits
+from shared.jobs.failures.retry import with_limits
 from shared.pipeline.api.access import Role
 from shared.ports import FleetConfig
 

@@ -17,7 +17,7 @@ from typing import Any
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.servicebus.world.broker import DEAD_LETTER_SUFFIX
 from localcloud.servicebus.world.broker_values import Draft, SessionLock
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.job import Lease
 from shared.ports import Message, Ports
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.ports import Ports
 from simulation.actors import contributors, reviewers
 from simulation.faults import instances

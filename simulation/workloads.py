@@ -10,7 +10,7 @@ from typing import Any
 from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 
 NAMESPACE = "default"
 POOL_LABEL = "kubernetes.azure.com/agentpool"

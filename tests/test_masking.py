@@ -18,8 +18,8 @@ from pydantic import SecretStr
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Plan
 from shared.jobs.acts import Act
-from shared.jobs.errors import Unavailable
 from shared.jobs.events import Event
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import ClusterRecord, to_json
 from shared.masking import Masker, platform_secrets
 from shared.pipeline.api.import_cluster import import_cluster

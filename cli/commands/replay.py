@@ -46,7 +46,7 @@ def replay(
 
 
 def _check_class(name: str) -> None:
-    from shared.jobs.errors import classes
+    from shared.jobs.failures.errors import classes
 
     names = [each.__name__ for each in classes()]
     if name not in names:

@@ -29,7 +29,7 @@ from localcloud.servicebus.world.broker_values import (
 )
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Dependency, ReconcileError
+from shared.jobs.failures.errors import Dependency, ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.pipeline.planner import planner

@@ -7,7 +7,7 @@ import threading
 import zlib
 from collections.abc import Collection, Sequence
 
-from shared.jobs.errors import Stale, TooLarge
+from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.record import ClusterRecord, from_json, to_json, with_etag
 from shared.jobs.summary import ClusterSummary, summary_of
 from shared.ports import GroupMember

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from localcloud.tables.memory_clusters import MemoryClusters
 from shared.jobs.acts import Act
-from shared.jobs.errors import Stale
 from shared.jobs.events import Event
+from shared.jobs.failures.errors import Stale
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.record import with_etag
 from shared.ports import DeadLetter, FleetRecord, PlanRecord

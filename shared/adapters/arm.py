@@ -34,8 +34,8 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from shared.adapters.transport import pooled_transport
-from shared.jobs.errors import ReconcileError, Unauthenticated, Unavailable, from_http
-from shared.jobs.retry import retry_after
+from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unavailable, from_http
+from shared.jobs.failures.retry import retry_after
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure_errors import cause_of
 

@@ -36,7 +36,7 @@ from azure.servicebus.exceptions import (
     ServiceBusServerBusyError,
 )
 
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     Dependency,
     InvalidManifest,
     ReconcileError,

@@ -1,1 +1,1 @@
-"""The engine: records, messages, leases, recipes, outcomes, retries, errors, rate limits, diagnosis. Pure."""
+"""The engine: records, messages, leases, recipes, outcomes, failures, rate limits, diagnosis. Pure."""

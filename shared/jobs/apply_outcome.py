@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
+from shared.jobs.failures.errors import Aborted, Interrupted, NotYetVisible, OutOfCapacity, ReconcileError
+from shared.jobs.failures.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 from shared.jobs.job import Delay, Failure, NextRun, StepState, start_step
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, STEPS, Step, deadline, next_step
 from shared.jobs.record import ClusterRecord, Condition, ConditionReason, Phase, working_phase
-from shared.jobs.retry import DEFAULTS, Policies, policy_for, wait_before_retry
 
 STALLED_WAIT = 300.0
 """Seconds between the reads of a stalled job."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.errors import Throttled
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.failures.errors import Throttled
+from shared.jobs.failures.fleet_problem import FleetProblem
+from shared.jobs.failures.remedies import NO_ACTION, suggested_action
+from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.job import Delay, Failure
 from shared.jobs.recipes import STEPS, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.remedies import NO_ACTION, suggested_action
-from shared.jobs.retry import DEFAULTS, Policies
 from shared.jobs.review_check import ReviewCheck
 
 LATE = timedelta(seconds=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.job import AcceptedWrite, Contest, WaitingOn
 from shared.jobs.recipes import Step
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from shared.jobs.retry import LONGEST
+from shared.jobs.failures.retry import LONGEST
 
 SLACK = 6.0
 """Seconds by which a call may come early: clocks differ by up to 5, and a message may run 1 early."""

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from shared.fleet.aks.removed_keys import keys_to_remove
 from shared.fleet.desired import Desired
 from shared.jobs import stored_forms
-from shared.jobs.errors import DeadLettered, NoLongerReady, Retryable, classes
+from shared.jobs.failures.errors import DeadLettered, NoLongerReady, Retryable, classes
 from shared.jobs.job import Contest, Delay, Job, new_job
 from shared.jobs.recipes import CONDITIONS, STEPS, Recipe, Step
 

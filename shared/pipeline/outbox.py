@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from shared.fleet.desired import digest_of
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, PlanRequest, SweepPart, continuation_id, job_message
 from shared.jobs.record import ClusterRecord

@@ -1,7 +1,7 @@
 """The ports: one small protocol per outside system, and ``Ports``, which the pipeline gets.
 
 Every method makes at most a bounded number of calls, never sleeps and never retries; an error is
-raised as a class of ``shared.jobs.errors``. ``shared.adapters`` implements the protocols on the real
+raised as a class of ``shared.jobs.failures.errors``. ``shared.adapters`` implements the protocols on the real
 client libraries, and the local cloud does so in memory; ``tests/contract`` runs one suite on both.
 """
 
@@ -14,7 +14,7 @@ from datetime import datetime
 
 from shared.fleet.kubernetes.flux_objects import GitCredentials
 from shared.fleet.resolve.work import PLAN_WORK
-from shared.jobs.retry import DEFAULTS, Policies
+from shared.jobs.failures.retry import DEFAULTS, Policies
 from shared.jobs.small_changes import SMALL_CHANGE
 from shared.ports.azure import Azure
 from shared.ports.clusters import GroupMember

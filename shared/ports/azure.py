@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, GroupId, RegionId, SubscriptionId
-from shared.jobs.errors import Dependency
+from shared.jobs.failures.errors import Dependency
 from shared.jobs.rate_limits import AKS_OTHER, ARM_DELETE, ARM_READ, ARM_WRITE, Limit
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from shared.fleet.planning.plan import Plan
 from shared.jobs.events import Event
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.messages import Approval
 from shared.jobs.rate_limits import Bucket
 from shared.jobs.review_check import ReviewCheck

@@ -15,7 +15,7 @@ from functools import partial
 from localcloud.github.world.people import CONTRIBUTOR, PEOPLE, REVIEWER
 from localcloud.github.world.pull_requests import PullRecord
 from localcloud.github.world.reviews import ReviewRecord
-from shared.jobs.errors import Conflict
+from shared.jobs.failures.errors import Conflict
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import Reviewed
 from simulation.desired_state import DesiredCluster

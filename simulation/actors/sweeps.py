@@ -12,7 +12,7 @@ from datetime import timedelta
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.errors import ClusterMissing, ClusterStopped
+from shared.jobs.failures.errors import ClusterMissing, ClusterStopped
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import request_whole_sweep
 from simulation.event_loop import EventLoop

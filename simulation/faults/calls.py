@@ -24,7 +24,7 @@ from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import JOB_QUEUES, QUEUES, Crash, MemoryCloud
 from localcloud.tables.memory_state import MemoryState
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import ReconcileError, Throttled, Unavailable
+from shared.jobs.failures.errors import ReconcileError, Throttled, Unavailable
 from shared.ports import BranchHead, Message, Queue
 from shared.ports.azure import AzureCall, GetCluster, GetGroup, ListResources, PutCluster, PutPool
 from simulation.event_loop import SHORT_FREEZE, EventLoop

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import Any
 
 from localcloud.azure.world import request_limits as limits
-from shared.jobs.errors import ReconcileError, Unauthenticated, Unauthorized
+from shared.jobs.failures.errors import ReconcileError, Unauthenticated, Unauthorized
 from shared.jobs.messages import PlanRequest
 from shared.ports import Message
 from simulation.faults.calls import SERVICES, Call, Fault

@@ -10,7 +10,7 @@ from rich.console import Console
 from cli.terminal.render import fleet as rendered
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import TooLarge
+from shared.jobs.failures.errors import TooLarge
 from shared.pipeline.api import schema
 from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.plans import plan_view

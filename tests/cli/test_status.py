@@ -14,7 +14,7 @@ from werkzeug.wrappers import Request, Response
 from cli.terminal import render, render_cluster
 from localcloud.common.http_server import HttpServer
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Unauthenticated
+from shared.jobs.failures.errors import Unauthenticated
 from shared.pipeline.api.clusters import cluster_detail, fleet_view
 from shared.pipeline.api.why import why_view
 from shared.ports import BranchHead

@@ -8,7 +8,14 @@ import pytest
 import yaml
 
 from shared.fleet.resource_ids import GroupId
-from shared.jobs.errors import Conflict, Dependency, Immutable, InvalidManifest, QuotaExceeded, Throttled
+from shared.jobs.failures.errors import (
+    Conflict,
+    Dependency,
+    Immutable,
+    InvalidManifest,
+    QuotaExceeded,
+    Throttled,
+)
 from shared.ports.azure import (
     DeleteCluster,
     DeleteGroup,

@@ -14,7 +14,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmAzure
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.ports.azure import PutPool
 from tests.support.azure_ports import CLUSTER, StaticCredential, pool
 

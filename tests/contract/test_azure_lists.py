@@ -6,7 +6,7 @@ import pytest
 
 from localcloud.azure.world.request_limits import LIST_SUBSCRIPTION
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
-from shared.jobs.errors import Dependency, Throttled
+from shared.jobs.failures.errors import Dependency, Throttled
 from shared.ports.azure import GetCluster, ListClusters, PutCluster, PutGroup
 from tests.support.azure_ports import CLUSTER, SUBSCRIPTION, Azure, body
 

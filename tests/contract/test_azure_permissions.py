@@ -18,7 +18,7 @@ import pytest
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES
 from localcloud.servicebus.world.broker_values import Draft
-from shared.jobs.errors import Unauthorized
+from shared.jobs.failures.errors import Unauthorized
 from shared.jobs.messages import job_message
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.azure.world.catalog import NODE_IMAGES
 from shared.fleet.resource_ids import GroupId, RegionId
-from shared.jobs.errors import Conflict, Dependency, InvalidManifest
+from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports.azure import (
     DeleteCluster,
     DeleteGroup,

@@ -17,7 +17,7 @@ from localcloud.common.front_door import Fault
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from shared.adapters.kubernetes import AKS_SCOPE, KubernetesConnections
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     Blocked,
     Conflict,
     Dependency,

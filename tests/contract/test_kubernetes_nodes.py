@@ -11,7 +11,7 @@ from localcloud.kubernetes.world.kinds import BUILT_IN, NODE, POD, STATEFUL_SET,
 from localcloud.kubernetes.world.object_store import At
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.errors import Blocked
+from shared.jobs.failures.errors import Blocked
 from shared.ports.kubernetes import CORDONED
 from tests.support import workloads
 from tests.support.kubernetes_ports import Setting

@@ -13,7 +13,7 @@ from shared.adapters.tables import TABLES, TablesState
 from shared.adapters.tables.state import PLANS
 from shared.adapters.tables.storage import Storage
 from shared.fleet.planning.plan import Plan
-from shared.jobs.errors import Stale, TooLarge
+from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.record import accept_new
 from shared.jobs.review_check import ReviewCheck, Verdict
 from shared.ports import PlanRecord, State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.errors import Dependency, InvalidManifest, Unauthorized
+from shared.jobs.failures.errors import Dependency, InvalidManifest, Unauthorized
 from shared.ports import Annotation, Check, Comment
 from tests.support.pull_request_ports import Case
 

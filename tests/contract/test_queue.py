@@ -15,7 +15,14 @@ from localcloud.common.clock import ManualClock
 from localcloud.servicebus.wire.servicebus_server import ServiceBusServer
 from localcloud.servicebus.world.broker import Broker, BrokerQueue, Counts, QueueConfig, StoredMessage
 from shared.adapters.servicebus import ServiceBusQueue, service_bus_client
-from shared.jobs.errors import Dependency, InvalidManifest, Terminal, TooLarge, Unauthenticated, Unavailable
+from shared.jobs.failures.errors import (
+    Dependency,
+    InvalidManifest,
+    Terminal,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
 from shared.ports import Message, Queue
 
 QUEUES = [QueueConfig("jobs", duplicate_window_seconds=600), QueueConfig("plans")]

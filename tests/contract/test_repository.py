@@ -13,7 +13,7 @@ from localcloud.github.wire.github_server import GitHubServer
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.github.world.memory_repository import MemoryRepository
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
+from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import CommitStatus, Repository
 
 UNKNOWN = "1234567890" * 4

@@ -11,8 +11,8 @@ import pytest
 from shared.adapters.tables import TablesState, table_service
 from shared.jobs.acts import Act
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import ClusterMissing, ReconcileError, Stale, Unavailable
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Stale, Unavailable
+from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.job import Contest, ContestKind, start_step
 from shared.jobs.outcomes import Fail, Wait
 from shared.jobs.rate_limits import Bucket

@@ -14,7 +14,7 @@ from shared.adapters.tables.entities import packed
 from shared.adapters.tables.state import PLANS
 from shared.jobs import record as records
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import Stale
+from shared.jobs.failures.errors import Stale
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.outcomes import Wait
 from shared.jobs.record import accept_delete, accept_new

@@ -20,7 +20,7 @@ from shared.fleet.resource_ids import ClusterId
 from shared.fleet.yaml_tree.merging import merge, without_nulls
 from shared.fleet.yaml_tree.nodes import Node
 from shared.fleet.yaml_tree.parser import parse
-from shared.jobs.errors import InvalidManifest
+from shared.jobs.failures.errors import InvalidManifest
 from tests.support.arm_bodies import created, desired
 from tests.support.cluster_specs import SPECS
 from tests.support.hypothesis_settings import GENERATED

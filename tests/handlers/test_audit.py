@@ -12,7 +12,7 @@ import pytest
 from localcloud.functions.host_config import read_settings
 from localcloud.memory.memory_cloud import MemoryCloud
 from localcloud.runtime.options import EXAMPLE
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.recovery.settings_seen import record_changed_settings
 from shared.ports import FleetConfig
 from shared.settings import load_settings

@@ -9,12 +9,12 @@ import pytest
 
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.diagnosis import Diagnosis, diagnose
-from shared.jobs.errors import NotYetVisible, QuotaExceeded, Unavailable, classes
+from shared.jobs.failures.errors import NotYetVisible, QuotaExceeded, Unavailable, classes
+from shared.jobs.failures.remedies import REMEDIES
 from shared.jobs.job import Lease
 from shared.jobs.outcomes import Fail, Retry, Wait
 from shared.jobs.recipes import STEPS, Recipe, Step, deadline
 from shared.jobs.record import ClusterRecord, Phase
-from shared.jobs.remedies import REMEDIES
 from tests.support.cluster_records import NOW, later, record
 
 ALL = len(STEPS[Recipe.PROVISION])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.jobs.errors import from_operation
+from shared.jobs.failures.errors import from_operation
 from shared.ports.azure_errors import cause_of
 
 DRAIN = (

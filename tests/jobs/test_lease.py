@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.jobs.apply_outcome import apply_outcome, postpone
-from shared.jobs.errors import NotYetVisible, Unavailable, Unexpected
+from shared.jobs.failures.errors import NotYetVisible, Unavailable, Unexpected
 from shared.jobs.job import FARTHEST, Delay, JobQueue, Lease
 from shared.jobs.lease import (
     LONGEST_BACKLOG,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
+from shared.jobs.failures.errors import Conflict, Stale, Throttled, Unavailable, Unexpected
+from shared.jobs.failures.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
 from shared.jobs.outcomes import Retry
-from shared.jobs.retry import DEFAULTS, policy_for, wait_before_retry, with_limits
 from tests.support.cluster_records import NOW, record
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.jobs.retry import retry_after
+from shared.jobs.failures.retry import retry_after
 
 DATE = {"Date": "Thu, 01 Jan 2026 12:00:00 GMT"}
 

@@ -14,8 +14,8 @@ from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action
 from shared.jobs import stored_forms
 from shared.jobs.apply_outcome import apply_outcome, postpone
-from shared.jobs.errors import InvalidManifest, Unavailable
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.failures.errors import InvalidManifest, Unavailable
+from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.job import AcceptedWrite, Failure, WaitKind, WriteKind
 from shared.jobs.messages import JobMessage, PlanRequest
 from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait

@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId, GroupId
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Lease
 from shared.jobs.record import ClusterRecord, accept_delete
 from shared.pipeline.worker.lease_guard import with_lease_guard

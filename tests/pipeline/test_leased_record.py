@@ -11,7 +11,7 @@ import pytest
 from bench.deletes import CountedState
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
-from shared.jobs.errors import Unauthenticated
+from shared.jobs.failures.errors import Unauthenticated
 from shared.jobs.job import Lease
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord, Phase, accept_delete

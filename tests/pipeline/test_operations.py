@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Failure
 from shared.jobs.record import Phase
 from shared.ports.azure import PutCluster, PutMaintenance, PutPool, Write, Written

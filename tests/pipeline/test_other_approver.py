@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.other_approver import MOST, why_not
 from shared.pipeline.intake.accept import accept

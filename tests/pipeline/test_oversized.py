@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.cluster_resolver import MAX_RESOLVED_BYTES
-from shared.jobs.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
+from shared.jobs.failures.errors import ReconcileError, TooLarge, Unauthorized, Unavailable
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.clusters import fleet_view
 from tests.support import fleet_files

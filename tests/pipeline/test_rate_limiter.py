@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Stale, Throttled, Unavailable
+from shared.jobs.failures.errors import Stale, Throttled, Unavailable
 from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, reserve
 from shared.jobs.record import Phase
 from shared.pipeline.worker.rate_limiter import BACKOFF, TRIES, RateLimited, RateLimiter

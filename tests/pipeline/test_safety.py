@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
+from shared.jobs.failures.errors import InvalidManifest, Throttled, Unauthorized, Unavailable
 from shared.jobs.job import Delay, JobQueue, Lease, NextRun
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.record import Phase

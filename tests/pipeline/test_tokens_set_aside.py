@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from shared.jobs.errors import Stale, Throttled
+from shared.jobs.failures.errors import Stale, Throttled
 from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, Limit
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter

@@ -9,7 +9,7 @@ import pytest
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
 from shared.jobs.apply_outcome import apply_outcome, postpone
-from shared.jobs.errors import Throttled, Unauthenticated
+from shared.jobs.failures.errors import Throttled, Unauthenticated
 from shared.jobs.outcomes import Retry
 from shared.jobs.record import accept_retry
 from shared.pipeline.api.clusters import cluster_detail, fleet_view

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.errors import TooLarge
+from shared.jobs.failures.errors import TooLarge
 from shared.pipeline.planner import handover
 from tests.simulation.mutations import mutation
 

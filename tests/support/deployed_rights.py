@@ -18,7 +18,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from localcloud.azure.wire.authorization import action_of, allows
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
-from shared.jobs.errors import Unauthorized
+from shared.jobs.failures.errors import Unauthorized
 from shared.ports import Azure, Message, Ports, Queue
 from shared.ports.azure import AzureCall
 from shared.settings import App

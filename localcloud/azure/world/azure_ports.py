@@ -10,7 +10,7 @@ from localcloud.azure.world.arm_errors import ArmError
 from localcloud.azure.world.arm_resources import Accepted, Condition
 from localcloud.azure.world.azure_world import AzureWorld
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import from_http
+from shared.jobs.failures.errors import from_http
 from shared.ports.azure import AzureCall, Conditional, Page, PageCall, Written
 from shared.ports.azure_errors import cause_of
 

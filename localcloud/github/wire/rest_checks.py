@@ -11,7 +11,7 @@ from localcloud.github.wire.github_auth import ApiError
 from localcloud.github.wire.github_json import JsonObject, Place, paged, read_object, utc
 from localcloud.github.wire.rest_reads import resolve_commit
 from localcloud.github.world.pull_requests import CheckRecord
-from shared.jobs.errors import Dependency, InvalidManifest
+from shared.jobs.failures.errors import Dependency, InvalidManifest
 
 
 def create(place: Place, request: Request) -> Response:

@@ -32,7 +32,7 @@ from localcloud.github.world.repository_history import (
     pull_files,
     rev_list,
 )
-from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
+from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
 MAX_ID = 1 << 31

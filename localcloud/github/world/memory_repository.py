@@ -11,7 +11,7 @@ from localcloud.github.world.branches import ChangedFile
 from localcloud.github.world.commit_statuses import Statuses
 from localcloud.github.world.pull_requests import Pulls
 from shared.fleet.resolve.repository_layout import blob_id
-from shared.jobs.errors import Dependency, InvalidManifest, Unavailable
+from shared.jobs.failures.errors import Dependency, InvalidManifest, Unavailable
 from shared.ports import BranchHead, Clock, CommitStatus, TreeEntry
 
 _SHA = re.compile(r"[0-9a-f]{40}\Z")

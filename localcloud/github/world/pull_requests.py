@@ -17,7 +17,7 @@ from typing import Any
 from localcloud.github.world.branches import Branches, ChangedFile
 from localcloud.github.world.people import OPERATOR, Teams
 from localcloud.github.world.reviews import ReviewList
-from shared.jobs.errors import Conflict, Dependency, InvalidManifest
+from shared.jobs.failures.errors import Conflict, Dependency, InvalidManifest
 from shared.ports import Clock
 
 MAX_COMMENT = 65_536

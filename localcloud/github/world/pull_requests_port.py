@@ -9,7 +9,7 @@ from datetime import datetime
 from localcloud.github.world.people import PEOPLE, account_of
 from localcloud.github.world.pull_requests import MAX_ANNOTATIONS, PullRecord, Pulls
 from localcloud.github.world.reviews import ReviewRecord
-from shared.jobs.errors import Dependency, Unauthorized
+from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports import Check, Comment, MergedPull, Pull, PullAuthors, Review, ReviewState
 
 AUTHOR = "operator"

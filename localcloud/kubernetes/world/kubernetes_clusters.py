@@ -20,7 +20,7 @@ from localcloud.kubernetes.world.kubernetes_port import WorldKubernetes
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from localcloud.kubernetes.world.node_objects import mirror_nodes
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.ports import KubernetesApi
 
 _DELAYS = Delays()

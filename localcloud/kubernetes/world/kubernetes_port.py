@@ -14,7 +14,7 @@ from localcloud.kubernetes.world.writes.patches import MERGE
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     Blocked,
     Dependency,
     InvalidManifest,

@@ -25,7 +25,7 @@ from localcloud.flux.flux_controllers import FluxExtension, Source
 from localcloud.github.world.git_repository import GitRepository
 from localcloud.kubernetes.wire.kubernetes_servers import KubernetesPlane
 from localcloud.runtime.parts.part import Config, kubeconfigs, repositories, request_log, run
-from shared.jobs.errors import Dependency
+from shared.jobs.failures.errors import Dependency
 
 AKS_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The Entra application of every AKS API server."""

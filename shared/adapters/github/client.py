@@ -20,7 +20,7 @@ from github import Auth, BadAttributeException, Github, GithubException, GithubI
 from github.Repository import Repository as GitHubApi
 from urllib3.util import Retry
 
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     Dependency,
     ReconcileError,
     Throttled,
@@ -29,7 +29,7 @@ from shared.jobs.errors import (
     Withheld,
     from_http,
 )
-from shared.jobs.retry import retry_after
+from shared.jobs.failures.retry import retry_after
 
 TIMEOUT = 15
 """Seconds to connect and seconds to wait for data; GitHub gives up on a request after 10."""

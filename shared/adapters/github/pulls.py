@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
 from shared.adapters.github.reviews import GitHubReviews
-from shared.jobs.errors import Dependency, Unauthorized
+from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports import Annotation, Check, Comment, Pull
 
 COMMENT_PAGES = 5

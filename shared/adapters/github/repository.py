@@ -23,7 +23,7 @@ from shared.adapters.github.archive import read_archive
 from shared.adapters.github.client import TIMEOUT, GitHubClient, json_call
 from shared.adapters.github.pulls import GitHubPullRequests
 from shared.fleet.resolve.repository_layout import blob_id
-from shared.jobs.errors import Dependency, Unavailable
+from shared.jobs.failures.errors import Dependency, Unavailable
 from shared.ports import BranchHead, CommitStatus, TreeEntry
 
 _PLAIN_MODES = ("100644", "100755")

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from shared.adapters.github.client import PAGE, GitHubClient, json_call
-from shared.jobs.errors import Dependency, Unauthorized
+from shared.jobs.failures.errors import Dependency, Unauthorized
 from shared.ports.reviews import MergedPull, PullAuthors, Review, ReviewState
 
 PAGES = 10

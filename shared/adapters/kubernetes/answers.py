@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shared.jobs.errors import Conflict, InvalidManifest, NamespaceTerminating, ReconcileError, from_http
-from shared.jobs.retry import retry_after
+from shared.jobs.failures.errors import (
+    Conflict,
+    InvalidManifest,
+    NamespaceTerminating,
+    ReconcileError,
+    from_http,
+)
+from shared.jobs.failures.retry import retry_after
 
 _INVALID_FIELDS = ("failed to create typed patch object", "failed to convert new object")
 """What the API server answers, with HTTP 500, to an apply with an unknown field or a value of a wrong type.

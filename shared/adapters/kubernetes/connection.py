@@ -15,7 +15,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.field_ownership import MANAGER
 from shared.fleet.kubernetes.flux_objects import ref_of
 from shared.fleet.resource_ids import ClusterId, ObjectRef
-from shared.jobs.errors import Blocked, Dependency, ReconcileError, Unauthorized, Unavailable
+from shared.jobs.failures.errors import Blocked, Dependency, ReconcileError, Unauthorized, Unavailable
 from shared.ports.kubernetes import REQUIRED_ACCESS, cordon_patch
 
 _CONNECT_READ_SECONDS = (5.0, 20.0)

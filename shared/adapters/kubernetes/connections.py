@@ -15,7 +15,7 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError
 from shared.adapters.kubernetes.connection import Connection
 from shared.adapters.kubernetes.kubeconfig import Login, open_client, read_login
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Unauthenticated, Unavailable
+from shared.jobs.failures.errors import Unauthenticated, Unavailable
 from shared.ports import Clock, KubernetesApi
 
 AKS_SCOPE = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"

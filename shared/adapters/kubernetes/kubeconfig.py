@@ -20,7 +20,7 @@ import yaml
 from kubernetes.client import ApiClient, Configuration
 
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Unauthenticated
+from shared.jobs.failures.errors import Unauthenticated
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from azure.data.tables import (
 
 from shared.adapters.tables.entities import is_key, joined, split, unpacked
 from shared.adapters.transport import pooled_transport
-from shared.jobs.errors import Stale, Unauthenticated, Unavailable, from_http
+from shared.jobs.failures.errors import Stale, Unauthenticated, Unavailable, from_http
 
 Entity = Mapping[str, Any]
 

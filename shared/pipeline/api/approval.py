@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shared.jobs.errors import TooLarge
+from shared.jobs.failures.errors import TooLarge
 from shared.jobs.messages import Approval, PlanRequest
 from shared.pipeline.api import schema
 from shared.pipeline.api.other_approver import refused_by_authors

@@ -7,7 +7,7 @@ import re
 from shared.fleet.aks.ownership import Owner
 from shared.fleet.importing.importer import NotImportable, document, imported
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.api import schema
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports

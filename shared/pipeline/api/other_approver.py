@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.fleet.resolve.repository_layout import CLUSTERS
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.ports import Ports
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shared.jobs.diagnosis import diagnose
-from shared.jobs.errors import Stale
 from shared.jobs.events import replayed_event
+from shared.jobs.failures.errors import Stale
 from shared.jobs.record import accept_retry
 from shared.pipeline.api import schema
 from shared.pipeline.api.approval import operator

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared.jobs.acts import by_whom
-from shared.jobs.errors import Stale
 from shared.jobs.events import taken_over_event
+from shared.jobs.failures.errors import Stale
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import accept_takeover
 from shared.pipeline.api import schema

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from shared.jobs.errors import Retryable
+from shared.jobs.failures.errors import Retryable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.http_result import HttpResult, rejected
 from shared.pipeline.intake.webhook import Delivery, Ignored, PullChanged, Pushed, Refused, Reviewed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.fleet.planning.plan import Action, Item, Plan
-from shared.jobs.fleet_problem import FleetProblem
+from shared.jobs.failures.fleet_problem import FleetProblem
 from shared.jobs.record import Phase
 from shared.jobs.summary import ClusterSummary
 from shared.ports import CommitStatus

@@ -22,8 +22,8 @@ from shared.fleet.planning.holds import Hold, HoldKind
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.fleet.resolve.repository_layout import cluster_path
 from shared.jobs.acts import by_whom
-from shared.jobs.errors import Stale, TooLarge
 from shared.jobs.events import accepted_event
+from shared.jobs.failures.errors import Stale, TooLarge
 from shared.jobs.messages import Approval
 from shared.jobs.record import ClusterRecord, accept_change, accept_delete, accept_new, accept_retry
 from shared.jobs.small_changes import small_change

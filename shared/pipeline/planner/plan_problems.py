@@ -6,10 +6,10 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.jobs.errors import ReconcileError, Retryable, Stale
-from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.fleet_problem import Failed, FleetProblem
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
-from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import request_plan_again
 from shared.pipeline.planner.commit_status import status_of_problem
 from shared.pipeline.planner.reporter import report_again

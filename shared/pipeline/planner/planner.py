@@ -13,9 +13,9 @@ from datetime import timedelta
 from functools import partial
 
 from shared.fleet.planning.plan import Item
-from shared.jobs.errors import OtherRepository, ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import OtherRepository, ReconcileError, Retryable, Stale
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import HeadConfirmation, PlanRequest
-from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import (
     PREVIEWS,
     request_handover,

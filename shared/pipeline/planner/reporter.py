@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.job import FARTHEST
 from shared.jobs.messages import PlanRequest
-from shared.jobs.retry import wait_before_retry
 from shared.jobs.summary import ClusterSummary
 from shared.pipeline.outbox import (
     REPORT_SECONDS,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.acts import Act
-from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import Approval, PlanRequest
-from shared.jobs.retry import wait_before_retry
 from shared.jobs.review_check import Ignored, ReviewCheck, Verdict
 from shared.pipeline.outbox import request_plan_again
 from shared.pipeline.planner.review_rules import (

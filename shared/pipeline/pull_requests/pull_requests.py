@@ -20,10 +20,10 @@ from shared.fleet.planning.plan import Plan, make_plan
 from shared.fleet.resolve.desired_fleet import DesiredFleet
 from shared.fleet.resolve.repository_layout import manifest_paths
 from shared.fleet.resolve.work import Work
-from shared.jobs.errors import ReconcileError, Retryable
+from shared.jobs.failures.errors import ReconcileError, Retryable
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord
-from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import request_plan_again, request_preview
 from shared.pipeline.pull_requests import comment
 from shared.pipeline.pull_requests.comment import PullPlan

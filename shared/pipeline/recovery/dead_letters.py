@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import DeadLettered, Retryable, Stale
 from shared.jobs.events import events_between
-from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.failures.errors import DeadLettered, Retryable, Stale
+from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import names_moment
 from shared.jobs.messages import JobMessage, PlanRequest

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from shared.jobs.errors import ReconcileError, Stale
-from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.failures.errors import ReconcileError, Stale
+from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import overdue, served_until
 from shared.jobs.messages import PlanRequest

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.ports import Ports
 
 log = logging.getLogger(__name__)

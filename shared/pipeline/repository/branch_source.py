@@ -7,7 +7,7 @@ nothing is planned, deleted or reported from any other, until an operator accept
 
 from __future__ import annotations
 
-from shared.jobs.errors import OtherRepository
+from shared.jobs.failures.errors import OtherRepository
 from shared.ports import BranchHead, FleetRecord, Ports, Source
 
 

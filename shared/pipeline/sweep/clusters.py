@@ -6,9 +6,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.jobs.errors import ClusterMissing, ReconcileError, Retryable
+from shared.jobs.failures.errors import ClusterMissing, ReconcileError, Retryable
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import SweepPart
-from shared.jobs.retry import wait_before_retry
 from shared.pipeline.outbox import request_sweep
 from shared.pipeline.sweep.conclusions import conclude, is_idle
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter

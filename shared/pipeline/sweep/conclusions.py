@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from shared.fleet.json_tree import Json
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import Stale
 from shared.jobs.events import events_between
+from shared.jobs.failures.errors import Stale
 from shared.jobs.outcomes import Done, Fail
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.sweep.verdicts import verdict

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId, SubscriptionId
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.record import Phase
 from shared.jobs.summary import ClusterSummary
 from shared.pipeline.sweep.conclusions import conclude_from_list

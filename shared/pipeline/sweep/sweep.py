@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shared.jobs.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale
+from shared.jobs.failures.retry import wait_before_retry
 from shared.jobs.messages import PlanRequest, SweepPart
-from shared.jobs.retry import wait_before_retry
 from shared.jobs.summary import ClusterSummary, summary_of
 from shared.pipeline.outbox import request_report, request_sweep
 from shared.pipeline.planner.reporter import report_again

@@ -9,7 +9,7 @@ from shared.fleet.aks.ownership import CLUSTER_TAG, INSTALLATION_TAG, LIFE_TAG, 
 from shared.fleet.aks.writes import is_stopped
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     ClusterContested,
     ClusterFailed,
     ClusterMissing,

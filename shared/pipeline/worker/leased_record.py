@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shared.jobs.errors import Stale
 from shared.jobs.events import Event
+from shared.jobs.failures.errors import Stale
 from shared.jobs.lease import request_write
 from shared.jobs.record import ClusterRecord
 from shared.ports import Ports

@@ -19,7 +19,7 @@ from functools import partial
 from typing import TypeVar
 
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Retryable, Stale, Throttled
+from shared.jobs.failures.errors import Retryable, Stale, Throttled
 from shared.jobs.job import FARTHEST
 from shared.jobs.lease import EARLY
 from shared.jobs.rate_limits import (

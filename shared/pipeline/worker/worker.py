@@ -21,8 +21,8 @@ import logging
 from dataclasses import replace
 
 from shared.jobs.apply_outcome import apply_outcome, postpone, release
-from shared.jobs.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.events import events_between, rate_limited_event, superseded_event
+from shared.jobs.failures.errors import ReconcileError, Retryable, Stale, Unexpected
 from shared.jobs.job import JobQueue
 from shared.jobs.lease import (
     MAX_ABANDONED_LEASES,

@@ -16,7 +16,7 @@ from localcloud.common.clock import ManualClock
 from localcloud.common.control_plane import NullPlane
 from shared.fleet.aks.comparison import overlay
 from shared.fleet.aks.writes import ImmutableChange
-from shared.jobs.errors import InvalidManifest
+from shared.jobs.failures.errors import InvalidManifest
 from tests.support.arm_bodies import OWNER, bodies, cluster_body, created, desired, pool
 from tests.support.azure_ports import Azure
 from tests.support.azure_writes import put

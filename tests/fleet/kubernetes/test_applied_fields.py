@@ -20,7 +20,7 @@ from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes.applied_fields import is_held
 from shared.fleet.kubernetes.field_ownership import same, transferred
 from shared.fleet.kubernetes.flux_objects import ref_of
-from shared.jobs.errors import InvalidManifest
+from shared.jobs.failures.errors import InvalidManifest
 from tests.support.hypothesis_settings import GENERATED
 
 CONTAINERS: list[dict[str, Any]] = [

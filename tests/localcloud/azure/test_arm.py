@@ -28,7 +28,14 @@ from localcloud.common.control_plane import NullPlane
 from localcloud.common.front_door import Fault
 from shared.adapters.arm import ArmAzure
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Conflict, Dependency, ReconcileError, Throttled, Unauthenticated, Unavailable
+from shared.jobs.failures.errors import (
+    Conflict,
+    Dependency,
+    ReconcileError,
+    Throttled,
+    Unauthenticated,
+    Unavailable,
+)
 from shared.ports.azure import GetCluster, GetGroup, PutCluster
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"

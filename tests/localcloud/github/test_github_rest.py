@@ -18,7 +18,7 @@ from localcloud.common.clock import ManualClock, system_clock
 from localcloud.common.front_door import Fault
 from localcloud.github.wire.github_server import GitHubServer
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     Dependency,
     InvalidManifest,
     ReconcileError,

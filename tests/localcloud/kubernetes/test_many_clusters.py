@@ -18,7 +18,7 @@ from localcloud.kubernetes.world.kubernetes_clusters import KubernetesClusters
 from localcloud.kubernetes.world.kubernetes_world import KubernetesWorld
 from shared.adapters.kubernetes import KubernetesConnections
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Unauthenticated
+from shared.jobs.failures.errors import Unauthenticated
 from tests.support.kubernetes_ports import config_map, widgets
 from tests.support.waiting import until
 

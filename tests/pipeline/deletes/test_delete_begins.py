@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.azure.world.arm_resources import Timings
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import ReconcileError, Unauthorized, Unavailable
+from shared.jobs.failures.errors import ReconcileError, Unauthorized, Unavailable
 from shared.jobs.record import Phase, accept_delete
 from shared.pipeline.outbox import send_continuation
 from shared.ports import BranchHead

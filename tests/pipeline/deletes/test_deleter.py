@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import JobQueue
 from shared.jobs.messages import JobMessage, job_message
 from shared.jobs.recipes import Step

@@ -7,7 +7,7 @@ import pytest
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.recipes import Step
 from shared.jobs.record import Phase
 from shared.pipeline.api.replay import replay

@@ -9,7 +9,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter, MemoryCloud, tripwired
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Delay, Lease
 from shared.jobs.record import ClusterRecord, Phase
 from shared.ports.azure import DeleteCluster, GetCluster

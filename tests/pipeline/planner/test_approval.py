@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Unauthenticated
+from shared.jobs.failures.errors import Unauthenticated
 from shared.jobs.record import Phase
 from shared.pipeline.api.approval import approve
 from shared.pipeline.intake.accept import accept

@@ -8,7 +8,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resolve.repository_layout import blob_id
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.repository.blob_reader import read_blobs
 from tests.support.counted_calls import Calls
 from tests.support.replaced_ports import Around

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import HeadConfirmation, PlanRequest
 from shared.jobs.record import Phase
 from shared.pipeline.api.clusters import fleet_view

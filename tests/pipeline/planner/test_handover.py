@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import TooLarge
+from shared.jobs.failures.errors import TooLarge
 from shared.jobs.messages import Approval, PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.api.clusters import fleet_view

@@ -11,7 +11,7 @@ import pytest
 
 from localcloud.memory.memory_cloud import Counter as Tripwires
 from localcloud.memory.memory_cloud import Crash, MemoryCloud, tripwired
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.planner import planner

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.record import Phase
 from shared.ports import Ports
 from tests.support import fleet_files

@@ -10,7 +10,7 @@ from localcloud.github.world.memory_repository import MemoryRepository
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Stored, digest_of
 from shared.fleet.planning.plan import Action
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import Phase
 from shared.pipeline.pull_requests import pull_requests

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localcloud.github.world.commit_statuses import MAX_PER_CONTEXT
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.jobs.record import ClusterRecord, Phase
 from shared.pipeline.outbox import CLOCKS_DIFFER, REPORT_SECONDS, request_report

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from localcloud.memory.memory_cloud import Crash
-from shared.jobs.errors import Terminal, Unauthorized, Unavailable
+from shared.jobs.failures.errors import Terminal, Unauthorized, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.api.approval import approve
 from shared.pipeline.api.plan_page import plan_page

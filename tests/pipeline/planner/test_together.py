@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from shared.jobs.errors import Stale
+from shared.jobs.failures.errors import Stale
 from shared.ports.together import THREADS, in_threads
 
 

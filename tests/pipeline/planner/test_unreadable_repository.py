@@ -15,8 +15,8 @@ from localcloud.common.front_door import Fault
 from localcloud.github.wire.github_server import GitHubServer
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.adapters.github import GitHubRepository, github_auth
-from shared.jobs.errors import Unavailable
-from shared.jobs.fleet_problem import Failed, FleetProblem
+from shared.jobs.failures.errors import Unavailable
+from shared.jobs.failures.fleet_problem import Failed, FleetProblem
 from shared.pipeline.api.clusters import fleet_view
 from shared.pipeline.recovery import missed_work
 from tests.support import fleet_files

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.github.world.pull_requests_port import WorldPullRequests
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Terminal, Unavailable
+from shared.jobs.failures.errors import Terminal, Unavailable
 from shared.jobs.messages import PlanRequest
 from shared.pipeline.intake.accept import accept
 from shared.pipeline.intake.webhook import PullChanged, Pushed

@@ -11,7 +11,7 @@ from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.call_estimate import AzureCalls, azure_calls
 from shared.fleet.planning.differences import Change
 from shared.fleet.planning.plan import Action, Item
-from shared.jobs.errors import Terminal, Throttled
+from shared.jobs.failures.errors import Terminal, Throttled
 from shared.pipeline.pull_requests import pull_requests
 from shared.pipeline.pull_requests.comment import OUTDATED
 from shared.ports import Comment

@@ -13,7 +13,7 @@ import pytest
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import Draft
 from shared.jobs.apply_outcome import apply_outcome
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.jobs.job import Lease
 from shared.jobs.messages import Approval, PlanRequest, job_message
 from shared.jobs.outcomes import Retry

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.acts import Act
-from shared.jobs.errors import Unavailable
+from shared.jobs.failures.errors import Unavailable
 from shared.pipeline.recovery.retention import purge_expired
 from shared.ports import FleetConfig
 from tests.support import fleet_files

@@ -12,7 +12,7 @@ import pytest
 from localcloud.azure.world.azure_world import AzureWorld
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
-from shared.jobs.errors import Throttled, Unavailable
+from shared.jobs.failures.errors import Throttled, Unavailable
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.rate_limits import ARM_READ, Bucket, correct
 from shared.jobs.record import Phase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.memory.memory_cloud import MemoryCloud
-from shared.jobs.errors import Unauthorized, Unavailable
+from shared.jobs.failures.errors import Unauthorized, Unavailable
 from shared.jobs.messages import SweepPart
 from shared.jobs.record import Phase
 from shared.pipeline.api.clusters import cluster_detail, fleet_view

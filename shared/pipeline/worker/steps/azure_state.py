@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.fleet.aks.writes import Write, is_final, is_stopped
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
+from shared.jobs.failures.errors import Interrupted, InvalidManifest, NotYetVisible, from_operation
 from shared.jobs.outcomes import Fail, Outcome, Retry, Wait
 from shared.pipeline.worker.steps.context import StepContext
 from shared.ports.azure_errors import cause_of

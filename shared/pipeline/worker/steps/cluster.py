@@ -24,7 +24,7 @@ from shared.fleet.desired import Desired
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import POOL_LAG
 from shared.fleet.resource_ids import RegionId
-from shared.jobs.errors import Immutable, InvalidManifest
+from shared.jobs.failures.errors import Immutable, InvalidManifest
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.jobs.recipes import CONDITIONS, Step

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from shared.fleet.aks.ownership import CONTEST_TAG, LIFE_TAG, Installation, tag
 from shared.fleet.aks.writes import is_stopped
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import NotOwned, Outdated
+from shared.jobs.failures.errors import NotOwned, Outdated
 from shared.jobs.job import Contest, ContestKind
 from shared.jobs.messages import PlanRequest
 from shared.jobs.outcomes import Fail, Outcome, Wait

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Dependency, NotOwned, NotYetVisible, Terminal, Unauthenticated, Unauthorized
+from shared.jobs.failures.errors import (
+    Dependency,
+    NotOwned,
+    NotYetVisible,
+    Terminal,
+    Unauthenticated,
+    Unauthorized,
+)
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Retry, Wait
 from shared.jobs.recipes import CONDITIONS, Step

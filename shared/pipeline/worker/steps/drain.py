@@ -9,7 +9,7 @@ from shared.fleet.aks.upgrades import POOL_LABEL, old_nodes
 from shared.fleet.aks.writes import pool_is_stopped, running_version
 from shared.fleet.desired import digest_of
 from shared.fleet.json_tree import Json
-from shared.jobs.errors import Blocked
+from shared.jobs.failures.errors import Blocked
 from shared.jobs.job import AcceptedWrite, WaitingOn, WaitKind, WriteKind
 from shared.jobs.outcomes import Fail, Outcome, Wait
 from shared.pipeline.worker.steps.azure_state import OBSERVE_SECONDS, profiles_of

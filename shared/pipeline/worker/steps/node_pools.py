@@ -31,7 +31,7 @@ from shared.fleet.aks.writes import ImmutableChange, Write, pool_is_stopped
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes_versions import image_older
 from shared.fleet.manifests.node_pool.pool import NodePool
-from shared.jobs.errors import Immutable, InvalidManifest, NotOwned
+from shared.jobs.failures.errors import Immutable, InvalidManifest, NotOwned
 from shared.jobs.job import AcceptedWrite, WriteKind
 from shared.jobs.outcomes import Done, Fail, GoToStep, Outcome, Restart, Wait
 from shared.jobs.recipes import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.errors import InvalidManifest, Unavailable
+from shared.jobs.failures.errors import InvalidManifest, Unavailable
 from shared.jobs.outcomes import Fail, Outcome
 from shared.jobs.recipes import Step
 from shared.jobs.record import ClusterRecord

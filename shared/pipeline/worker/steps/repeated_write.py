@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shared.jobs.errors import Aborted
+from shared.jobs.failures.errors import Aborted
 from shared.jobs.job import AcceptedWrite
 from shared.jobs.outcomes import Fail, Wait
 from shared.pipeline.worker.steps.context import StepContext

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from shared.fleet.aks.cluster_body import all_differences, removed_pools
 from shared.fleet.aks.writes import is_stopped
-from shared.jobs.errors import ReconcileError
+from shared.jobs.failures.errors import ReconcileError
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.context import StepContext
 from shared.pipeline.worker.steps.maintenance_windows import differing_windows

@@ -8,7 +8,7 @@ from dataclasses import replace
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import flux_objects
 from shared.fleet.kubernetes.rollout import Rollout, unfinished
-from shared.jobs.errors import InvalidManifest
+from shared.jobs.failures.errors import InvalidManifest
 from shared.jobs.job import WaitingOn, WaitKind
 from shared.jobs.outcomes import Done, Fail, Outcome, Wait
 from shared.pipeline.worker.steps.context import StepContext

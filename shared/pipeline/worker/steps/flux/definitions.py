@@ -8,7 +8,7 @@ from contextlib import suppress
 from shared.fleet.json_tree import Json
 from shared.fleet.kubernetes import storage_versions
 from shared.fleet.kubernetes.flux_objects import is_applied, ref_of
-from shared.jobs.errors import Conflict, Dependency
+from shared.jobs.failures.errors import Conflict, Dependency
 from shared.jobs.outcomes import Wait
 from shared.pipeline.worker.steps.flux.applied import Applied, apply_over
 from shared.pipeline.worker.steps.flux.live_objects import LiveObjects

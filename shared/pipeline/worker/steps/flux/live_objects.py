@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from shared.fleet.json_tree import Json
 from shared.fleet.resource_ids import ObjectRef
-from shared.jobs.errors import Dependency
+from shared.jobs.failures.errors import Dependency
 from shared.ports import KubernetesApi
 
 _Place = tuple[str, str, str]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.jobs import errors
-from shared.jobs.remedies import suggested_action
+from shared.jobs.failures import errors
+from shared.jobs.failures.remedies import suggested_action
 
 _NEXT_TRY = "The timer plans again at the latest; until then no newer commit is carried out."
 _LOGS = "If the problem stays, find the error in the logs of the functions."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
-from shared.jobs.errors import (
+from shared.jobs.failures.errors import (
     Conflict,
     Dependency,
     Interrupted,

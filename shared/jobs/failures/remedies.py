@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shared.jobs import errors
-from shared.jobs.errors import ReconcileError, Retryable, Terminal
-from shared.jobs.retry import DEFAULTS, Policies, RetryPolicy, policy_for
+from shared.jobs.failures import errors
+from shared.jobs.failures.errors import ReconcileError, Retryable, Terminal
+from shared.jobs.failures.retry import DEFAULTS, Policies, RetryPolicy, policy_for
 
 
 @dataclass(frozen=True)

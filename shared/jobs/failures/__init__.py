@@ -1,0 +1,1 @@
+"""Errors by what happens next, their retries, their remedies, and the problem of a fleet. Pure."""
