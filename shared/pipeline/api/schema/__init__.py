@@ -1,0 +1,93 @@
+"""The objects of the HTTP API, version v1alpha, as the server writes them and the command reads them.
+
+Times are ISO 8601 in UTC. Lists of clusters come in pages: ``next`` is the ``after`` of the next page, None
+on the last one. These modules import nothing else, so that the command starts quickly.
+"""
+
+from __future__ import annotations
+
+from shared.pipeline.api.schema.acts import (
+    ApprovalReceipt,
+    DeadLetter,
+    DeadLetters,
+    DismissReceipt,
+    Imported,
+    RefreshReceipt,
+    ReplayReceipt,
+    SourceReceipt,
+    TakeoverReceipt,
+)
+from shared.pipeline.api.schema.clusters import (
+    DELETED,
+    NOT_CREATED,
+    Act,
+    Cluster,
+    ClusterSummary,
+    Condition,
+    Event,
+    Events,
+    Failure,
+    FleetProblem,
+    MissingCluster,
+    PlanPart,
+    Why,
+)
+from shared.pipeline.api.schema.fleet import (
+    Audit,
+    Counts,
+    Fleet,
+    Orphan,
+    Sweep,
+    SweepProblem,
+)
+from shared.pipeline.api.schema.plans import (
+    Approval,
+    Change,
+    Plan,
+    PlanItem,
+    Plans,
+    PlanSummary,
+    Progress,
+    Recorded,
+    RecordedCluster,
+)
+
+__all__ = [
+    "DELETED",
+    "NOT_CREATED",
+    "Act",
+    "Approval",
+    "ApprovalReceipt",
+    "Audit",
+    "Change",
+    "Cluster",
+    "ClusterSummary",
+    "Condition",
+    "Counts",
+    "DeadLetter",
+    "DeadLetters",
+    "DismissReceipt",
+    "Event",
+    "Events",
+    "Failure",
+    "Fleet",
+    "FleetProblem",
+    "Imported",
+    "MissingCluster",
+    "Orphan",
+    "Plan",
+    "PlanItem",
+    "PlanPart",
+    "PlanSummary",
+    "Plans",
+    "Progress",
+    "Recorded",
+    "RecordedCluster",
+    "RefreshReceipt",
+    "ReplayReceipt",
+    "SourceReceipt",
+    "Sweep",
+    "SweepProblem",
+    "TakeoverReceipt",
+    "Why",
+]

@@ -1,0 +1,153 @@
+"""What a cluster is and does: its phase, conditions, events, and why."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict, final
+
+NOT_CREATED = "NotCreated"
+"""The phase of a cluster that git has and that the newest plan does not create: its manifest is invalid."""
+DELETED = "Deleted"
+"""The phase of a cluster of which only events remain."""
+
+
+class PlanPart(TypedDict):
+    """What the newest plan does to one cluster.
+
+    ``notCarriedOut``: it does not do what the commit requests. ``cause`` says why and ``remedy`` what changes
+    that, each "" for nothing; ``reason`` is both as one sentence.
+    """
+
+    action: str
+    notCarriedOut: bool
+    reason: str
+    cause: str
+    remedy: str
+    needsApproval: bool
+
+
+Failure = TypedDict(
+    "Failure", {"class": str, "message": str, "since": str | None, "code": str, "requestId": str}
+)
+"""The last error of a cluster's job; ``class`` is one of docs/errors.md, ``since`` when it first occurred."""
+
+
+class Condition(TypedDict):
+    """A condition, as Kubernetes writes one."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    lastTransitionTime: str | None
+
+
+class Event(TypedDict):
+    """Something that happened to a cluster."""
+
+    at: str | None
+    type: str
+    reason: str
+    step: str
+    message: str
+    generation: int
+    startedAt: str | None
+    requestIds: list[str]
+
+
+class FleetProblem(TypedDict):
+    """What prevents a newer commit from being planned, or an invalid fleet.yaml; each is "" for nothing."""
+
+    problem: str
+    waiting: str
+    fleetSuggestedAction: str
+
+
+class ClusterSummary(TypedDict):
+    """A cluster: its phase, the reason for it and since when, and when it is checked next.
+
+    ``actionRequired`` is what an operator must do before the job continues, "" for nothing; with
+    ``awaitsTakeover`` a takeover is one way.
+    """
+
+    name: str
+    phase: str
+    step: str
+    reason: str
+    since: str | None
+    actionRequired: str
+    awaitsTakeover: bool
+    nextCheckAt: str | None
+    attempts: int
+    failure: Failure | None
+    generation: int
+    observedGeneration: int
+    commit: str
+    plan: PlanPart | None
+    environment: str
+    location: str
+    resourceGroup: str
+    subscriptionId: str
+    kubernetesVersion: str
+    conditions: list[Condition]
+    createdAt: str | None
+    updatedAt: str | None
+
+
+@final
+class Cluster(ClusterSummary, FleetProblem):
+    """``GET clusters/NAME``: a cluster with its spec and its newest events."""
+
+    spec: dict[str, Any]
+    events: list[Event]
+
+
+@final
+class MissingCluster(FleetProblem):
+    """``GET clusters/NAME`` of a cluster that was deleted, or that the newest plan does not create."""
+
+    name: str
+    phase: str
+    plan: PlanPart | None
+    events: list[Event]
+
+
+@final
+class Events(TypedDict):
+    """``GET clusters/NAME/events``, the newest first; ``next`` is the ``before`` of the next page."""
+
+    name: str
+    events: list[Event]
+    next: str | None
+
+
+class Act(TypedDict):
+    """What somebody asked for; ``result`` is "" while it runs, and for good if it was interrupted."""
+
+    id: str
+    at: str | None
+    action: str
+    target: str
+    clusters: list[str]
+    by: str
+    byId: str
+    address: str
+    client: str
+    reason: str
+    result: str
+
+
+@final
+class Why(FleetProblem):
+    """``GET clusters/NAME/why``: why a cluster is in its phase, in sentences."""
+
+    name: str
+    phase: str
+    doing: str
+    since: str | None
+    attempts: int
+    lastError: Failure | None
+    plan: PlanPart | None
+    next: str
+    nextAt: str | None
+    suggestedAction: str
+    acts: list[Act]

@@ -1,0 +1,75 @@
+"""The fleet as a whole: its clusters by page, what the newest sweep found, and what people asked for."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+from shared.pipeline.api.schema.clusters import Act, ClusterSummary, FleetProblem
+
+
+class Counts(TypedDict):
+    """How many clusters the fleet has, how many of them the list has, and how many are in each phase."""
+
+    total: int
+    matching: int
+    phases: dict[str, int]
+
+
+class SweepProblem(TypedDict):
+    """A subscription whose newest list concludes nothing, or too little; ``listedAt``: the last good one."""
+
+    subscription: str
+    problem: str
+    listedAt: str | None
+
+
+class Orphan(TypedDict):
+    """A cluster with this fleet's tags that the fleet does not know; ``cluster`` is the name in its tags."""
+
+    resource: str
+    cluster: str
+    installation: str
+    since: str | None
+
+
+class Sweep(TypedDict):
+    """When the fleet was compared with Azure, and what no cluster shows of it; the first of each list."""
+
+    startedAt: str | None
+    finishedAt: str | None
+    problems: list[SweepProblem]
+    problemCount: int
+    orphans: list[Orphan]
+    orphanCount: int
+
+
+@final
+class Fleet(FleetProblem):
+    """``GET clusters``. ``notCreated`` are the first clusters that the newest plan does not create.
+
+    ``needsApproval`` are the first deletes of the newest plan that need approval. ``counts`` is None on a
+    later page of the list of all clusters, and ``sweep`` on any later page.
+    """
+
+    fleet: str
+    repository: str
+    branch: str
+    commit: str
+    plannedAt: str | None
+    deadLetterCount: int
+    notCreated: list[str]
+    notCreatedCount: int
+    needsApproval: list[str]
+    needsApprovalCount: int
+    counts: Counts | None
+    sweep: Sweep | None
+    clusters: list[ClusterSummary]
+    next: str | None
+
+
+@final
+class Audit(TypedDict):
+    """``GET audit``, the newest first; ``next`` is the ``before`` of the next page."""
+
+    acts: list[Act]
+    next: str | None

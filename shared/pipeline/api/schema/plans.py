@@ -1,0 +1,105 @@
+"""Plans of commits, their approval, and what a plan compares the files with."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict, final
+
+from shared.pipeline.api.schema.clusters import PlanPart
+
+
+class Approval(TypedDict):
+    """The approval of a plan's deletes."""
+
+    by: str
+    at: str | None
+    clusterCount: int
+    reason: str
+
+
+class PlanSummary(TypedDict):
+    """A plan; ``howToApprove`` is "" when it has no delete that can be approved now.
+
+    ``reviews`` is what the reviews on GitHub said when they were read last, "" if they were not read.
+    """
+
+    commit: str
+    plannedAt: str | None
+    summary: str
+    status: str
+    problemCount: int
+    needsApprovalCount: int
+    approval: Approval | None
+    howToApprove: str
+    reviews: str
+
+
+@final
+class Plans(TypedDict):
+    """``GET plans``, the newest first."""
+
+    plans: list[PlanSummary]
+
+
+class Change(TypedDict):
+    """A changed field of a cluster."""
+
+    path: str
+    old: str
+    new: str
+    effect: str
+    destroys: bool
+    source: str
+
+
+class PlanItem(PlanPart):
+    """What a plan does to one cluster, field by field."""
+
+    cluster: str
+    generation: int
+    changes: list[Change]
+
+
+class Progress(TypedDict):
+    """How many clusters of a plan are in sync, and the first problem."""
+
+    total: int
+    ready: int
+    failed: int
+    firstProblem: str
+
+
+@final
+class Plan(PlanSummary):
+    """``GET plans/COMMIT``. ``needsApproval`` are the deletes of this page that need approval."""
+
+    problems: list[str]
+    needsApproval: list[str]
+    items: list[PlanItem]
+    next: str | None
+    progress: Progress
+
+
+class RecordedCluster(TypedDict):
+    """A cluster as its last accepted commit has it."""
+
+    name: str
+    document: dict[str, Any]
+    digest: str
+    generation: int
+    uid: str
+    deleting: bool
+    restorable: bool
+    retryableFailure: bool
+    needsApproval: bool
+    approved: bool
+
+
+@final
+class Recorded(TypedDict):
+    """``GET recorded``: what ``roadstead plan`` compares the files with."""
+
+    fleet: str
+    commit: str
+    approval: Approval | None
+    clusters: list[RecordedCluster]
+    next: str | None
