@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from pydantic import TypeAdapter
 
+from shared.adapters.tables.clusters import FLEETS
 from shared.adapters.tables.entities import packed, unpacked
 from shared.adapters.tables.storage import Storage, etag_of
 from shared.ports.sweeps import SweepRecord
 
-FLEETS = "roadsteadfleets"
 _PARTITION = "sweeps"
 _SWEEP: TypeAdapter[SweepRecord] = TypeAdapter(SweepRecord)
 

@@ -48,8 +48,8 @@ def plan_missed_head(ports: Ports) -> bool:
     log.warning("commit %s was not planned, or not to the end; planning it now", head[:8])
     minute = int(ports.clock().timestamp() // 60)
     # The request announces no commit: this read of GitHub may be as stale as the planner's.
-    request = PlanRequest(reason="sweep", again=bool(fleet.planning), read_from=ports.clock())
-    request_plan(request, message_id=f"sweep:{head}:{minute}", ports=ports)
+    request = PlanRequest(reason="missed head", again=bool(fleet.planning), read_from=ports.clock())
+    request_plan(request, message_id=f"missed:{head}:{minute}", ports=ports)
     return True
 
 
