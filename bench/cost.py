@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from bench.counting import Call, Watched
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import QUEUES, MemoryCloud
 from localcloud.servicebus.world.broker_values import SessionLock
@@ -67,22 +68,14 @@ class Usage:
         return NAMESPACE + sum(price * used[kind] for kind, price in PRICES.items())
 
 
-class _Counted:
-    """A port that counts its calls; a list counts by the pages that it takes."""
+def _counted(inner: object, kind: str, used: dict[str, float]) -> Any:
+    """Return a port that counts its calls as of a kind; a list counts by the pages that it takes."""
 
-    def __init__(self, inner: object, kind: str, counts: dict[str, float]) -> None:
-        self._inner, self._kind, self._counts = inner, kind, counts
+    def count(call: Call) -> None:
+        rows = call.rows if kind == "tables" else 1
+        used[kind] += max(1, math.ceil(rows / PAGE))
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._inner, name)
-
-        def counted(*given: Any, **named: Any) -> Any:
-            found = method(*given, **named)
-            rows = len(found) if self._kind == "tables" and isinstance(found, Sequence) else 1
-            self._counts[self._kind] += max(1, math.ceil(rows / PAGE))
-            return found
-
-        return counted
+    return Watched(inner, count)
 
 
 class _CountedKubernetes:
@@ -92,8 +85,8 @@ class _CountedKubernetes:
         self._inner, self._counts = inner, counts
 
     def connect(self, *given: Any, **named: Any) -> KubernetesApi:
-        api: Any = _Counted(self._inner.connect(*given, **named), "kubernetes", self._counts)
-        return api  # type: ignore[no-any-return]
+        api: KubernetesApi = _counted(self._inner.connect(*given, **named), "kubernetes", self._counts)
+        return api
 
 
 class CountedCloud(MemoryCloud):
@@ -105,7 +98,7 @@ class CountedCloud(MemoryCloud):
         )
         self.azure.engine.timings = Timings(create_cluster=300)
         self.usage = Usage()
-        count = partial(_Counted, counts=self.usage.used)
+        count = partial(_counted, used=self.usage.used)
         ports = self.ports
         counted: dict[str, Any] = {name: count(getattr(ports, name), "bus") for name in QUEUES}
         counted |= {name: count(getattr(ports, name), "github") for name in ("repository", "pulls")}

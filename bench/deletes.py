@@ -9,31 +9,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
 from tests.support.pipeline_runs import push
-
-
-class CountedState:
-    """A state that counts its operations, and the records that each returns."""
-
-    def __init__(self, inner: object) -> None:
-        self._inner, self.calls, self.records = inner, Counter[str](), Counter[str]()
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._inner, name)
-
-        def counted(*given: Any, **named: Any) -> Any:
-            found = method(*given, **named)
-            self.calls[name] += 1
-            self.records[name] += len(found) if isinstance(found, Sequence) else 1
-            return found
-
-        return counted
 
 
 @dataclass(frozen=True)
@@ -59,7 +40,7 @@ def measure(clusters: int) -> tuple[Cost, Cost]:
 
 
 def _commit(cloud: MemoryCloud, files: dict[str, bytes], clusters: int) -> Cost:
-    state = CountedState(cloud.state)
+    state = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     began = time.process_time()
     push(cloud, files)

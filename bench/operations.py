@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
+from bench.counting import Call, Watched
 from localcloud.memory.memory_cloud import MemoryCloud
 from tests.support import fleet_files
 from tests.support.counted_calls import deliveries
@@ -31,22 +31,6 @@ class Operations:
     messages: Counter[str] = field(default_factory=Counter)
 
 
-class _Counted:
-    """A state that counts its operations by who makes them."""
-
-    def __init__(self, inner: object, found: Operations) -> None:
-        self._inner, self._found = inner, found
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._inner, name)
-
-        def counted(*given: Any, **named: Any) -> Any:
-            self._found.operations[name, _caller(sys._getframe(1))] += 1
-            return method(*given, **named)
-
-        return counted
-
-
 def _caller(frame: FrameType | None) -> str:
     """Return the function of the pipeline that calls, and the one that calls that."""
     names: list[str] = []
@@ -62,7 +46,11 @@ def measure(clusters: int) -> Operations:
     """Create so many clusters at once, and count."""
     cloud, found = MemoryCloud(), Operations(clusters)
     found.messages = deliveries(cloud)
-    state: Any = _Counted(cloud.state, found)
+
+    def count(call: Call) -> None:
+        found.operations[call.method, _caller(sys._getframe())] += 1
+
+    state: Any = Watched(cloud.state, count)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     names = [f"cluster-{number:04}" for number in range(clusters)]
     push(cloud, fleet_files.fleet(*names, budget=clusters))

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from bench.counting import Counted
 from bench.fleet import cluster_file, generate
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.desired import Stored
@@ -38,43 +39,26 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
 
 
-class Counted:
-    """A port that counts its calls."""
-
-    def __init__(self, inner: Any, calls: Counter[str]) -> None:
-        self._inner, self._calls = inner, calls
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._inner, name)
-
-        def counted(*given: Any, **named: Any) -> Any:
-            self._calls[name] += 1
-            return method(*given, **named)
-
-        return counted
-
-
 class Bench:
     """A fleet in memory, the calls that a plan of it makes, and the seconds of its parts."""
 
     def __init__(self, clusters: int) -> None:
         self.cloud = MemoryCloud(config=FleetConfig("bench", "example/fleet"))
         self.files = generate(clusters)
-        self.calls: Counter[str] = Counter()
-        self.state_calls: Counter[str] = Counter()
+        self.repository, self.state = Counted(self.cloud.repository), Counted(self.cloud.state)
         self.seconds: dict[str, float] = {}
         self.head = ""
         self.ports: Ports = replace(
             self.cloud.ports,
-            repository=Counted(self.cloud.repository, self.calls),
-            state=Counted(self.cloud.state, self.state_calls),
+            repository=self.repository,
+            state=self.state,
         )
 
     def plan(self, files: Mapping[str, bytes]) -> tuple[Plan, DesiredFleet]:
         """Push the files and plan them, and record what the plan accepts."""
         self.cloud.repository.push(files)
-        self.calls.clear()
-        self.state_calls.clear()
+        self.repository.calls.clear()
+        self.state.calls.clear()
         records = self._timed(
             "records", lambda: {record.name: record for record in self.ports.state.clusters()}
         )
@@ -116,9 +100,9 @@ class Bench:
         """Print what a plan cost."""
         resolved = sum(not isinstance(cluster, Stored) for cluster in desired.clusters.values())
         print(f"{title}: {plan.summary}")
-        print(f"  blobs read {self.calls['blob']}, clusters resolved {resolved}")
-        print(f"  calls to the repository {self.calls.total()}: {_words(self.calls)}")
-        print(f"  calls to the state {self.state_calls.total()}: {_words(self.state_calls)}")
+        print(f"  blobs read {self.repository.calls['blob']}, clusters resolved {resolved}")
+        print(f"  calls to the repository {self.repository.calls.total()}: {_words(self.repository.calls)}")
+        print(f"  calls to the state {self.state.calls.total()}: {_words(self.state.calls)}")
         parts = ", ".join(f"{part} {seconds:.3f}" for part, seconds in self.seconds.items())
         print(f"  seconds {sum(self.seconds.values()):.3f}: {parts}")
 

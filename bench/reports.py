@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from bench.deletes import CountedState
+from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase, accept_new
@@ -52,7 +52,7 @@ def measure(clusters: int) -> Reports:
     items = tuple(Item(name, Action.CREATE, 1, "0badcafe") for name in names)
     cloud.state.save_plan(PlanRecord(Plan(commit, items, applied=True), start))
     cloud.state.save_fleet(FleetRecord(commit, start))
-    state = CountedState(cloud.state)
+    state = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     began = time.process_time()
     finished = 0

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bench.deletes import CountedState
+from bench.counting import Counted
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.planning.plan import Action, Item, Plan
 from shared.jobs.record import Phase, accept_new
@@ -70,7 +70,7 @@ def _whole(ports: Ports, selection: Selection) -> list[schema.ClusterSummary]:
 
 
 def _counted(cloud: MemoryCloud, ask: Callable[[Ports], list[schema.ClusterSummary]]) -> Answer:
-    state = CountedState(cloud.state)
+    state = Counted(cloud.state)
     began = time.process_time()
     found = ask(replace(cloud.ports, state=state))
     read = sum(state.records[name] for name in ("clusters", "clusters_page", "clusters_named", "cluster"))

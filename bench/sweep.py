@@ -12,19 +12,16 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
-from bench.deletes import CountedState
+from bench.counting import Call, Counted, Watched
 from localcloud.azure.world.arm_resources import Cluster
 from localcloud.azure.world.azure_engine import key_of
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.pipeline.outbox import request_whole_sweep
-from shared.ports import Azure
-from shared.ports.azure import AzureCall
 from tests.support.one_cluster import ONE, ready, record
 
-T = TypeVar("T")
 LATER = 600.0
 EVERY = 100
 """Of so many clusters one is stopped by hand."""
@@ -40,17 +37,6 @@ class Sweep:
     messages: int
     found: int
     seconds: float
-
-
-class _Counted:
-    """Azure, which counts the calls by the names of the operations."""
-
-    def __init__(self, inner: Azure) -> None:
-        self._inner, self.calls = inner, Counter[str]()
-
-    def call(self, operation: AzureCall[T]) -> T:
-        self.calls[operation.name] += 1
-        return self._inner.call(operation)
 
 
 def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
@@ -76,7 +62,12 @@ def fleet_of(clusters: int, subscriptions: int) -> MemoryCloud:
 def measure(cloud: MemoryCloud) -> Sweep:
     """Let a sweep run to its end."""
     cloud.clock.advance(LATER)
-    state, azure = CountedState(cloud.state), _Counted(cloud.ports.azure)
+    state, calls = Counted(cloud.state), Counter[str]()
+
+    def count(call: Call) -> None:
+        calls[call.given[0].name] += 1
+
+    azure: Any = Watched(cloud.ports.azure, count)
     cloud.with_ports(lambda ports: replace(ports, state=state, azure=azure))
     sent = cloud.broker.counts("plans")
     size, engine = cloud.azure.engine.page_size, cloud.azure.engine
@@ -90,7 +81,7 @@ def measure(cloud: MemoryCloud) -> Sweep:
             cloud.clock.advance(30)
     found = sum(bool(summary.finding) for summary in cloud.state.summaries())
     pages = sum(-(-number // size) for number in counted.values())
-    return Sweep(azure.calls, pages, state.calls, messages, found, time.process_time() - began)
+    return Sweep(calls, pages, state.calls, messages, found, time.process_time() - began)
 
 
 def stop_some(cloud: MemoryCloud) -> int:

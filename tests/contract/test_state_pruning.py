@@ -10,7 +10,7 @@ from typing import cast
 
 from azure.data.tables import TableServiceClient
 
-from bench.push import Counted
+from bench.counting import Call, Watched
 from shared.adapters.tables import TABLES, TablesState
 from shared.adapters.tables.state import DELIVERIES
 from shared.adapters.tables.storage import Storage
@@ -56,9 +56,13 @@ def test_old_deliveries_and_dead_letters_are_pruned(state: State) -> None:
 
 def test_old_deliveries_are_pruned_a_hundred_a_call(azurite: int) -> None:
     calls: Counter[str] = Counter()
+
+    def count(call: Call) -> None:
+        calls[call.method] += 1
+
     with connect(azurite) as service:
         counted = Around(
-            service, get_table_client=lambda name: Counted(service.get_table_client(name), calls)
+            service, get_table_client=lambda name: Watched(service.get_table_client(name), count)
         )
         fleet = f"fleet-{uuid.uuid4().hex[:8]}"
         for number in range(250):

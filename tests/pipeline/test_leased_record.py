@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.deletes import CountedState
+from bench.counting import Counted
 from localcloud.azure.world.arm_resources import Timings
 from localcloud.memory.memory_cloud import Crash, MemoryCloud
 from shared.jobs.failures.errors import Unauthenticated
@@ -33,7 +33,7 @@ def creating() -> MemoryCloud:
 
 def operations(cloud: MemoryCloud, work: Callable[[], None]) -> Counter[str]:
     """Return the operations on the state that the work needs, without those of token buckets."""
-    state = CountedState(cloud.state)
+    state = Counted(cloud.state)
     cloud.with_ports(lambda ports: replace(ports, state=state))
     work()
     return Counter({name: count for name, count in state.calls.items() if "bucket" not in name})
