@@ -88,22 +88,14 @@ def test_what_reviews_say_is_written_over_the_version_that_was_read(state: State
     assert found == replace(reported, review=check)
 
 
-def test_a_review_of_a_plan_that_was_pruned_is_refused(state: State) -> None:
+@pytest.mark.parametrize("method", ["save_review", "save_report"])
+def test_what_is_saved_of_a_plan_that_was_pruned_is_refused(state: State, method: str) -> None:
     state.save_plan(replace(plan_record(), open=False))
     read = state.plan("c" * 40)
     assert read is not None
     assert state.prune_plans(0) == 1
     with pytest.raises(Stale):
-        state.save_review(read)
-
-
-def test_a_report_of_a_plan_that_was_pruned_is_refused(state: State) -> None:
-    state.save_plan(replace(plan_record(), open=False))
-    read = state.plan("c" * 40)
-    assert read is not None
-    assert state.prune_plans(0) == 1
-    with pytest.raises(Stale):
-        state.save_report(read)
+        getattr(state, method)(read)
 
 
 def test_the_next_report_is_that_of_the_newest_open_plan(state: State) -> None:

@@ -16,7 +16,13 @@ from shared.pipeline.worker.rate_limiter import BACKOFF, TRIES, RateLimited, Rat
 from shared.ports import Ports
 from shared.ports.azure import PutCluster, Written
 from tests.support import fleet_files
-from tests.support.limited_clusters import SUBSCRIPTION, cloud_with_record, emptied, reserving
+from tests.support.limited_clusters import (
+    SUBSCRIPTION,
+    cloud_with_record,
+    emptied,
+    reserving,
+    waits_of_a_step,
+)
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, on_azure
 
@@ -85,19 +91,7 @@ def test_many_waiting_steps_get_consecutive_reservations() -> None:
 def test_a_step_with_several_calls_on_an_empty_bucket_completes() -> None:
     cloud, record = cloud_with_record()
     emptied(cloud, AKS_OTHER, 20)
-    rounds = 0
-    while True:
-        limiter = RateLimiter(record, cloud.ports)
-        try:
-            for _ in range(3):
-                limiter.call(SUBSCRIPTION, [AKS_OTHER, ARM_READ], lambda: None)
-        except RateLimited as reservation:
-            rounds += 1
-            cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
-            record = reserving(record, limiter.reserved)
-        else:
-            break
-    assert rounds <= 3
+    assert 0 < waits_of_a_step(cloud, record, AKS_OTHER, ARM_READ) <= 3
 
 
 def test_reads_are_taken_from_the_state_in_batches() -> None:

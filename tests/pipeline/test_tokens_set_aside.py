@@ -11,7 +11,7 @@ from shared.jobs.failures.errors import Stale, Throttled
 from shared.jobs.rate_limits import AKS_OTHER, ARM_READ, ARM_WRITE, Bucket, Limit
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
-from tests.support.limited_clusters import SUBSCRIPTION, cloud_with_record, emptied, reserving
+from tests.support.limited_clusters import SUBSCRIPTION, cloud_with_record, emptied, waits_of_a_step
 from tests.support.replaced_ports import around
 
 
@@ -61,21 +61,10 @@ def test_a_small_change_does_not_compete_for_a_bucket_with_the_workers_of_a_larg
 def test_a_step_of_a_small_change_with_several_calls_on_empty_buckets_completes() -> None:
     cloud, record = cloud_with_record()
     emptied(cloud, ARM_WRITE, 600)
-    record, rounds = in_small_change(record), 0
+    record = in_small_change(record)
     for _ in range(ARM_WRITE.set_aside.usable):
         RateLimiter(record, cloud.ports).call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-    while rounds < 5:
-        limiter = RateLimiter(record, cloud.ports)
-        try:
-            for _ in range(3):
-                limiter.call(SUBSCRIPTION, [ARM_WRITE], lambda: None)
-        except RateLimited as reservation:
-            rounds += 1
-            cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
-            record = reserving(record, limiter.reserved)
-        else:
-            break
-    assert 0 < rounds <= 3
+    assert 0 < waits_of_a_step(cloud, record, ARM_WRITE) <= 3
 
 
 def test_a_refusal_empties_what_is_set_aside_too() -> None:

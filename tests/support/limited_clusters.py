@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.jobs.rate_limits import Bucket, Limit
 from shared.jobs.record import ClusterRecord
+from shared.pipeline.worker.rate_limiter import RateLimited, RateLimiter
 from tests.support import fleet_files
 from tests.support.hand_overs import CONFIG
 from tests.support.pipeline_runs import push
@@ -39,3 +40,20 @@ def emptied(cloud: MemoryCloud, limit: Limit, seconds: float) -> None:
     before = cloud.state.bucket(key)
     full_at = cloud.clock() + timedelta(seconds=seconds) + (common.usable - 1) * common.interval
     cloud.state.save_bucket(key, Bucket(full_at, before.etag if before else ""))
+
+
+def waits_of_a_step(cloud: MemoryCloud, record: ClusterRecord, *limits: Limit) -> int:
+    """Run a step of three calls under limits until it completes; return how often it waited for a token."""
+    waits = 0
+    while waits < 10:
+        limiter = RateLimiter(record, cloud.ports)
+        try:
+            for _ in range(3):
+                limiter.call(SUBSCRIPTION, [*limits], lambda: None)
+        except RateLimited as reservation:
+            waits += 1
+            cloud.clock.advance((reservation.at - cloud.clock()).total_seconds())
+            record = reserving(record, limiter.reserved)
+        else:
+            break
+    return waits

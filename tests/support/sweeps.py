@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from localcloud.memory.memory_cloud import MemoryCloud
 from shared.fleet.resource_ids import ClusterId
 from shared.jobs.messages import PlanRequest, SweepPart
 from shared.jobs.record import ClusterRecord
 from shared.pipeline.outbox import request_whole_sweep
 from shared.pipeline.sweep.sweep import handle as handle_request
+from shared.ports.azure import GetCluster, ListClusters
+from tests.support.replaced_ports import on_azure
 
 LATER = 600.0
 """Seconds after which a record counts as settled."""
@@ -38,3 +42,16 @@ def ready_condition(record: ClusterRecord) -> tuple[bool, str]:
     condition = record.condition("Ready")
     assert condition is not None
     return condition.status, condition.reason
+
+
+def reads_of(cloud: MemoryCloud) -> list[GetCluster | ListClusters]:
+    """Return the list to which every read of a cluster or of a list is added from now on."""
+    azure, reads = cloud.ports.azure, list[GetCluster | ListClusters]()
+
+    def read(operation: Any) -> Any:
+        reads.append(operation)
+        return azure.call(operation)
+
+    on_azure(cloud, GetCluster, read)
+    on_azure(cloud, ListClusters, read)
+    return reads

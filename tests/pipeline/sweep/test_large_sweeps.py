@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, ready, record
 from tests.support.pipeline_runs import phases, push
 from tests.support.replaced_ports import around, on_azure
-from tests.support.sweeps import delete_by_hand, sweep
+from tests.support.sweeps import delete_by_hand, reads_of, sweep
 
 SUBSCRIPTIONS = tuple(f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2, 3))
 
@@ -44,24 +44,17 @@ def several() -> MemoryCloud:
     return cloud
 
 
-def calls_of(cloud: MemoryCloud) -> Counter[str]:
-    """Return the counts of lists by subscription, and of reads by cluster, from now on."""
-    azure, calls = cloud.ports.azure, Counter[str]()
-
-    def call(operation: Any) -> Any:
-        calls[str(operation.target.subscription if isinstance(operation, ListClusters) else operation)] += 1
-        return azure.call(operation)
-
-    on_azure(cloud, GetCluster, call)
-    on_azure(cloud, ListClusters, call)
-    return calls
+def listed(reads: Sequence[GetCluster | ListClusters]) -> list[str]:
+    """Return the subscriptions that were listed, one for each page."""
+    return [read.target.subscription for read in reads if isinstance(read, ListClusters)]
 
 
 def test_a_sweep_lists_each_subscription_once_and_notes_when() -> None:
     cloud = several()
-    calls = calls_of(cloud)
+    reads = reads_of(cloud)
     sweep(cloud)
-    assert calls == dict.fromkeys(SUBSCRIPTIONS, 1)
+    assert sorted(listed(reads)) == [*SUBSCRIPTIONS]
+    assert len(reads) == len(SUBSCRIPTIONS), "no cluster is read by itself"
     found = cloud.state.sweep()
     assert [listing.subscription for listing in found.listings] == [*SUBSCRIPTIONS]
     assert all(listing.at for listing in found.listings)
@@ -71,7 +64,7 @@ def test_a_sweep_lists_each_subscription_once_and_notes_when() -> None:
 
 def test_what_there_is_no_time_for_continues_in_another_message(monkeypatch: pytest.MonkeyPatch) -> None:
     cloud = several()
-    calls, azure = calls_of(cloud), cloud.ports.azure
+    reads, azure = reads_of(cloud), cloud.ports.azure
 
     def slow(operation: ListClusters) -> Any:
         cloud.clock.advance(sweeps.SWEEP_SECONDS + 1)
@@ -89,7 +82,7 @@ def test_what_there_is_no_time_for_continues_in_another_message(monkeypatch: pyt
     monkeypatch.setattr(sweeps, "handle", noted)
     sweep(cloud)
     assert parts[:3] == ["", *SUBSCRIPTIONS[:2]]
-    assert [calls[each] for each in SUBSCRIPTIONS] == [1, 1, 1]
+    assert sorted(listed(reads)) == [*SUBSCRIPTIONS]
     assert phases(cloud)["c"] is Phase.FAILED
 
 
@@ -118,13 +111,14 @@ def test_a_sweep_waits_for_its_tokens_as_a_job_does() -> None:
     bucket = cloud.state.bucket(key) or Bucket(now)
     cloud.state.save_bucket(key, correct(bucket, ARM_READ, now=now, seconds=900))
     cloud.ports.token_cache.drop(key)
-    calls = calls_of(cloud)
+    reads = reads_of(cloud)
     request_whole_sweep(cloud.ports)
     cloud.run(seconds=300, until=lambda: False)
-    assert calls == {}
+    assert reads == []
     assert "waits for Azure's read limit" in cloud.state.sweep().listings[0].problem
     cloud.run(seconds=1200)
-    assert calls == {ONE.subscription: 1}
+    assert listed(reads) == [ONE.subscription]
+    assert len(reads) == 1
     assert cloud.state.sweep().listings[0].problem == ""
 
 

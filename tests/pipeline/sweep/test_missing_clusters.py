@@ -16,7 +16,7 @@ from tests.support import fleet_files
 from tests.support.one_cluster import ONE, advice, files, ready, record
 from tests.support.pipeline_runs import accepted, phases, push, status
 from tests.support.replaced_ports import on_azure
-from tests.support.sweeps import delete_by_hand, handle, ready_condition, sweep
+from tests.support.sweeps import delete_by_hand, handle, reads_of, ready_condition, sweep
 
 
 def head(cloud: MemoryCloud) -> str:
@@ -31,24 +31,11 @@ def missing() -> MemoryCloud:
     return cloud
 
 
-def counted(cloud: MemoryCloud) -> list[Any]:
-    """Return the list to which every read of a cluster or of a list is added from now on."""
-    azure, calls = cloud.ports.azure, list[Any]()
-
-    def call(operation: Any) -> Any:
-        calls.append(operation)
-        return azure.call(operation)
-
-    on_azure(cloud, GetCluster, call)
-    on_azure(cloud, ListClusters, call)
-    return calls
-
-
 def test_a_sweep_of_clusters_that_are_as_they_were_changes_no_record_and_reads_no_cluster() -> None:
     cloud = ready()
-    before, calls = record(cloud), counted(cloud)
+    before, reads = record(cloud), reads_of(cloud)
     sweep(cloud)
-    assert [type(call) for call in calls] == [ListClusters]
+    assert [type(read) for read in reads] == [ListClusters]
     assert record(cloud).etag == before.etag
     assert status(cloud, head(cloud))[0] == "success"
 
