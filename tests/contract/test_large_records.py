@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from shared.adapters.tables import TABLES, TablesState
-from shared.adapters.tables.state import PLANS
+from shared.adapters.tables.plans import PLANS
 from shared.adapters.tables.storage import Storage
 from shared.fleet.planning.plan import Plan
 from shared.jobs.failures.errors import Stale, TooLarge

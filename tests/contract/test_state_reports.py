@@ -11,7 +11,7 @@ from azure.data.tables import UpdateMode
 
 from shared.adapters.tables import CLUSTERS, TablesState
 from shared.adapters.tables.entities import packed
-from shared.adapters.tables.state import PLANS
+from shared.adapters.tables.plans import PLANS
 from shared.jobs import record as records
 from shared.jobs.apply_outcome import apply_outcome
 from shared.jobs.failures.errors import Stale
